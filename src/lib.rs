@@ -1,0 +1,20 @@
+//! Iliad: people teach an agent by describing what it just did.
+//!
+//! The crate implements the ILIAD protocol and the ADEL algorithm of "Interactive Learning from Activity
+//! Description" (Nguyen et al., ICML 2021). One flow serves the browser and the command line:
+//!
+//! ```text
+//! Task (request d*, start s1)   task        sampled by the world; the agent never sees its reward
+//!   -> Execution ê              agent       sampled from the exploration policy π_β
+//!   -> Description d̂            teacher     a person (store, web) or simulated
+//!   -> Update of π_θ and π_β    algorithm   ADEL, practical form
+//!   -> Checkpoint, events       trainer     one owning thread; commands in, events out
+//!   -> the next Execution
+//! ```
+//!
+//! `docs/architecture.md` draws the same flow with its files.
+
+pub mod rng;
+pub mod run;
+pub mod store;
+pub mod task;

@@ -1,0 +1,245 @@
+//! What goes into a run and what comes out of it: commands, events, status. The trainer owns the models; everybody
+//! else holds a [`RunHandle`]. These types are the whole contract between trainer, store recorder and web.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tokio::sync::{broadcast, oneshot, watch};
+
+/// Who describes executions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "lowercase")]
+pub enum TeacherMode {
+    /// The simulated teacher answers every episode.
+    Simulated,
+    /// Only people answer; the agent trains when answers come.
+    Human,
+    /// A fresh execution is offered to people with probability `share` while their pool has room, and goes to the
+    /// simulated teacher otherwise, so that training never waits for a person.
+    Mixed {
+        /// Probability in 0..=1 that an episode is offered to people first.
+        share: f64,
+    },
+}
+
+/// Where a description came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Typed by a person.
+    Human,
+    /// Made by the simulated teacher.
+    Simulated,
+}
+
+/// What a run is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum RunState {
+    /// Loading, or warming up (pretraining on P_ω); `what` says which, in plain words; `done` in 0..=1 when known.
+    Starting {
+        /// What it is busy with.
+        what: String,
+        /// Share done.
+        done: Option<f64>,
+    },
+    /// Updates are made as descriptions come.
+    Running,
+    /// No updates until resumed; people can go on describing.
+    Paused,
+    /// Ended by command or because its budget of episodes is used; a final checkpoint exists.
+    Stopped,
+    /// Ended by an error.
+    Failed {
+        /// Plain sentence for people.
+        message: String,
+    },
+}
+
+/// A share with its sample size and 95% Wilson interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// Successes divided by `n`.
+    pub value: f64,
+    /// Sample size.
+    pub n: u64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+/// The state of a run at one moment; always small, always current.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Run id (the folder name and the key in the store).
+    pub run: String,
+    /// What the run is doing.
+    #[serde(flatten)]
+    pub state: RunState,
+    /// Who teaches.
+    pub teacher: TeacherMode,
+    /// False when no simulated teacher is available for this run's task.
+    pub simulated_available: bool,
+    /// `cpu` or `cuda:0 (name)`.
+    pub device: String,
+    /// Updates made so far (Adam steps on new descriptions; replayed steps not counted).
+    pub update: u64,
+    /// Episodes so far.
+    pub episodes: u64,
+    /// Descriptions used so far that people typed.
+    pub descriptions_human: u64,
+    /// Descriptions used so far that the simulated teacher made.
+    pub descriptions_simulated: u64,
+    /// Mixing weight λ now.
+    pub lambda: f64,
+    /// Episodes per second over the last few seconds.
+    pub episodes_per_second: f64,
+    /// Latest validation success.
+    pub validation: Option<Rate>,
+    /// Best validation success so far.
+    pub best_validation: Option<Rate>,
+    /// Seconds this run has been training (pauses not counted).
+    pub seconds: f64,
+}
+
+/// One point of the learning curves. Fields are `None` where the point has no such reading.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Update after which the point was read.
+    pub update: u64,
+    /// Episodes by then.
+    pub episodes: u64,
+    /// Descriptions used by then, all sources.
+    pub descriptions: u64,
+    /// Training seconds by then.
+    pub seconds: f64,
+    /// Loss of π_θ on new descriptions, mean since the last point (nats per sequence).
+    pub loss: Option<f64>,
+    /// Share of sampled executions that were successful, since the last point.
+    pub training_success: Option<f64>,
+    /// Share of sampled executions that were valid, since the last point.
+    pub valid_share: Option<f64>,
+    /// Share of simulated descriptions that were human requests (perf ≥ τ), since the last point.
+    pub gold_share: Option<f64>,
+    /// Validation success (greedy π_θ).
+    pub validation: Option<Rate>,
+    /// Mixing weight λ.
+    pub lambda: Option<f64>,
+}
+
+/// One finished episode as a researcher sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeRow {
+    /// Running number of the episode.
+    pub episode: u64,
+    /// Update that used its description, if any did.
+    pub update: Option<u64>,
+    /// The request d*.
+    pub request: String,
+    /// Family's view of the execution ([`crate::task::World::view`]).
+    pub view: serde_json::Value,
+    /// One plain line of the execution ([`crate::task::World::summary`]).
+    pub summary: String,
+    /// Who described it; `None` when the teacher was not asked.
+    pub source: Option<Source>,
+    /// The description d̂; empty when the teacher had none.
+    pub description: String,
+    /// Candidates the simulated teacher considered, with whether each qualified.
+    pub candidates: Vec<(String, bool)>,
+    /// Whether the execution performs as well as the gold one.
+    pub success: bool,
+}
+
+/// A checkpoint as listed on the dashboard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointRow {
+    /// File name within the run's folder.
+    pub name: String,
+    /// Update after which it was written.
+    pub update: u64,
+    /// Episodes by then.
+    pub episodes: u64,
+    /// Descriptions by then.
+    pub descriptions: u64,
+    /// Validation success at that update, when it was evaluated.
+    pub validation: Option<Rate>,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// RFC 3339 time.
+    pub written_at: String,
+    /// Whether it is the best on validation so far.
+    pub best: bool,
+}
+
+/// What the trainer tells the world. Siblings (recorder, event stream, progress bar) only listen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+pub enum Event {
+    /// The status changed.
+    Status(Status),
+    /// A new point on the curves.
+    Point(Point),
+    /// An episode ended (at most a few a second are told).
+    Episode(EpisodeRow),
+    /// A checkpoint was written.
+    Checkpoint(CheckpointRow),
+    /// A plain sentence for the run's log.
+    Log {
+        /// The sentence.
+        message: String,
+    },
+}
+
+/// The answer to "what would the agent do now?".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Family's view of the greedy execution.
+    pub view: serde_json::Value,
+    /// One plain line of it.
+    pub summary: String,
+    /// Whether it was a valid execution.
+    pub valid: bool,
+    /// Update the agent was at.
+    pub update: u64,
+}
+
+/// What the trainer can be asked. Commands are taken between two updates.
+#[derive(Debug)]
+pub enum Command {
+    /// Switch who teaches.
+    SetTeacher(TeacherMode),
+    /// No more updates until `Resume`.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Write a checkpoint and end the run.
+    Stop,
+    /// Write a checkpoint now.
+    Checkpoint(oneshot::Sender<Result<CheckpointRow, String>>),
+    /// Let greedy π_θ carry out `request` from the start described by `start` (the family's own form data).
+    Try {
+        /// The request in plain words.
+        request: String,
+        /// Family-specific start, as its form sends it (REGEX: `{"words": ["…", …]}`).
+        start: serde_json::Value,
+        /// The answer, or a plain sentence.
+        reply: oneshot::Sender<Result<Tried, String>>,
+    },
+    /// A person answered; look into the store.
+    DescriptionArrived,
+}
+
+/// How everybody but the trainer holds a run. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    /// Run id.
+    pub id: Arc<str>,
+    /// Name of the task family, e.g. `regex`.
+    pub family: &'static str,
+    /// Commands to the trainer thread.
+    pub commands: std::sync::mpsc::Sender<Command>,
+    /// Events from it; a slow listener loses the oldest, never the trainer's time.
+    pub events: broadcast::Sender<Arc<Event>>,
+    /// The current status.
+    pub status: watch::Receiver<Status>,
+}

@@ -1,0 +1,163 @@
+//! The protocol's vocabulary: what a task family provides, in the paper's names.
+//!
+//! A family is two things. A [`World`] knows the environment: tasks, executions, scoring, the approximate marginal.
+//! It has no tensors and no pages. A [`Family`] is the entry in the registry: it renders executions for people, names
+//! its presets and starts runs. Trainer, store and web know families only through these two traits.
+
+pub mod regex;
+
+use crate::rng::Stream;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fmt::Debug;
+
+/// Which part of a world a task comes from. Requests of different splits are disjoint in wording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    /// Tasks the agent practises on (also the simulation split of simulated teachers).
+    Train,
+    /// Tasks that checkpoints are chosen by.
+    Validation,
+    /// Tasks that are reported.
+    Test,
+}
+
+/// One task q = (d*, s1): where it comes from, the request, and the start.
+/// The gold execution is not in it: only [`World::gold`] tells, and only teachers, baselines and evaluation may ask.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task<S> {
+    /// Split the task belongs to.
+    pub split: Split,
+    /// Position within its split, below [`World::len`].
+    pub index: usize,
+    /// The request d*, as a person would type it (tokens separated by single blanks).
+    pub request: String,
+    /// The start state s1 (and everything the execution will be shown on).
+    pub start: S,
+}
+
+/// What evaluation says of one execution. Success is the paper's success rate; further figures are named
+/// (NAV: `spl`, `ndtw`, `sdtw`; REGEX: `similarity`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Whether the task's own success criterion holds.
+    pub success: bool,
+    /// Named figures, each in 0..=1 unless its name says otherwise.
+    pub figures: Vec<(String, f64)>,
+}
+
+/// The environment of one task family: tasks, executions, scoring and the approximate marginal P_ω.
+/// Everything is a pure function of its arguments and the given stream.
+pub trait World: Send + Sync + 'static {
+    /// The start state s1.
+    type Start: Clone + Debug + PartialEq + Send + Sync + Serialize + DeserializeOwned + 'static;
+    /// An execution ê: the actions, and what came of them.
+    type Execution: Clone + Debug + PartialEq + Send + Sync + Serialize + DeserializeOwned + 'static;
+
+    /// Number of tasks in a split.
+    fn len(&self, split: Split) -> usize;
+
+    /// True when a split has no task.
+    fn is_empty(&self, split: Split) -> bool {
+        self.len(split) == 0
+    }
+
+    /// The task at `index` of `split`, with the first of its requests. Panics when `index >= len(split)`.
+    fn task(&self, split: Split, index: usize) -> Task<Self::Start>;
+
+    /// All requests known for the task (the human requests from which the simulated teacher draws when the
+    /// execution already performs as well as the gold one). Never empty; the first is [`Task::request`].
+    fn requests(&self, split: Split, index: usize) -> Vec<String>;
+
+    /// The gold execution e* of a task.
+    fn gold(&self, split: Split, index: usize) -> Self::Execution;
+
+    /// Draws a task q ~ P*(q) of the split, with one of its requests drawn uniformly.
+    fn sample_task(&self, split: Split, stream: &mut Stream) -> Task<Self::Start>;
+
+    /// Draws ẽ ~ P_ω(e | s1), the approximate marginal.
+    fn sample_marginal(&self, start: &Self::Start, stream: &mut Stream) -> Self::Execution;
+
+    /// Whether the teacher is asked about this execution (REGEX: it is valid and changes a word).
+    fn describable(&self, start: &Self::Start, execution: &Self::Execution) -> bool;
+
+    /// Whether the execution is valid at all (the dashboard's share of valid executions).
+    fn valid(&self, start: &Self::Start, execution: &Self::Execution) -> bool;
+
+    /// perf(ê, e) ≥ τ: whether `execution` does what `reference` does, from `start`.
+    fn performs(&self, start: &Self::Start, execution: &Self::Execution, reference: &Self::Execution, tau: f64)
+    -> bool;
+
+    /// Scores a (greedy) execution of a task against its gold execution.
+    fn score(&self, task: &Task<Self::Start>, execution: &Self::Execution) -> Score;
+
+    /// What a person is shown: data for the family's template and script. It never holds the request or the gold
+    /// execution. REGEX: the word pairs; nothing of the regular expression.
+    fn view(&self, start: &Self::Start, execution: &Self::Execution) -> serde_json::Value;
+
+    /// The execution in one line of plain text for researchers (REGEX: the regular expression).
+    fn summary(&self, execution: &Self::Execution) -> String;
+}
+
+/// For whom an execution is rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Large and calm: the execution alone.
+    Teacher,
+    /// Small, for a table row or the try-the-agent box.
+    Researcher,
+}
+
+/// What the first visit shows: one execution with good and poor descriptions of it, and why.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Guide {
+    /// A view as [`World::view`] makes it.
+    pub view: serde_json::Value,
+    /// Good descriptions, each with the reason.
+    pub good: Vec<(String, String)>,
+    /// Poor descriptions, each with the reason.
+    pub poor: Vec<(String, String)>,
+}
+
+/// A task family as the registry, the web pages and the command line see it (object safe).
+pub trait Family: Send + Sync {
+    /// Stable name used in configurations, addresses and exports: `regex`, `nav`.
+    fn name(&self) -> &'static str;
+
+    /// What people call it: "Word editing".
+    fn title(&self) -> &'static str;
+
+    /// One sentence above the box: what to write.
+    fn teacher_prompt(&self) -> &'static str;
+
+    /// An example of a description, shown as the empty box's hint.
+    fn placeholder(&self) -> &'static str;
+
+    /// The first-visit example.
+    fn guide(&self) -> Guide;
+
+    /// HTML of an execution from its view, made by the family's own template (escaped).
+    fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError>;
+
+    /// The same execution as plain text, for exports, screen readers and tests.
+    fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+
+    /// HTML of the start fields of the try-the-agent box. Every field's `name` becomes a key of the JSON object that
+    /// [`crate::run::Command::Try`] carries as `start`.
+    fn render_try_fields(&self) -> Result<String, RenderError>;
+
+    /// Address under `/static/` of a JavaScript module that the pages load for this family, if it has one.
+    fn script(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// A view that the family's template cannot show (stored by another version, or damaged).
+#[derive(Debug, thiserror::Error)]
+#[error("this {family} execution cannot be shown: {reason}")]
+pub struct RenderError {
+    /// Family name.
+    pub family: &'static str,
+    /// Cause, for the log.
+    pub reason: String,
+}

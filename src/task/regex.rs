@@ -1,0 +1,22 @@
+//! REGEX, the word-modification task: the agent writes a regular expression, people see words before and after.
+
+use serde::{Deserialize, Serialize};
+
+/// Word pairs of an episode (J in the paper).
+pub const PAIRS: usize = 5;
+
+/// The start of a REGEX episode: the words the expression will be executed on. The agent sees the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// [`PAIRS`] words in lower case.
+    pub words: Vec<String>,
+}
+
+/// A REGEX execution ê: the expression the agent wrote, and what executing it gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// `pattern@replacement`.
+    pub expression: String,
+    /// Output for each word of the start, or `None` where the expression is invalid (one invalid output makes all invalid).
+    pub outputs: Option<Vec<String>>,
+}

@@ -27,8 +27,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Everything that can go wrong while a request is answered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The thing asked for is not there (404). The word names it: `"run"`, `"page"`.
-    #[error("this {0} does not exist")]
+    /// The thing asked for is not there (404); the text names it with its article: `"the run"`.
+    #[error("{0} does not exist")]
     NotFound(&'static str),
     /// The request could not be read: malformed JSON, a missing field (400). For programs; our own pages never cause it.
     #[error("the request could not be read: {0}")]
@@ -169,7 +169,7 @@ impl Error {
             Error::NotFound(what) => Problem::new(
                 S::NOT_FOUND,
                 "not-found",
-                &format!("This {what} does not exist"),
+                &format!("{} does not exist", upper(what)),
                 "The address may have a typo, or what it named is gone. The start page lists what there is.",
             ),
             Error::Unreadable(why) => {
@@ -223,11 +223,23 @@ impl Error {
                 "This answer can no longer be changed",
                 "It was corrected already, perhaps in another tab. Your text is still in the box.",
             ),
-            Error::Store(StoreError::KeyReused) => Problem::new(
-                S::CONFLICT,
-                "key-reused",
-                "This key was used for other words",
-                "Nothing was overwritten. Send these words with a new client_key; they then replace the earlier ones.",
+            Error::Store(StoreError::KeyReused { answer }) => Problem {
+                members: Map::from_iter([("answer".to_owned(), (*answer).into())]),
+                ..Problem::new(
+                    S::CONFLICT,
+                    "key-reused",
+                    "This key was used for other words",
+                    "Nothing was overwritten. Send these words with a new client_key; they then replace the earlier ones.",
+                )
+            },
+            Error::Store(StoreError::Conflict(sentence)) => {
+                Problem::new(S::CONFLICT, "conflict", "This cannot be done now", format!("{}.", upper(sentence)))
+            }
+            Error::Store(StoreError::Busy) => Problem::new(
+                S::SERVICE_UNAVAILABLE,
+                "store-busy",
+                "The database is busy",
+                "Another program holds it for the moment. Your text is still on your page; sending it again is safe.",
             ),
             Error::Store(StoreError::Invalid(_)) => Problem::new(
                 S::UNPROCESSABLE_ENTITY,
@@ -246,6 +258,12 @@ impl Error {
             }
         }
     }
+}
+
+/// A text with its first letter in upper case.
+fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 impl IntoResponse for Error {
@@ -281,7 +299,7 @@ from_rejection!(JsonRejection, FormRejection, QueryRejection);
 
 impl From<PathRejection> for Error {
     fn from(_: PathRejection) -> Error {
-        Error::NotFound("page")
+        Error::NotFound("the page")
     }
 }
 
@@ -300,7 +318,7 @@ mod tests {
     #[test]
     fn every_problem_says_what_to_do() {
         let errors = [
-            Error::NotFound("run"),
+            Error::NotFound("the run"),
             Error::change("empty", "Write a sentence first."),
             Error::conflict("ended", "The run has ended."),
             Error::NoAccess,

@@ -14,7 +14,9 @@
 //!
 //! `docs/architecture.md` draws the same flow with its files.
 
+pub mod error;
 pub mod rng;
 pub mod run;
 pub mod store;
 pub mod task;
+pub mod web;

@@ -108,9 +108,10 @@ pub(super) async fn correct(
         active_ms: None,
     };
     let stored = match teaching::correct(&state, &view, &visitor, answer, given(sent.client_key.clone())).await {
-        Err(Error::Store(StoreError::KeyReused)) => {
+        Err(Error::Store(StoreError::KeyReused { .. })) => {
+            // A correction that arrived before, and other words since: an answer to the same execution replaces it.
             let key = teaching::key_of_words(&sent.client_key, &text);
-            teaching::correct(&state, &view, &visitor, answer, given(key)).await
+            teaching::answer(&state, &view, &visitor, given(key)).await
         }
         other => other,
     };

@@ -75,7 +75,7 @@ fn find(path: &str) -> Option<(Cow<'static, [u8]>, &'static str)> {
 pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Result<Response<Body>, Error> {
     let (asked, rest) = path.split_once('/').unwrap_or(("", &path));
     let versioned = asked.len() == version().len() && asked.bytes().all(|b| b.is_ascii_hexdigit());
-    let (content, kind) = find(if versioned { rest } else { &path }).ok_or(Error::NotFound("file"))?;
+    let (content, kind) = find(if versioned { rest } else { &path }).ok_or(Error::NotFound("the file"))?;
     let cache = if asked == version() { "public, max-age=31536000, immutable" } else { "public, no-cache" };
     let tag = format!("\"{}\"", hex(&Sha256::digest(&content)[..12]));
     let known = headers.get_all(header::IF_NONE_MATCH).iter().any(|v| v.to_str().is_ok_and(|v| v.contains(&tag)));

@@ -53,7 +53,7 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response> {
     let stored = state.store.run(&run).await?;
-    let family = state.family(&stored.family).ok_or(Error::NotFound("task family"))?;
+    let family = state.family(&stored.family).ok_or(Error::NotFound("the task family"))?;
     let Some(handle) = state.runs.get(&run) else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let received = BroadcastStream::new(handle.events.subscribe());
     let status = handle.status.clone();

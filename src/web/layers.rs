@@ -92,7 +92,7 @@ pub(super) async fn nowhere(method: Method, uri: Uri) -> Response {
         let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         return Redirect::permanent(&format!("{shorter}{query}")).into_response();
     }
-    Error::NotFound("page").into_response()
+    Error::NotFound("the page").into_response()
 }
 
 #[derive(Template)]

@@ -28,7 +28,7 @@ impl RunView {
 
     /// The view of a stored run.
     pub(super) async fn of(state: &AppState, run: Run) -> Result<RunView> {
-        let family = state.family(&run.family).ok_or(Error::NotFound("task family"))?;
+        let family = state.family(&run.family).ok_or(Error::NotFound("the task family"))?;
         let handle = state.runs.get(&run.id);
         let live = handle.is_some();
         let status = match handle {

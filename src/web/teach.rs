@@ -7,7 +7,7 @@ use super::run_view::RunView;
 use super::teaching::{self, Given, Shown};
 use super::visitor::{KnownVisitor, Visitor};
 use super::{TEXT_LIMIT, guide};
-use crate::error::{Error, Result};
+use crate::error::{Error, Problem, Result};
 use crate::store::{AnswerKind, StoreError};
 use askama::Template;
 use axum::extract::State;
@@ -92,7 +92,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
     }
 }
 
-/// What the plain form sends. Browsers send line ends as CRLF; a person typed one line end.
+/// What the plain form sends.
 #[derive(Deserialize)]
 pub(super) struct Sent {
     execution: i64,
@@ -102,60 +102,102 @@ pub(super) struct Sent {
     text: String,
     /// A reason chosen from the menu.
     reason: Option<String>,
-    shown_at: Option<String>,
+    #[serde(default)]
+    shown_at: String,
 }
 
-/// `POST /teach/{run}`: the plain form. Whatever goes wrong, the page comes back with the text in the box.
+impl Sent {
+    /// What the person said. Browsers send line ends as CRLF; a person typed one line end.
+    fn words(&self) -> String {
+        let text = self.text.replace("\r\n", "\n");
+        match &self.reason {
+            Some(reason) if self.kind == AnswerKind::Skipped && text.trim().is_empty() => reason.clone(),
+            _ => text,
+        }
+    }
+
+    /// The kind as it is written in forms and addresses.
+    fn kind_word(&self) -> String {
+        serde_json::to_value(self.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// The page of last resort: the store does not answer at all, and the words are still there to be sent again.
+#[derive(Template)]
+#[template(path = "unsent.html")]
+struct UnsentPage {
+    page: Page,
+    problem: Problem,
+    action: String,
+    sent: Sent,
+    kind: String,
+    text: String,
+}
+
+/// `POST /teach/{run}`: the plain form. Whatever goes wrong, a page comes back with the text in the box.
 pub(super) async fn send(
     State(state): State<AppState>,
     Path(run): Path<String>,
     page: Page,
-    KnownVisitor(visitor): KnownVisitor,
+    visitor: Result<KnownVisitor>,
     Form(sent): Form<Sent>,
-) -> Result<Response> {
-    let view = RunView::load(&state, &run).await?;
-    let mut text = sent.text.replace("\r\n", "\n");
-    if let Some(reason) = sent.reason.filter(|_| sent.kind == AnswerKind::Skipped) {
-        text = if text.trim().is_empty() { reason } else { text };
-    }
-    let given = |client_key: String, text: String| Given {
-        client_key,
-        execution: sent.execution,
-        kind: sent.kind,
-        text,
-        shown_at: sent.shown_at.clone(),
-        active_ms: None,
-    };
-    let stored = match teaching::answer(&state, &view, &visitor, given(sent.client_key.clone(), text.clone())).await {
-        // The browser's back button, other words, sent again: what was said last is what the person means.
-        Err(Error::Store(StoreError::KeyReused)) => {
-            let key = teaching::key_of_words(&sent.client_key, &text);
-            teaching::answer(&state, &view, &visitor, given(key, text.clone())).await
-        }
-        other => other,
-    };
-    let error = match stored {
-        Ok(_) => {
-            let kind = serde_json::to_value(sent.kind).ok();
-            let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
-            return Ok(Redirect::to(&page.url(&format!("/teach/{run}?said={kind}"))).into_response());
-        }
-        Err(error) => error,
+) -> Response {
+    let text = sent.words();
+    let action = page.url(&format!("/teach/{}", page::encode(&run)));
+    let (visitor, error) = match visitor {
+        Ok(KnownVisitor(visitor)) => match attempt(&state, &run, &visitor, &sent, &text).await {
+            Ok(()) => return Redirect::to(&format!("{action}?said={}", sent.kind_word())).into_response(),
+            Err(error) => (Some(visitor), error),
+        },
+        Err(error) => (None, error),
     };
     let problem = error.problem();
     if problem.status >= 500 {
         tracing::error!(%error, "an answer could not be stored");
     }
-    let shown = match teaching::lease(&state, &view, &visitor, &[]).await {
-        Ok(shown) => shown,
-        Err(error) => {
-            tracing::warn!(%error, "no execution to show beside the error");
-            None
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let again = match &visitor {
+        Some(visitor) => show_again(&state, &run, visitor, &sent).await,
+        None => None,
+    };
+    let html = match again {
+        Some((view, shown)) => {
+            let mut again = teach_page(&state, page, view, Some(shown), None);
+            (again.text, again.problem) = (text, Some(problem.detail));
+            page::html(&again)
+        }
+        None => {
+            let kind = sent.kind_word();
+            page::html(&UnsentPage { page, problem, action, sent, kind, text })
         }
     };
-    let mut again = teach_page(&state, page, view, shown, None);
-    again.text = text;
-    again.problem = Some(problem.detail);
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok((status, page::html(&again)).into_response())
+    (status, html).into_response()
+}
+
+async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, text: &str) -> Result<()> {
+    let view = RunView::load(state, run).await?;
+    let given = |client_key: String| Given {
+        client_key,
+        execution: sent.execution,
+        kind: sent.kind,
+        text: text.to_owned(),
+        shown_at: Some(sent.shown_at.clone()),
+        active_ms: None,
+    };
+    match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
+        // The browser's back button, other words, sent again: what was said last is what the person means.
+        Err(Error::Store(StoreError::KeyReused { .. })) => {
+            let key = teaching::key_of_words(&sent.client_key, text);
+            teaching::answer(state, &view, visitor, given(key)).await
+        }
+        other => other,
+    }
+    .map(|_| ())
+}
+
+/// The same execution once more, to be shown above words that could not be stored. `None` when it cannot be had.
+async fn show_again(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
+    let view = RunView::load(state, run).await.ok()?;
+    let shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;
+    (shown.execution == sent.execution).then_some((view, shown))
 }

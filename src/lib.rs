@@ -14,6 +14,7 @@
 //!
 //! `docs/architecture.md` draws the same flow with its files.
 
+pub mod export;
 pub mod rng;
 pub mod run;
 pub mod store;

@@ -15,6 +15,7 @@
 //! `docs/architecture.md` draws the same flow with its files.
 
 pub mod error;
+pub mod export;
 pub mod rng;
 pub mod run;
 pub mod store;

@@ -10,7 +10,7 @@ const AXES = {
   seconds: { read: (p) => p.seconds, label: "training time", write: duration },
 };
 const CHARTS = {
-  success: { range: [0, 1], write: share, height: 392, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "muted", 1.3]] },
+  success: { range: [0, 1], write: share, height: 430, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "muted", 1.3]] },
   loss: { range: null, write: (v) => (v == null ? "–" : v.toFixed(3)), height: 116, lines: [["loss", "loss", "agent", 1.6]] },
   valid: { range: [0, 1], write: share, height: 116, lines: [["valid_share", "valid", "agent", 1.6]] },
   gold: { range: [0, 1], write: share, height: 116, lines: [["gold_share", "gold", "agent", 1.6]] },
@@ -136,7 +136,7 @@ export class Charts {
       cursor: { sync: { key: "run" }, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: false }, y: chart.range ? { range: chart.range } : { range: (u, low, high) => uPlot.rangeNum(low ?? 0, high ?? 1, 0.1, true) }, n: { auto: false, range: [0, 1] } },
       axes: [
-        { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: main ? 46 : 26, gap: 4, label: main ? axis.label : undefined, labelFont: font, labelSize: 18, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },
+        { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: main ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },
         { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: main ? 50 : 34, values: (u, ticks) => ticks.map((t) => (chart.range ? percent(t, 0) : String(Number(t.toFixed(3))))) },
       ],
       hooks: { setCursor: [(u) => this.#legend(entry, u.cursor.idx)] },

@@ -11,7 +11,7 @@ function row(episode) {
     el("span", { class: "n" }, `#${count(episode.episode)}`),
     el("span", { class: "line" }, episode.request),
     el("span", { class: `line d ${episode.source ?? "muted"}` }, described),
-    el("span", { class: `mark ${episode.success ? "success" : ""}` }, episode.success ? "✓ did it" : "did not"),
+    el("span", { class: `mark ${episode.success ? "success" : ""}`, title: episode.success ? "The agent did what was asked" : "The agent did something else" }, episode.success ? "✓ yes" : "no"),
   );
   const facts = el("dl", {},
     el("dt", {}, "Request"), el("dd", {}, episode.request),

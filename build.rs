@@ -59,7 +59,10 @@ fn fetch() -> Result<(), String> {
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr);
         let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(6).collect();
-        return Err(format!("`npm ci` could not fetch the pages' third-party files; is the registry reachable? It said: {}", last.join(" | ")));
+        return Err(format!(
+            "`npm ci` could not fetch the pages' third-party files; is the registry reachable? It said: {}",
+            last.join(" | ")
+        ));
     }
     fs::create_dir_all(&vendor).map_err(|error| told("create", &vendor, error))?;
     for (from, to) in FILES {

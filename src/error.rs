@@ -101,13 +101,7 @@ pub struct Problem {
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, title: &str, detail: impl Into<String>) -> Problem {
-        Problem {
-            status: status.as_u16(),
-            code,
-            title: title.to_owned(),
-            detail: detail.into(),
-            members: Map::new(),
-        }
+        Problem { status: status.as_u16(), code, title: title.to_owned(), detail: detail.into(), members: Map::new() }
     }
 
     /// The words for a status that no handler put into words (axum's own answers, a timeout).

@@ -35,7 +35,8 @@ pub(super) fn check(state: &AppState, parts: &Parts) -> Result<(), Error> {
     }
     let token = state.settings.access_token.as_deref().ok_or(Error::SteeringOff)?;
     let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let bearer =
+        bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     if bearer.is_some_and(|(_, given)| same(given.trim(), token)) {
         return Ok(());
     }
@@ -50,7 +51,8 @@ pub(super) fn check(state: &AppState, parts: &Parts) -> Result<(), Error> {
 /// all arrive through it. So the browser must also believe that it talks to this machine, and nobody may have
 /// forwarded the request.
 fn from_this_machine(state: &AppState, parts: &Parts) -> bool {
-    let forwarded = ["forwarded", "x-forwarded-for", "x-forwarded-host"].iter().any(|name| parts.headers.contains_key(*name));
+    let forwarded =
+        ["forwarded", "x-forwarded-for", "x-forwarded-host"].iter().any(|name| parts.headers.contains_key(*name));
     state.settings.loopback
         && !forwarded
         && layers::host(&parts.headers, &parts.uri, false).is_none_or(|host| {

@@ -115,7 +115,11 @@ pub(super) async fn render_errors(State(state): State<AppState>, request: Reques
     let problem = match response.extensions().get::<Problem>() {
         Some(problem) => problem.clone(),
         // A handler that made its own page for the error (a form with the text still in it).
-        None if response.headers().get(header::CONTENT_TYPE).is_some_and(|t| t.as_bytes().starts_with(b"text/html")) => {
+        None if response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|t| t.as_bytes().starts_with(b"text/html")) =>
+        {
             return response;
         }
         None => Problem::of_status(status),
@@ -150,7 +154,11 @@ impl Asked {
             page: Page::of(state, parts),
             html: !inner.starts_with("/api/") && accepts("text/html"),
             get: parts.method == Method::GET,
-            address: parts.uri.path_and_query().map_or(inner, |p| p.as_str().strip_prefix(base.as_str()).unwrap_or(p.as_str())).to_owned(),
+            address: parts
+                .uri
+                .path_and_query()
+                .map_or(inner, |p| p.as_str().strip_prefix(base.as_str()).unwrap_or(p.as_str()))
+                .to_owned(),
             number: parts.headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or("").to_owned(),
         }
     }

@@ -122,9 +122,10 @@ mod tests {
     fn times_are_relative() {
         let now = OffsetDateTime::from_unix_timestamp(1_000_000).unwrap();
         let said = |seconds| ago_from(now - time::Duration::seconds(seconds), now);
-        assert_eq!([said(-5), said(59), said(60), said(7_200), said(200_000)], [
-            "just now", "just now", "1 minute ago", "2 hours ago", "2 days ago"
-        ]);
+        assert_eq!(
+            [said(-5), said(59), said(60), said(7_200), said(200_000)],
+            ["just now", "just now", "1 minute ago", "2 hours ago", "2 days ago"]
+        );
     }
 
     #[test]

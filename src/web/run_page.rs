@@ -51,15 +51,25 @@ fn settings(config: &Value) -> Vec<Setting> {
     let (mut all, mut changed) = (Vec::new(), Vec::new());
     if let Value::Object(map) = config {
         for (key, value) in map {
-            flatten(if key == DIFFERENCES { "" } else { key }, value, if key == DIFFERENCES { &mut changed } else { &mut all });
+            flatten(
+                if key == DIFFERENCES { "" } else { key },
+                value,
+                if key == DIFFERENCES { &mut changed } else { &mut all },
+            );
         }
     }
-    let differs = |name: &str| changed.iter().any(|(changed, _)| changed == name || changed.starts_with(&format!("{name}.")) || name.starts_with(&format!("{changed}.")));
+    let differs = |name: &str| {
+        changed.iter().any(|(changed, _)| {
+            changed == name || changed.starts_with(&format!("{name}.")) || name.starts_with(&format!("{changed}."))
+        })
+    };
     let mut lines: Vec<Setting> =
         all.into_iter().map(|(name, value)| Setting { differs: differs(&name), name, value }).collect();
     let missing: Vec<Setting> = changed
         .iter()
-        .filter(|(name, _)| !lines.iter().any(|line| line.name == *name || name.starts_with(&format!("{}.", line.name))))
+        .filter(|(name, _)| {
+            !lines.iter().any(|line| line.name == *name || name.starts_with(&format!("{}.", line.name)))
+        })
         .map(|(name, value)| Setting { name: name.clone(), value: value.clone(), differs: true })
         .collect();
     lines.extend(missing);
@@ -106,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_nested_list_of_differences_is_understood_too() {
-        let config = json!({"adel": {"lambda": 0.5}, "differences": {"adel": {"lambda": {"preset": 0.1, "value": 0.5}}}});
+        let config =
+            json!({"adel": {"lambda": 0.5}, "differences": {"adel": {"lambda": {"preset": 0.1, "value": 0.5}}}});
         let lines = settings(&config);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].differs);

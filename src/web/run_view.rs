@@ -111,8 +111,9 @@ impl RunView {
 
     /// What a teacher should know though there is something to describe.
     pub(super) fn remark(&self) -> Option<&'static str> {
-        (!self.ended() && self.status.state == RunState::Paused)
-            .then_some("The agent is paused. You can go on describing: it will learn from your descriptions when it goes on.")
+        (!self.ended() && self.status.state == RunState::Paused).then_some(
+            "The agent is paused. You can go on describing: it will learn from your descriptions when it goes on.",
+        )
     }
 }
 

@@ -57,9 +57,7 @@ pub(super) async fn page(
     }
     let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
     let thanks = match said {
-        Some(kind) => {
-            Some(teaching::sentence(kind, state.store.teacher_counts(&run, visitor.teacher.id).await?))
-        }
+        Some(kind) => Some(teaching::sentence(kind, state.store.teacher_counts(&run, visitor.teacher.id).await?)),
         None => None,
     };
     Ok(page::html(&teach_page(&state, page, view, shown, thanks)))

@@ -63,7 +63,11 @@ impl Family for Pairs {
     fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
         let class = if audience == Audience::Teacher { "pairs large" } else { "pairs small" };
         let row = |(before, after): &(String, String)| {
-            format!("<li><code>{}</code> <span aria-label=\"becomes\">→</span> <code>{}</code></li>", escaped(before), escaped(after))
+            format!(
+                "<li><code>{}</code> <span aria-label=\"becomes\">→</span> <code>{}</code></li>",
+                escaped(before),
+                escaped(after)
+            )
         };
         Ok(format!("<ol class=\"{class}\">{}</ol>", Self::read(view)?.iter().map(row).collect::<String>()))
     }
@@ -85,8 +89,9 @@ pub fn families() -> &'static [&'static dyn Family] {
 }
 
 const WORDS: [&str; 24] = [
-    "garden", "stone", "river", "cloud", "path", "winter", "lantern", "copper", "meadow", "button", "harbour", "violin",
-    "pepper", "marble", "saddle", "timber", "velvet", "anchor", "basket", "candle", "feather", "hammer", "island", "jacket",
+    "garden", "stone", "river", "cloud", "path", "winter", "lantern", "copper", "meadow", "button", "harbour",
+    "violin", "pepper", "marble", "saddle", "timber", "velvet", "anchor", "basket", "candle", "feather", "hammer",
+    "island", "jacket",
 ];
 
 /// What the made-up agent can do to words: its expression, a request for it, and the doing.
@@ -173,8 +178,7 @@ pub async fn start(store: &Store, id: &str, teacher: TeacherMode) -> RunHandle {
     let (commands, received) = channel();
     let (tell, watched) = watch::channel(status.clone());
     let (events, _) = broadcast::channel(256);
-    let handle =
-        RunHandle { id: id.into(), family: "pairs", commands, events: events.clone(), status: watched };
+    let handle = RunHandle { id: id.into(), family: "pairs", commands, events: events.clone(), status: watched };
     let fake = Fake {
         store: store.clone(),
         runtime: Handle::current(),
@@ -359,7 +363,12 @@ impl Fake {
             .map_err(|_| "Give the agent some words to work on.".to_owned())?;
         let (summary, _, edit) = *EDITS.iter().find(|(_, known, _)| *known == request).unwrap_or(&EDITS[0]);
         let pairs: Vec<(String, String)> = words.iter().map(|word| (word.clone(), edit(word))).collect();
-        Ok(Tried { view: json!({ "pairs": pairs }), summary: summary.to_owned(), valid: true, update: self.status.update })
+        Ok(Tried {
+            view: json!({ "pairs": pairs }),
+            summary: summary.to_owned(),
+            valid: true,
+            update: self.status.update,
+        })
     }
 }
 

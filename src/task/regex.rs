@@ -1,5 +1,8 @@
 //! REGEX, the word-modification task: the agent writes a regular expression, people see words before and after.
 
+pub mod program;
+pub mod python_re;
+
 use serde::{Deserialize, Serialize};
 
 /// Word pairs of an episode (J in the paper).

@@ -191,7 +191,8 @@ async fn pool(size: u32, options: SqliteConnectOptions) -> Result<SqlitePool> {
 async fn migrate(writer: &SqlitePool) -> Result<()> {
     let mut connection = writer.acquire().await?;
     let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    MIGRATIONS.run(&mut *tx).await?;
+    // `run` does the same, but its future cannot be sent to another thread.
+    MIGRATIONS.run_direct(None, &mut *tx, false).await?;
     sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA application_id = {APPLICATION_ID}"))).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(())

@@ -44,14 +44,15 @@ impl Store {
     /// people are passed over: their answers are stored already.
     ///
     /// In the dataset the policy of a simulated episode is the one before the update that used it; for an episode
-    /// that no update used, the one before the latest update among `rows`.
+    /// that no update used, that of the row before it.
     pub async fn record_simulated(&self, run: &str, rows: &[EpisodeRow]) -> Result<()> {
-        let latest = rows.iter().filter_map(|row| row.update).max().unwrap_or(0);
+        let mut latest = rows.iter().find_map(|row| row.update).unwrap_or(0);
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         let now = self.now();
         for row in rows.iter().filter(|row| row.source != Some(Source::Human)) {
-            let policy = to_int("the update", row.update.unwrap_or(latest).saturating_sub(1))?;
+            latest = row.update.unwrap_or(latest);
+            let policy = to_int("the update", latest.saturating_sub(1))?;
             record_one(&mut tx, run, row, policy, now).await?;
         }
         Ok(tx.commit().await?)

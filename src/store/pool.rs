@@ -101,6 +101,21 @@ impl Store {
         Ok(deleted.rows_affected() + withdrawn.rows_affected())
     }
 
+    /// One more than the largest episode number of the run's executions for people; 0 without any. (Executions that
+    /// nobody has seen before they were retired or withdrawn are not counted: their numbers are free again.)
+    pub async fn next_episode(&self, run: &str) -> Result<u64> {
+        // Two reads at the ends of the two indexes.
+        let largest: Option<i64> = sqlx::query_scalar(
+            "SELECT max(largest) FROM (
+                 SELECT max(episode) AS largest FROM executions WHERE run = ?1 AND state <> 'withdrawn'
+                 UNION ALL SELECT max(episode) FROM executions WHERE run = ?1 AND state = 'withdrawn')",
+        )
+        .bind(run)
+        .fetch_one(self.readers())
+        .await?;
+        Ok(largest.map_or(0, |episode| from_int(episode) + 1))
+    }
+
     /// Gives the teacher an execution: one they hold already (not in `except`; its lease is extended), else an open
     /// one, newest policy first, then the one offered first; never one they answered or skipped, never more teachers
     /// at it than it wants. `None` when there is none. `except`: executions the page has already (it fetches one

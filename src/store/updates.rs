@@ -88,52 +88,18 @@ impl Store {
     /// [`StoreError::Conflict`] when the update is recorded with other answers, or an answer was used in another
     /// update (nothing is written then); [`StoreError::Invalid`] for a skipped answer.
     pub async fn record_update(&self, run: &str, record: &UpdateRecord) -> Result<()> {
-        let update = to_int("the update", record.update)?;
-        let data = to_json(&record.data)?;
-        let mut writer = self.writer(Durability::Full).await?;
+        self.record_updates(run, std::slice::from_ref(record)).await
+    }
+
+    /// Records several updates in one transaction; as [`Store::record_update`].
+    pub async fn record_updates(&self, run: &str, records: &[UpdateRecord]) -> Result<()> {
+        // Updates without typed answers can be lost to a power cut together with the weights they changed.
+        let typed = records.iter().any(|record| !record.answers.is_empty());
+        let mut writer = self.writer(if typed { Durability::Full } else { Durability::Normal }).await?;
         let mut tx = writer.begin().await?;
         let now = self.now();
-        let made = sqlx::query(
-            "INSERT INTO updates (run, update_no, data, recorded_at) VALUES (?, ?, ?, ?)
-             ON CONFLICT (run, update_no) DO NOTHING",
-        )
-        .bind(run)
-        .bind(update)
-        .bind(data)
-        .bind(now)
-        .execute(&mut *tx)
-        .await
-        .or_missing("the run")?;
-        if made.rows_affected() == 0 {
-            let recorded: Vec<i64> = sqlx::query_scalar(
-                "SELECT id FROM answers WHERE run = ? AND used_in_update = ? AND used_position IS NOT NULL
-                 ORDER BY used_position",
-            )
-            .bind(run)
-            .bind(update)
-            .fetch_all(&mut *tx)
-            .await?;
-            if recorded == record.answers {
-                return Ok(());
-            }
-            return Err(StoreError::Conflict(format!("update {update} is recorded already, with other answers")));
-        }
-        for (position, &answer) in record.answers.iter().enumerate() {
-            let marked = sqlx::query(
-                "UPDATE answers SET used_in_update = ?1, used_position = ?2, used_at = ?3
-                 WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL
-                     AND kind <> 'skipped'",
-            )
-            .bind(update)
-            .bind(position as i64)
-            .bind(now)
-            .bind(answer)
-            .bind(run)
-            .execute(&mut *tx)
-            .await?;
-            if marked.rows_affected() == 0 {
-                return Err(why_not(&mut tx, run, answer).await?);
-            }
+        for record in records {
+            record_one(&mut tx, run, record, now).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -192,6 +158,52 @@ impl Store {
         .await?;
         read_all(rows)
     }
+}
+
+async fn record_one(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &UpdateRecord, now: i64) -> Result<()> {
+    let update = to_int("the update", record.update)?;
+    let made = sqlx::query(
+        "INSERT INTO updates (run, update_no, data, recorded_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT (run, update_no) DO NOTHING",
+    )
+    .bind(run)
+    .bind(update)
+    .bind(to_json(&record.data)?)
+    .bind(now)
+    .execute(&mut **tx)
+    .await
+    .or_missing("the run")?;
+    if made.rows_affected() == 0 {
+        let recorded: Vec<i64> = sqlx::query_scalar(
+            "SELECT id FROM answers WHERE run = ? AND used_in_update = ? AND used_position IS NOT NULL
+             ORDER BY used_position",
+        )
+        .bind(run)
+        .bind(update)
+        .fetch_all(&mut **tx)
+        .await?;
+        if recorded == record.answers {
+            return Ok(());
+        }
+        return Err(StoreError::Conflict(format!("update {update} is recorded already, with other answers")));
+    }
+    for (position, &answer) in record.answers.iter().enumerate() {
+        let marked = sqlx::query(
+            "UPDATE answers SET used_in_update = ?1, used_position = ?2, used_at = ?3
+             WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL AND kind <> 'skipped'",
+        )
+        .bind(update)
+        .bind(position as i64)
+        .bind(now)
+        .bind(answer)
+        .bind(run)
+        .execute(&mut **tx)
+        .await?;
+        if marked.rows_affected() == 0 {
+            return Err(why_not(tx, run, answer).await?);
+        }
+    }
+    Ok(())
 }
 
 /// Why an answer cannot be marked as used.

@@ -240,9 +240,9 @@ async fn the_stored_answer_says_whether_the_request_was_shown_and_what_the_page_
     let bench = Bench::new().await;
     let teacher = bench.teacher("a").await;
     let mut shown = run("shown");
-    shown.config = json!({"show_request": true});
+    shown.config = json!({"pool": {"show_request": true}});
     let mut hidden = run("hidden");
-    hidden.config = json!({"show_request": false});
+    hidden.config = json!({"pool": {"show_request": false}});
     for run in [&shown, &hidden] {
         bench.store.create_run(run).await.unwrap();
         bench.store.offer(&run.id, &[execution(0, 4)]).await.unwrap();
@@ -260,4 +260,20 @@ async fn the_stored_answer_says_whether_the_request_was_shown_and_what_the_page_
         assert_eq!(row.shown_at, Some(bench.clock.now() - time::Duration::seconds(8)));
         assert_eq!((row.active_ms, row.created_at, row.policy_update), (Some(5_200), bench.clock.now(), 4));
     }
+}
+
+#[tokio::test]
+async fn several_updates_are_recorded_all_or_none() {
+    let bench = Bench::new().await;
+    bench.offer([(0, 1), (1, 1)]).await;
+    let teacher = bench.teacher("a").await;
+    let keys = [bench.describe(teacher, "a").await, bench.describe(teacher, "b").await];
+    let bad = [record(1, &[]), record(2, &[keys[0]]), record(3, &[keys[0]])];
+    assert!(matches!(bench.store.record_updates(RUN, &bad).await, Err(StoreError::Conflict(_))));
+    assert!(bench.store.updates_after(RUN, 0).await.unwrap().is_empty());
+    assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap().len(), 2);
+    let good = [record(1, &[]), record(2, &[keys[0]]), record(3, &[keys[1]])];
+    bench.store.record_updates(RUN, &good).await.unwrap();
+    bench.store.record_updates(RUN, &good).await.unwrap();
+    assert_eq!(bench.store.updates_after(RUN, 1).await.unwrap(), good[1..]);
 }

@@ -219,3 +219,20 @@ async fn a_request_that_is_dropped_half_way_leaves_the_writer_free() {
     }
     assert_eq!(bench.store.export_count(None).await.unwrap(), 40);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_new_file_can_be_opened_by_many_at_once() {
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = crate::support::file(folder.path());
+        let opening: Vec<_> = (0..6)
+            .map(|_| {
+                let path = path.clone();
+                tokio::spawn(async move { iliad::store::Store::open(&path).await })
+            })
+            .collect();
+        for store in opening {
+            store.await.unwrap().unwrap();
+        }
+    }
+}

@@ -65,6 +65,7 @@ async fn call_everything(bench: &Bench) {
     store.record_update(RUN, &record).await.unwrap();
     store.record_update(RUN, &record).await.unwrap();
     store.record_update(RUN, &UpdateRecord { update: 2, ..record }).await.unwrap_err();
+    store.next_episode(RUN).await.unwrap();
     store.updates_after(RUN, 0).await.unwrap();
     store.used_answers(RUN, 9).await.unwrap();
     store.record_simulated(RUN, &[simulated(100, Some(1), "sim")]).await.unwrap();

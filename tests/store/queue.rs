@@ -189,3 +189,16 @@ async fn runs_have_separate_queues() {
     assert!(bench.store.lease("nowhere", teacher, &[], TTL).await.unwrap().is_none());
     assert!(matches!(bench.store.lease("run-2", 77, &[], -TTL).await, Ok(None) | Err(StoreError::NotFound(_))));
 }
+
+#[tokio::test]
+async fn the_next_episode_follows_the_largest_that_people_could_have_seen() {
+    let bench = Bench::new().await;
+    assert_eq!(bench.store.next_episode(RUN).await.unwrap(), 0);
+    bench.offer([(0, 1), (7, 3), (5, 2)]).await;
+    assert_eq!(bench.store.next_episode(RUN).await.unwrap(), 8);
+    let teacher = bench.teacher("a").await;
+    assert_eq!(bench.lease(teacher).await.unwrap().episode, 7);
+    bench.store.withdraw_from(RUN, 0).await.unwrap();
+    assert_eq!(bench.store.next_episode(RUN).await.unwrap(), 8, "somebody has 7 on the screen");
+    assert_eq!(bench.store.next_episode("none").await.unwrap(), 0);
+}

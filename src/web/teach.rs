@@ -26,6 +26,8 @@ struct TeachPage {
     page: Page,
     view: RunView,
     shown: Option<Shown>,
+    /// Whether the request is shown beside it.
+    asked: bool,
     /// Why there is nothing to describe.
     idle: String,
     /// Text that was sent and not stored.
@@ -83,6 +85,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         problem: None,
         reasons: &SKIP_REASONS,
         data: data.to_string(),
+        asked: shown.as_ref().is_some_and(|shown| shown.request.is_some()),
         page,
         view,
         shown,

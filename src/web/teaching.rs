@@ -29,6 +29,8 @@ pub(super) struct Shown {
     pub(super) html: String,
     /// The same in plain text.
     pub(super) text: String,
+    /// The request, in a run that lets teachers see it.
+    pub(super) request: Option<String>,
     /// Key that makes sending the answer twice harmless.
     pub(super) client_key: String,
     /// When the lease ends unless it is renewed.
@@ -67,6 +69,7 @@ pub(super) async fn lease(
                     episode: leased.episode,
                     html,
                     text,
+                    request: leased.request,
                     client_key: visitor::new_token()?,
                     expires_at: leased.expires_at,
                     shown_at: OffsetDateTime::now_utc(),

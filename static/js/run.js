@@ -34,7 +34,7 @@ function showStatus(now) {
   say("device", now.device);
   const best = now.best_validation;
   say("t-best", rate(best));
-  say("t-best-n", best ? `of ${count(best.n)} · 95% ${percent(best.low, 0)}–${percent(best.high, 0)}${now.validation ? ` · now ${rate(now.validation)}` : ""}` : "not tested yet");
+  say("t-best-n", best ? `of ${count(best.n)} (${percent(best.low, 0)}–${percent(best.high, 0)}) · now ${rate(now.validation)}` : "not tested yet");
   say("t-episodes", count(now.episodes));
   say("t-rate", state === "running" ? `${now.episodes_per_second.toFixed(now.episodes_per_second < 10 ? 1 : 0)} a second` : "");
   say("t-human", count(now.descriptions_human));
@@ -123,7 +123,7 @@ async function snapshot() {
   run.log.forEach(({ at, message }) => addLog(at, message));
 }
 
-const showPool = ({ open, leased }) => say("t-pool", `${count(open)} waiting · ${count(leased)} in people’s hands`);
+const showPool = ({ open, leased }) => say("t-pool", `${count(open)} waiting · ${count(leased)} in hand`);
 
 let waiting = null;
 let renewing = null;

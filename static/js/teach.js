@@ -65,6 +65,8 @@ function show(shown, { focus = true, announce = true } = {}) {
   $("stage").hidden = false;
   $("idle").hidden = true;
   if (shown.html !== undefined) {
+    $("asked").hidden = !shown.request;
+    $("request").textContent = shown.request ?? "";
     $("execution").innerHTML = shown.html;
     $("execution").dispatchEvent(new CustomEvent("iliad:execution", { bubbles: true }));
   }

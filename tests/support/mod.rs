@@ -158,7 +158,13 @@ struct Fake {
 
 /// Starts a made-up run on a thread of its own. It ends when it is stopped or its handle's senders are gone.
 pub async fn start(store: &Store, id: &str, teacher: TeacherMode) -> RunHandle {
-    store.create_run(&run_row(id, teacher)).await.expect("the run is new");
+    start_run(store, run_row(id, teacher)).await
+}
+
+/// The same for a given row.
+pub async fn start_run(store: &Store, row: Run) -> RunHandle {
+    store.create_run(&row).await.expect("the run is new");
+    let (id, teacher) = (row.id.as_str(), row.teacher);
     let status = Status {
         run: id.to_owned(),
         state: RunState::Running,

@@ -142,3 +142,60 @@ async fn hostile_text_is_only_text() {
     let page = server.page(path, &cookie).await;
     assert!(page.status == StatusCode::NOT_FOUND && !page.text.contains("<script>"));
 }
+
+/// A family with a bug.
+struct Broken;
+
+impl iliad::task::Family for Broken {
+    fn name(&self) -> &'static str {
+        "pairs"
+    }
+    fn title(&self) -> &'static str {
+        panic!("a bug in a family")
+    }
+    fn teacher_prompt(&self) -> &'static str {
+        ""
+    }
+    fn placeholder(&self) -> &'static str {
+        ""
+    }
+    fn guide(&self) -> iliad::task::Guide {
+        iliad::task::Guide { view: serde_json::Value::Null, good: vec![], poor: vec![] }
+    }
+    fn render(&self, _: &serde_json::Value, _: iliad::task::Audience) -> Result<String, iliad::task::RenderError> {
+        Ok(String::new())
+    }
+    fn render_text(&self, _: &serde_json::Value) -> Result<String, iliad::task::RenderError> {
+        Ok(String::new())
+    }
+    fn render_try_fields(&self) -> Result<String, iliad::task::RenderError> {
+        Ok(String::new())
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_a_page_in_plain_words_and_the_server_goes_on() {
+    let server = Server::new().await;
+    let mut state = server.state.clone();
+    state.families = &[&Broken];
+    let broken = iliad::web::router(state);
+    for _ in 0..2 {
+        let request = axum::http::Request::get("/").header("accept", "text/html").body(Body::empty()).unwrap();
+        let response = tower::ServiceExt::oneshot(broken.clone(), request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let page = String::from_utf8_lossy(&body);
+        assert!(page.contains("Something broke on our side") && !page.contains("a bug in a family"));
+    }
+}
+
+#[tokio::test]
+async fn an_execution_that_cannot_be_drawn_does_not_block_the_queue() {
+    let server = Server::new().await;
+    let mut damaged = crate::support::execution(7, 900, 50);
+    damaged.view = serde_json::json!({"from": "another version"});
+    server.state.store.offer("study", &[damaged]).await.unwrap();
+    let cookie = server.teacher().await;
+    assert!(server.lease(&cookie, &[]).await["execution"].is_i64());
+    assert!(server.page("/teach/study", &cookie).await.text.contains("name=\"execution\""));
+}

@@ -287,3 +287,24 @@ async fn the_request_and_the_expression_are_never_shown_to_a_teacher() {
         assert!(!text.contains(&row.request) && !text.contains(&row.summary), "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_run_may_show_the_request_and_the_dataset_says_so() {
+    let server = Server::new().await;
+    let mut row = crate::support::run_row("open", TeacherMode::Human);
+    row.config = json!({"pool": {"show_request": true}});
+    server.state.runs.add(crate::support::start_run(&server.state.store, row).await);
+    let cookie = server.teacher().await;
+    let page = server.page("/teach/open", &cookie).await.text;
+    assert!(
+        page.contains("It was asked to: <q id=\"request\">")
+            && !page.contains("<p id=\"asked\" class=\"asked\" hidden")
+    );
+    let leased = server.post("/api/runs/open/lease", &cookie, &json!({})).await.json();
+    assert!(page.contains(leased["request"].as_str().unwrap()));
+    server.post("/api/runs/open/answers", &cookie, &answer(&leased, "text")).await;
+    let rows = server.state.store.export_page(Some("open"), 0, 10).await.unwrap();
+    assert!(rows[0].request_shown);
+    let other = server.page("/teach/study", &cookie).await.text;
+    assert!(other.contains("<p id=\"asked\" class=\"asked\" hidden"));
+}

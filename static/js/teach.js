@@ -381,7 +381,11 @@ history.replaceState(null, "", location.pathname);
 if (current) {
   const rendered = box.value;
   show(current, { focus: true, announce: false });
-  if (rendered.trim() !== "") fill(rendered);
+  // Typed before this script was there, or handed back by the server.
+  if (rendered.trim() !== "") {
+    fill(rendered);
+    drafts.set(current.execution, rendered);
+  }
   prefetch();
 } else if ($("stage").hidden) {
   rest({ ended });

@@ -5,6 +5,7 @@ pub mod marginal;
 pub mod metric;
 pub mod program;
 pub mod python_re;
+pub mod tokenise;
 pub mod world;
 
 use serde::{Deserialize, Serialize};

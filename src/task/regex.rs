@@ -1,6 +1,7 @@
 //! REGEX, the word-modification task: the agent writes a regular expression, people see words before and after.
 
 pub mod corpus;
+pub mod grammar;
 pub mod marginal;
 pub mod metric;
 pub mod program;

@@ -112,6 +112,12 @@ const AFTER_PRONOUN: &[&str] = &[
     "suppose", "assume", "need", "like", "know",
 ];
 
+/// Words after which a bare "s" was joined by an apostrophe: "it s", "the word s first letter".
+const CONTRACTED: &[&str] = &["it", "that", "there", "here", "what", "where", "who", "he", "she", "let", "word"];
+
+/// Words that "t" is a contracted "not" after.
+const NEGATED: &[&str] = &["don", "doesn", "didn", "isn", "aren", "wasn", "weren", "won", "can", "couldn", "shouldn"];
+
 /// Words after which a short unknown string is letters.
 const BEFORE_LETTERS: &[&str] = &[
     "with", "to", "into", "by", "add", "adds", "added", "insert", "put", "letters", "in", "append", "ending", "ends",
@@ -213,6 +219,9 @@ fn letters_at(pieces: &[Piece], at: usize, shouting: bool, known: &dyn Fn(&str) 
     let in_sentence = at > 0;
     match (text, length) {
         ("s", 1) if joined || (after_slot && !upper) => None,
+        // "it s" and "don t", where the apostrophe was not typed or is gone already.
+        ("s", 1) if !upper && CONTRACTED.contains(&before) => None,
+        ("t", 1) if !upper && before.ends_with('n') && NEGATED.contains(&before) => None,
         (_, 1) if joined => None,
         ("a", 1) => {
             let next_is_letter = match next {

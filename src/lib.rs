@@ -14,7 +14,11 @@
 //!
 //! `docs/architecture.md` draws the same flow with its files.
 
+pub mod model;
+pub mod nn;
 pub mod rng;
 pub mod run;
 pub mod store;
 pub mod task;
+#[cfg(test)]
+pub mod testing;

@@ -1,5 +1,12 @@
 //! REGEX, the word-modification task: the agent writes a regular expression, people see words before and after.
 
+pub mod corpus;
+pub mod marginal;
+pub mod metric;
+pub mod program;
+pub mod python_re;
+pub mod world;
+
 use serde::{Deserialize, Serialize};
 
 /// Word pairs of an episode (J in the paper).

@@ -1,0 +1,124 @@
+//! P_ω, the approximate marginal: expressions without requests.
+
+use super::program::execute;
+use super::{Edit, Words};
+use crate::rng::Stream;
+use rand::RngExt;
+
+/// How often a draw is repeated until it changes the first word.
+const TRIES: usize = 2000;
+
+/// Where expressions are drawn from.
+#[derive(Clone, Debug)]
+pub enum Marginal {
+    /// Uniformly from a list (the paper: a dataset of unlabelled expressions).
+    List(Vec<String>),
+    /// Composed at random: broader than what the tasks use.
+    Composed {
+        /// Letters that patterns and replacements use.
+        letters: Vec<char>,
+    },
+}
+
+impl Marginal {
+    /// One expression, whatever it does.
+    pub fn draw(&self, stream: &mut Stream) -> String {
+        match self {
+            Marginal::List(list) => list[stream.random_range(0..list.len())].clone(),
+            Marginal::Composed { letters } => compose(letters, stream),
+        }
+    }
+
+    /// An expression that changes the first word of the start, drawn by rejection. When none of many draws does (a word
+    /// of foreign characters, say), the last resort replaces the word's first character.
+    pub fn sample(&self, start: &Words, stream: &mut Stream) -> Edit {
+        let first = start.words.first().map_or("", String::as_str);
+        for _ in 0..TRIES {
+            let expression = self.draw(stream);
+            if execute(&expression, first).is_some_and(|out| out != first) {
+                return Edit::of(&expression, start);
+            }
+        }
+        let other = if first.starts_with('a') { 'e' } else { 'a' };
+        Edit::of(&format!("(^)(.)()@{other}"), start)
+    }
+}
+
+/// No anchor, `^` or `$`; one or two symbols to match, half of them letters; up to two symbols to put there, mostly
+/// letters. So it states all that the tasks state and much that they do not: both letters of a pair doubled and a
+/// letter put before, two letters inserted around, and so on.
+fn compose(letters: &[char], stream: &mut Stream) -> String {
+    let letter = |stream: &mut Stream| letters[stream.random_range(0..letters.len())];
+    let (start, end) = match stream.random_range(0..10) {
+        0..4 => ("", ""),
+        4..7 => ("^", ""),
+        _ => ("", "$"),
+    };
+    let mut expression = format!("({start})(");
+    for _ in 0..stream.random_range(1..=2) {
+        let symbol = match stream.random_range(0..6) {
+            0 => '.',
+            1 => 'C',
+            2 => 'V',
+            _ => letter(stream),
+        };
+        expression.push(symbol);
+    }
+    expression.push_str(")(");
+    expression.push_str(end);
+    expression.push_str(")@");
+    for _ in 0..stream.random_range(0..=2) {
+        if stream.random_range(0..5) < 3 {
+            expression.push(letter(stream));
+        } else {
+            expression.push_str("\\2");
+        }
+    }
+    expression
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::stream;
+
+    fn composed() -> Marginal {
+        Marginal::Composed { letters: ('a'..='z').collect() }
+    }
+
+    #[test]
+    fn every_sample_changes_the_first_word() {
+        let mut draws = stream(1, "marginal test", 0);
+        for word in ["banana", "a", "zz", "rhythm", "queue"] {
+            let start = Words { words: vec![word.into(), "other".into()] };
+            for _ in 0..200 {
+                let edit = composed().sample(&start, &mut draws);
+                let outputs = edit.outputs.expect("valid");
+                assert_ne!(outputs[0], word, "{}", edit.expression);
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_broad_and_always_compiles() {
+        let mut draws = stream(2, "marginal test", 0);
+        let drawn: std::collections::HashSet<String> = (0..2000).map(|_| composed().draw(&mut draws)).collect();
+        assert!(drawn.len() > 1000, "{}", drawn.len());
+        for expression in &drawn {
+            assert!(execute(expression, "banana").is_some(), "{expression}");
+        }
+        for part in ["(^)", "($)", "(C", "(V", "@)", "\\2\\2"] {
+            let found = drawn.iter().any(|e| format!("{e})").contains(part));
+            assert!(found, "no expression has {part}");
+        }
+    }
+
+    #[test]
+    fn hopeless_words_end_the_search() {
+        let none = Marginal::List(vec!["()(q)()@x".into()]);
+        let start = Words { words: vec!["été".into(), "a".into()] };
+        let edit = none.sample(&start, &mut stream(3, "marginal test", 0));
+        assert_eq!(edit.outputs.expect("valid")[0], "até");
+        none.sample(&Words { words: vec![] }, &mut stream(3, "marginal test", 1));
+    }
+}

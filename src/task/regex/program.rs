@@ -1,0 +1,156 @@
+//! Executing `pattern@replacement` on words, exactly as MODELS.md and the paper have it.
+
+use super::python_re::{Regex, Scratch, Template};
+use super::{Edit, Words};
+use std::collections::HashMap;
+
+/// What `C` stands for in a pattern. So y is a consonant, and so is anything that is not a letter.
+pub const CONSONANT: &str = "[^aeiou]";
+
+/// What `V` stands for in a pattern.
+pub const VOWEL: &str = "[aeiou]";
+
+/// An expression that compiles.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    regex: Regex,
+    template: Template,
+}
+
+impl Expression {
+    /// Compiles `pattern@replacement`: exactly one `@`; `C` and `V` in the pattern are the classes [`CONSONANT`] and
+    /// [`VOWEL`]; the replacement holds none of `C V ( )`; what replaces a match is group 1, the replacement, group 3.
+    /// `None` where Python refuses it or groups are missing: an invalid execution.
+    pub fn new(expression: &str) -> Option<Expression> {
+        let (pattern, replacement) = expression.split_once('@')?;
+        if replacement.contains(['@', 'C', 'V', '(', ')']) {
+            return None;
+        }
+        let mut spelled = String::with_capacity(pattern.len() + 32);
+        for c in pattern.chars() {
+            match c {
+                'C' => spelled.push_str(CONSONANT),
+                'V' => spelled.push_str(VOWEL),
+                c => spelled.push(c),
+            }
+        }
+        let regex = Regex::new(&spelled).ok()?;
+        spelled.clear();
+        spelled.push_str("\\1");
+        spelled.push_str(replacement);
+        spelled.push_str("\\3");
+        let template = regex.template(&spelled).ok()?;
+        Some(Expression { regex, template })
+    }
+
+    /// The word after the edit; `None` when the step bound is reached.
+    pub fn apply(&self, word: &str, scratch: &mut Scratch) -> Option<String> {
+        self.regex.sub(&self.template, word, scratch).ok()
+    }
+}
+
+/// Executes an expression on one word. `None` is an invalid execution.
+pub fn execute(expression: &str, word: &str) -> Option<String> {
+    Expression::new(expression)?.apply(word, &mut Scratch::default())
+}
+
+/// Executes many expressions, keeping the most recent ones compiled. Memory stays bounded.
+#[derive(Debug)]
+pub struct Executor {
+    compiled: HashMap<String, Option<Expression>>,
+    capacity: usize,
+    scratch: Scratch,
+}
+
+impl Default for Executor {
+    fn default() -> Self {
+        Executor::new(4096)
+    }
+}
+
+impl Executor {
+    /// An executor that keeps at most `capacity` expressions compiled.
+    pub fn new(capacity: usize) -> Executor {
+        Executor { compiled: HashMap::new(), capacity: capacity.max(1), scratch: Scratch::default() }
+    }
+
+    /// As [`execute`].
+    pub fn execute(&mut self, expression: &str, word: &str) -> Option<String> {
+        // Looking up before inserting spares the copy of the text in the common case.
+        if !self.compiled.contains_key(expression) {
+            if self.compiled.len() >= self.capacity {
+                self.compiled.clear();
+            }
+            self.compiled.insert(expression.to_owned(), Expression::new(expression));
+        }
+        self.compiled.get(expression)?.as_ref()?.apply(word, &mut self.scratch)
+    }
+}
+
+impl Edit {
+    /// Executes an expression on every word of a start. One invalid output makes all invalid.
+    pub fn of(expression: &str, start: &Words) -> Edit {
+        let outputs = Expression::new(expression).and_then(|compiled| {
+            let mut scratch = Scratch::default();
+            start.words.iter().map(|word| compiled.apply(word, &mut scratch)).collect()
+        });
+        Edit { expression: expression.to_owned(), outputs }
+    }
+
+    /// Whether the execution is valid and changes at least one of the words it was executed on.
+    pub fn changes(&self, start: &Words) -> bool {
+        self.outputs.as_ref().is_some_and(|outputs| outputs.iter().zip(&start.words).any(|(out, word)| out != word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_example() {
+        assert_eq!(execute("()(n)()@c", "embolden").as_deref(), Some("emboldec"));
+    }
+
+    #[test]
+    fn groups_one_and_three_are_kept() {
+        assert_eq!(execute("(e)(m)(b)@x", "embolden").as_deref(), Some("exbolden"));
+        assert_eq!(execute("()(.)($)@\\2\\2", "embolden").as_deref(), Some("emboldenn"));
+    }
+
+    #[test]
+    fn what_makes_an_execution_invalid() {
+        for expression in [
+            "", "n", "()(n)()", "()(n)()@c@d", "()(n)()@C", "()(n)()@V", "()(n)()@(", "()(n)()@)", "(n)@c", "()(n)@c",
+            "()(n()@c", "()(n)()@\\4", "()(n)()@\\", "()(a**)()@b", "()(n)()@\\q",
+        ] {
+            // A backslash at the end of the replacement makes `\\3`: a backslash and a three, which Python accepts.
+            let expected = (expression == "()(n)()@\\").then(|| "embolde\\3".to_owned());
+            assert_eq!(execute(expression, "embolden"), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn digits_after_group_one_join_it() {
+        assert_eq!(execute("()(n)()@2", "embolden"), None, "group 12 does not exist");
+        assert_eq!(execute("()(n)()@23", "embolden").as_deref(), Some("emboldeS"), "octal 123 is S");
+    }
+
+    #[test]
+    fn the_executor_agrees_and_forgets() {
+        let mut executor = Executor::new(2);
+        for expression in ["()(n)()@c", "()(e)()@", "bad", "()(V)()@x", "()(n)()@c"] {
+            assert_eq!(executor.execute(expression, "embolden"), execute(expression, "embolden"), "{expression}");
+        }
+        assert!(executor.compiled.len() <= 2);
+    }
+
+    #[test]
+    fn one_invalid_output_makes_all_invalid() {
+        let bomb = "()((a*)*b)()@x";
+        let words = Words { words: vec!["b".into(), "a".repeat(40)] };
+        assert_eq!(Edit::of(bomb, &words).outputs, None);
+        assert!(!Edit::of("()(z)()@x", &words).changes(&words));
+        assert!(Edit::of("()(b)()@x", &words).changes(&words));
+    }
+}

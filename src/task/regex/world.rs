@@ -1,0 +1,152 @@
+//! The environment of REGEX tasks.
+
+use super::corpus::{Corpus, CorpusError, Item, Vocabularies};
+use super::marginal::Marginal;
+use super::metric::similarity;
+use super::{Edit, Words};
+use crate::rng::Stream;
+use crate::task::{Score, Split, Task, World};
+use rand::RngExt;
+use serde_json::json;
+use std::path::Path;
+
+/// Tasks, executions and P_ω of the word-modification problem.
+#[derive(Clone, Debug)]
+pub struct RegexWorld {
+    corpus: Corpus,
+    marginal: Marginal,
+}
+
+impl RegexWorld {
+    /// A world of the corpus at `folder` (format: [`super::corpus`]). P_ω draws from its unlabelled expressions.
+    ///
+    /// # Errors
+    /// When a file is missing or not as it should be; says which, where and how.
+    pub fn load(folder: &Path) -> Result<RegexWorld, CorpusError> {
+        let mut corpus = Corpus::load(folder)?;
+        let marginal = Marginal::List(std::mem::take(&mut corpus.unlabeled));
+        Ok(RegexWorld { corpus, marginal })
+    }
+
+    /// A world made of a corpus and a marginal.
+    pub fn new(corpus: Corpus, marginal: Marginal) -> RegexWorld {
+        RegexWorld { corpus, marginal }
+    }
+
+    /// Characters of words, in the order of their ids: `<PAD>`, `<UNK>`, `<`, `>`, then `@` and letters.
+    pub fn char_vocab(&self) -> Vec<String> {
+        self.corpus.vocabularies.char.clone()
+    }
+
+    /// Request tokens, in the order of their ids, beginning as [`RegexWorld::char_vocab`].
+    pub fn request_vocab(&self) -> Vec<String> {
+        self.corpus.vocabularies.word.clone()
+    }
+
+    /// Characters of expressions, in the order of their ids, beginning as [`RegexWorld::char_vocab`].
+    pub fn expression_vocab(&self) -> Vec<String> {
+        self.corpus.vocabularies.regex.clone()
+    }
+
+    /// All three vocabularies.
+    pub fn vocabularies(&self) -> &Vocabularies {
+        &self.corpus.vocabularies
+    }
+
+    /// The dictionary that words of tasks come from.
+    pub fn words(&self) -> &[String] {
+        &self.corpus.words
+    }
+
+    /// P_ω.
+    pub fn marginal(&self) -> &Marginal {
+        &self.marginal
+    }
+
+    /// The item behind a task. Panics when `index >= len(split)`.
+    pub fn item(&self, split: Split, index: usize) -> &Item {
+        &self.corpus.split(split)[index]
+    }
+
+    fn task_with(&self, split: Split, index: usize, request: &str) -> Task<Words> {
+        let words = self.item(split, index).examples.iter().map(|(word, _)| word.clone()).collect();
+        Task { split, index, request: request.to_owned(), start: Words { words } }
+    }
+}
+
+impl World for RegexWorld {
+    type Start = Words;
+    type Execution = Edit;
+
+    fn len(&self, split: Split) -> usize {
+        self.corpus.split(split).len()
+    }
+
+    fn task(&self, split: Split, index: usize) -> Task<Words> {
+        self.task_with(split, index, &self.item(split, index).requests[0])
+    }
+
+    fn requests(&self, split: Split, index: usize) -> Vec<String> {
+        self.item(split, index).requests.clone()
+    }
+
+    fn gold(&self, split: Split, index: usize) -> Edit {
+        let item = self.item(split, index);
+        let outputs = item.examples.iter().map(|(_, output)| output.clone()).collect();
+        Edit { expression: item.expression.clone(), outputs: Some(outputs) }
+    }
+
+    /// Panics when the split has no task.
+    fn sample_task(&self, split: Split, stream: &mut Stream) -> Task<Words> {
+        let index = stream.random_range(0..self.len(split));
+        let requests = &self.item(split, index).requests;
+        self.task_with(split, index, &requests[stream.random_range(0..requests.len())])
+    }
+
+    fn sample_marginal(&self, start: &Words, stream: &mut Stream) -> Edit {
+        self.marginal.sample(start, stream)
+    }
+
+    fn describable(&self, start: &Words, execution: &Edit) -> bool {
+        execution.changes(start)
+    }
+
+    fn valid(&self, _start: &Words, execution: &Edit) -> bool {
+        execution.outputs.is_some()
+    }
+
+    /// perf is the share of words for which both executions give the same output; the paper's τ = J is 1.0 here, and
+    /// larger values mean the same. Nothing performs that is invalid.
+    fn performs(&self, _start: &Words, execution: &Edit, reference: &Edit, tau: f64) -> bool {
+        let (Some(ours), Some(theirs)) = (&execution.outputs, &reference.outputs) else { return false };
+        if ours.len() != theirs.len() || ours.is_empty() {
+            return false;
+        }
+        let same = ours.iter().zip(theirs).filter(|(a, b)| a == b).count();
+        same as f64 / ours.len() as f64 >= tau.min(1.0)
+    }
+
+    /// Success: the first word becomes what the gold expression makes of it. The figure `similarity` is the paper's
+    /// continuous reward, (|w| − edit distance) / |w| with w the gold output: at most 1, and below 0 where more had to be
+    /// edited than there are letters. An invalid execution leaves the word as it was and is never a success.
+    fn score(&self, task: &Task<Words>, execution: &Edit) -> Score {
+        let (word, gold) = &self.item(task.split, task.index).examples[0];
+        let output = execution.outputs.as_ref().and_then(|outputs| outputs.first());
+        Score {
+            success: output == Some(gold),
+            figures: vec![("similarity".into(), similarity(output.unwrap_or(word), gold))],
+        }
+    }
+
+    /// `{"pairs": [{"in": …, "out": …}, …]}`; the words themselves where the execution is invalid.
+    fn view(&self, start: &Words, execution: &Edit) -> serde_json::Value {
+        let outputs = execution.outputs.as_ref().unwrap_or(&start.words);
+        let pairs: Vec<_> =
+            start.words.iter().zip(outputs).map(|(word, output)| json!({"in": word, "out": output})).collect();
+        json!({ "pairs": pairs })
+    }
+
+    fn summary(&self, execution: &Edit) -> String {
+        execution.expression.clone()
+    }
+}

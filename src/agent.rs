@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
 
 /// One example for learning: from start s1, the words d lead to the execution e.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Example<W: World> {
     /// Start s1.
@@ -16,6 +16,23 @@ pub struct Example<W: World> {
     pub words: String,
     /// Execution.
     pub execution: W::Execution,
+}
+
+// Not derived: that would ask the world itself to be cloned and printed.
+impl<W: World> Clone for Example<W> {
+    fn clone(&self) -> Self {
+        Self { start: self.start.clone(), words: self.words.clone(), execution: self.execution.clone() }
+    }
+}
+
+impl<W: World> std::fmt::Debug for Example<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Example")
+            .field("start", &self.start)
+            .field("words", &self.words)
+            .field("execution", &self.execution)
+            .finish()
+    }
 }
 
 /// How actions are chosen.

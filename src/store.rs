@@ -360,6 +360,14 @@ impl Store {
     pub async fn record_update(&self, run: &str, record: &UpdateRecord) -> Result<()> {
         todo!()
     }
+    /// Records several updates in one transaction; as [`Store::record_update`].
+    pub async fn record_updates(&self, run: &str, records: &[UpdateRecord]) -> Result<()> {
+        todo!()
+    }
+    /// One more than the largest episode number of the run's executions for people; 0 without any.
+    pub async fn next_episode(&self, run: &str) -> Result<u64> {
+        todo!()
+    }
     /// Updates recorded after `update`, in order (what a resumed run makes again).
     pub async fn updates_after(&self, run: &str, update: u64) -> Result<Vec<UpdateRecord>> {
         todo!()

@@ -7,7 +7,7 @@ use crate::task::{Task, World};
 use serde::{Deserialize, Serialize};
 
 /// An episode that has been executed: number, task and ê.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Episode<W: World> {
     /// Running number in the run.
@@ -16,6 +16,23 @@ pub struct Episode<W: World> {
     pub task: Task<W::Start>,
     /// The execution ê.
     pub execution: W::Execution,
+}
+
+// Not derived: that would ask the world itself to be cloned and printed.
+impl<W: World> Clone for Episode<W> {
+    fn clone(&self) -> Self {
+        Self { number: self.number.clone(), task: self.task.clone(), execution: self.execution.clone() }
+    }
+}
+
+impl<W: World> std::fmt::Debug for Episode<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Episode")
+            .field("number", &self.number)
+            .field("task", &self.task)
+            .field("execution", &self.execution)
+            .finish()
+    }
 }
 
 /// What a teacher said about an episode.

@@ -110,7 +110,13 @@ pub fn spawn<K: TaskKit>(
         events: events.clone(),
         status: status_receiver,
     };
-    let out = Out { events, status: status_sender, listener: launch.listener, told: Instant::now(), episodes: Instant::now() };
+    let out = Out {
+        events,
+        status: status_sender,
+        listener: launch.listener,
+        told: Instant::now(),
+        episodes: Instant::now(),
+    };
     let launch = Launch { listener: None, ..launch };
     let thread = std::thread::Builder::new()
         .name(format!("trainer {}", launch.id))
@@ -458,9 +464,8 @@ impl<K: TaskKit> Trainer<'_, K> {
             self.meters.execution(self.world.valid(&task.start, &execution), success);
             let describable = self.world.describable(&task.start, &execution);
             let mut row = self.row(number, &task, &execution, success);
-            let people = share > 0.0
-                && to_people.len() < room
-                && rng::stream(seed, "route", number).random::<f64>() < share;
+            let people =
+                share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
             let episode = Episode { number, task, execution };
             if describable && people {
                 to_people.push(episode);
@@ -656,8 +661,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         if let Some(notes) = &mut self.notes {
             notes.flush(true)?;
         }
-        let row =
-            checkpoint::save(&self.folder, &self.header()?, &self.adel.tensors()?, self.config.schedule.keep)?;
+        let row = checkpoint::save(&self.folder, &self.header()?, &self.adel.tensors()?, self.config.schedule.keep)?;
         self.out.send(Event::Checkpoint(row.clone()));
         Ok(row)
     }

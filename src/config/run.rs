@@ -125,14 +125,7 @@ pub struct Schedule {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self {
-            episodes: 0,
-            evaluate_every: 200,
-            evaluate_tasks: 0,
-            point_every: 20,
-            checkpoint_every: 200,
-            keep: 3,
-        }
+        Self { episodes: 0, evaluate_every: 200, evaluate_tasks: 0, point_every: 20, checkpoint_every: 200, keep: 3 }
     }
 }
 

@@ -55,16 +55,19 @@ pub trait TaskKit: Family + 'static {
     ) -> anyhow::Result<Option<Box<dyn TeacherModels<Self::World>>>>;
 
     /// The start that a try-the-agent form describes, or a plain sentence saying what to change.
-    fn start_from_form(
-        &self,
-        form: &serde_json::Value,
-    ) -> Result<<Self::World as World>::Start, String>;
+    fn start_from_form(&self, form: &serde_json::Value) -> Result<<Self::World as World>::Start, String>;
 
     /// Trains the simulated teacher's models and writes them to a file.
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
 
     /// Pretrains a policy on P_ω and writes it to a file that `model.pretrained` can name.
-    fn pretrain(&self, config: &RunConfig, output: &Path, device: &Device, progress: &Progress<'_>) -> anyhow::Result<()>;
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()>;
 }
 
 /// Called with what is going on and the share done.
@@ -116,7 +119,10 @@ pub trait FamilyTrainer: Send + Sync {
     /// Named configurations.
     fn presets(&self) -> Vec<Preset>;
     /// Starts (or resumes) a run on its own thread.
-    fn spawn(&'static self, launch: Launch) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)>;
+    fn spawn(
+        &'static self,
+        launch: Launch,
+    ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)>;
     /// Evaluates a checkpoint.
     fn evaluate(
         &self,
@@ -128,7 +134,13 @@ pub trait FamilyTrainer: Send + Sync {
     /// Trains a simulated teacher.
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
     /// Pretrains a policy.
-    fn pretrain(&self, config: &RunConfig, output: &Path, device: &Device, progress: &Progress<'_>) -> anyhow::Result<()>;
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()>;
 }
 
 impl<K: TaskKit> FamilyTrainer for K {
@@ -140,7 +152,10 @@ impl<K: TaskKit> FamilyTrainer for K {
         TaskKit::presets(self)
     }
 
-    fn spawn(&'static self, launch: Launch) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)> {
+    fn spawn(
+        &'static self,
+        launch: Launch,
+    ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)> {
         crate::trainer::spawn(self, launch)
     }
 
@@ -154,10 +169,8 @@ impl<K: TaskKit> FamilyTrainer for K {
         let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
         let world = TaskKit::world(self, &header.config)?;
         let agent = self.agent_from(&header.config, &header.blueprint, device)?;
-        let theta = tensors
-            .into_iter()
-            .filter_map(|(k, t)| Some((k.strip_prefix("theta.weights.")?.to_owned(), t)))
-            .collect();
+        let theta =
+            tensors.into_iter().filter_map(|(k, t)| Some((k.strip_prefix("theta.weights.")?.to_owned(), t))).collect();
         agent.params().load(&theta)?;
         Ok(crate::evaluation::evaluate(&*world, &*agent, split, limit)?)
     }
@@ -166,7 +179,13 @@ impl<K: TaskKit> FamilyTrainer for K {
         TaskKit::train_teacher(self, request)
     }
 
-    fn pretrain(&self, config: &RunConfig, output: &Path, device: &Device, progress: &Progress<'_>) -> anyhow::Result<()> {
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()> {
         TaskKit::pretrain(self, config, output, device, progress)
     }
 }

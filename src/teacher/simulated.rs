@@ -2,8 +2,8 @@
 //! a pragmatic description, i.e. one that a listener would carry out the same way.
 
 use crate::rng;
-use crate::teacher::{Episode, Said};
 use crate::task::World;
+use crate::teacher::{Episode, Said};
 use candle_core::Result;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};

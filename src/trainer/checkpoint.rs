@@ -98,8 +98,7 @@ pub fn save_best(
 }
 
 fn row(path: &Path, header: &Header, best: bool) -> Result<CheckpointRow, ArtifactError> {
-    let bytes =
-        std::fs::metadata(path).map_err(|source| ArtifactError::Io { path: path.to_owned(), source })?.len();
+    let bytes = std::fs::metadata(path).map_err(|source| ArtifactError::Io { path: path.to_owned(), source })?.len();
     let c = header.counters;
     Ok(CheckpointRow {
         name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

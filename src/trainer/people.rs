@@ -105,8 +105,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             row.update = Some(self.counters.update + 1);
             rows.push(row);
             if answer.kind == AnswerKind::Described && !answer.text.trim().is_empty() {
-                let example =
-                    Example { start: episode.task.start, words: answer.text, execution: episode.execution };
+                let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
                 described.push(Described { episode: answer.episode, example });
             }
         }

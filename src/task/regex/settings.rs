@@ -166,8 +166,7 @@ pub fn presets() -> Vec<Preset> {
 
 /// Models that come with the program.
 #[derive(rust_embed::RustEmbed)]
-#[folder = "model_store"]
-#[include = "*.safetensors"]
+#[folder = "model_store/shipped"]
 struct Shipped;
 
 /// Bytes of a model file that is named in a configuration: `shipped` takes `shipped_name` from the program, `none`
@@ -176,7 +175,7 @@ pub fn model_file(setting: &str, shipped_name: &str) -> anyhow::Result<Option<(s
     match setting {
         "none" => Ok(None),
         "shipped" => Ok(Shipped::get(shipped_name)
-            .map(|f| (std::path::Path::new("model_store").join(shipped_name), f.data.into_owned()))),
+            .map(|f| (std::path::Path::new("model_store/shipped").join(shipped_name), f.data.into_owned()))),
         path => {
             let bytes = std::fs::read(path).map_err(|e| anyhow::anyhow!("cannot read the model file {path}: {e}"))?;
             Ok(Some((path.into(), bytes)))

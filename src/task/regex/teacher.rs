@@ -160,17 +160,10 @@ impl RegexTeacher {
 }
 
 impl TeacherModels<RegexWorld> for RegexTeacher {
-    fn propose(
-        &self,
-        executions: &[(&Words, &Edit)],
-        samples: usize,
-        stream: &mut Stream,
-    ) -> Result<Vec<Vec<String>>> {
+    fn propose(&self, executions: &[(&Words, &Edit)], samples: usize, stream: &mut Stream) -> Result<Vec<Vec<String>>> {
         let items: Vec<_> = executions.iter().map(|(s, e)| self.pairs(s, e)).collect();
         let proposed = self.describer.propose(&items, samples, self.header.horizon, stream)?;
-        let text = |ids: Vec<u32>| {
-            ids.iter().map(|id| self.header.words.symbol(*id)).collect::<Vec<_>>().join(" ")
-        };
+        let text = |ids: Vec<u32>| ids.iter().map(|id| self.header.words.symbol(*id)).collect::<Vec<_>>().join(" ");
         Ok(proposed.into_iter().map(|c| c.into_iter().flatten().map(text).collect()).collect())
     }
 
@@ -204,7 +197,11 @@ fn draw(world: &RegexWorld, seed: u64, what: &str, update: u64, n: usize) -> (Ve
 }
 
 /// Trains executor and describer on the simulation split (MODELS, learners); the best on validation are kept.
-pub fn train(world: &RegexWorld, model: &ModelSettings, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+pub fn train(
+    world: &RegexWorld,
+    model: &ModelSettings,
+    request: &TeacherTraining<'_>,
+) -> anyhow::Result<TeacherReport> {
     let begin = Instant::now();
     let seed = request.config.seed;
     let late = |share: f64| request.seconds > 0.0 && begin.elapsed().as_secs_f64() > request.seconds * share;

@@ -107,6 +107,10 @@ impl World for RegexWorld {
         self.marginal.sample(start, stream)
     }
 
+    fn solo(&self, start: &Words) -> Words {
+        Words { words: start.words.iter().take(1).cloned().collect() }
+    }
+
     fn describable(&self, start: &Words, execution: &Edit) -> bool {
         execution.changes(start)
     }
@@ -148,5 +152,13 @@ impl World for RegexWorld {
 
     fn summary(&self, execution: &Edit) -> String {
         execution.expression.clone()
+    }
+}
+impl RegexWorld {
+    pub fn builtin(_: u64) -> Self {
+        unreachable!()
+    }
+    pub fn tiny(_: u64) -> Self {
+        unreachable!()
     }
 }

@@ -154,11 +154,3 @@ impl World for RegexWorld {
         execution.expression.clone()
     }
 }
-impl RegexWorld {
-    pub fn builtin(_: u64) -> Self {
-        unreachable!()
-    }
-    pub fn tiny(_: u64) -> Self {
-        unreachable!()
-    }
-}

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod corpus;
 pub mod family;
 pub mod kit;
+pub mod grammar;
 pub mod marginal;
 pub mod metric;
 pub mod program;

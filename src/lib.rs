@@ -20,6 +20,7 @@ pub mod config;
 pub mod evaluation;
 pub mod model;
 pub mod nn;
+pub mod export;
 pub mod rng;
 pub mod run;
 pub mod store;

@@ -3,8 +3,8 @@
 pub mod agent;
 pub mod corpus;
 pub mod family;
-pub mod kit;
 pub mod grammar;
+pub mod kit;
 pub mod marginal;
 pub mod metric;
 pub mod program;

@@ -30,7 +30,10 @@ impl<K: TaskKit> Trainer<'_, K> {
         let offered = episodes
             .into_iter()
             .map(|e| {
+                let gold = self.world.gold(e.task.split, e.task.index);
+                let tau = self.config.teacher.pragmatics.tau;
                 Ok(NewExecution {
+                    success: self.world.performs(&e.task.start, &e.execution, &gold, tau),
                     episode: e.number,
                     update: self.counters.update,
                     request: e.task.request.clone(),

@@ -2,37 +2,37 @@
 //!
 //! WAL, one writer connection and a pool of readers; every transaction that writes begins `IMMEDIATE`. Descriptions
 //! that people typed are written with `synchronous = FULL`: acknowledged means on disk.
+//!
+//! One file per family of tables: [`runs`](Store::create_run), [`pool`](Store::offer), [`answers`](Store::answer),
+//! [`teachers`](Store::teacher), [`updates`](Store::record_update), [`episodes`](Store::record_simulated),
+//! [`curves`](Store::record_points), [`export`](Store::export_page). `docs/store.md` draws the tables.
+//!
+//! What always holds:
+//!
+//! * An execution is in at most `wanted - given` hands; a lease that ran out counts no longer.
+//! * A teacher has one standing answer per execution; what came before it stays, superseded, and is exported.
+//! * What a teacher answered or skipped never comes back to this teacher.
+//! * An answer is used in at most one update; recording the same update again changes nothing.
+//! * Text is stored and returned exactly as typed.
 
-use crate::run::{CheckpointRow, EpisodeRow, Point, Source, TeacherMode};
+mod answers;
+mod connection;
+mod curves;
+mod episodes;
+mod error;
+mod export;
+mod pool;
+mod runs;
+mod teachers;
+mod updates;
+
+use crate::run::{Source, TeacherMode};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use time::OffsetDateTime;
 
-/// Result of a store call.
-pub type Result<T, E = StoreError> = std::result::Result<T, E>;
-
-/// Why the store could not do what was asked. sqlx is hidden behind it.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// No such row.
-    #[error("{0} does not exist")]
-    NotFound(&'static str),
-    /// The lease is gone: it ran out and somebody else has the execution, or it was answered already.
-    #[error("this execution is no longer yours")]
-    LeaseLost,
-    /// The answer was corrected elsewhere, or is too old to correct.
-    #[error("this answer can no longer be changed")]
-    Superseded,
-    /// The disk is full or read-only.
-    #[error("the disk is full or cannot be written")]
-    DiskFull,
-    /// The database file is damaged, not a database, or from a newer version.
-    #[error("the database cannot be used: {0}")]
-    Unusable(String),
-    /// Anything else; the cause is for the log.
-    #[error("the database failed")]
-    Database(#[source] sqlx::Error),
-}
+pub use connection::Store;
+pub use error::{Result, StoreError};
+pub use export::Extent;
 
 /// A run as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,6 +70,8 @@ pub struct NewExecution {
     pub view: serde_json::Value,
     /// One plain line for researchers.
     pub summary: String,
+    /// Whether the execution performs as well as the gold one (for the episode row; never shown to teachers).
+    pub success: bool,
     /// How many people should describe it; 1 unless overlap is asked for.
     pub wanted: u32,
 }
@@ -77,7 +79,9 @@ pub struct NewExecution {
 /// Sizes of a run's pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolCounts {
-    /// Waiting, nobody at them.
+    /// Fresh ones: waiting, nobody at them, and nobody has answered or skipped them. One that somebody skipped (or the
+    /// first of several has answered) waits for others, but takes no fresh one's room: else a person who skips
+    /// everything would face an empty queue for ever.
     pub open: u64,
     /// Somebody is at them.
     pub leased: u64,
@@ -134,7 +138,8 @@ pub struct NewAnswer {
 pub struct Stored {
     /// Key of the stored answer.
     pub answer: i64,
-    /// True when the same `client_key` had been stored before; nothing new was written.
+    /// True when it had been stored before: the same `client_key`, or the very same words by the same teacher about
+    /// the same execution (a second tab). Nothing new was written.
     pub again: bool,
 }
 
@@ -256,150 +261,5 @@ pub struct ExportRow {
     pub created_at: OffsetDateTime,
 }
 
-/// The store. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Store {}
-
-#[allow(unused_variables, clippy::todo)]
-impl Store {
-    /// Opens (creates, migrates) the database file.
-    pub async fn open(path: &Path) -> Result<Store> {
-        todo!()
-    }
-
-    /// Stores a new run.
-    pub async fn create_run(&self, run: &Run) -> Result<()> {
-        todo!()
-    }
-    /// A run by id.
-    pub async fn run(&self, id: &str) -> Result<Run> {
-        todo!()
-    }
-    /// All runs, newest first.
-    pub async fn runs(&self) -> Result<Vec<Run>> {
-        todo!()
-    }
-    /// Remembers the teacher mode.
-    pub async fn set_teacher_mode(&self, run: &str, mode: TeacherMode) -> Result<()> {
-        todo!()
-    }
-    /// Remembers whether the run is to be resumed at the next start.
-    pub async fn set_active(&self, run: &str, active: bool) -> Result<()> {
-        todo!()
-    }
-
-    /// Adds executions to the run's pool (an episode already there is left as it is).
-    pub async fn offer(&self, run: &str, executions: &[NewExecution]) -> Result<()> {
-        todo!()
-    }
-    /// Retires open executions made by policies before `oldest_update`, unless somebody is at them. How many.
-    pub async fn retire_stale(&self, run: &str, oldest_update: u64) -> Result<u64> {
-        todo!()
-    }
-    /// Pool sizes (expired leases count as open).
-    pub async fn pool(&self, run: &str) -> Result<PoolCounts> {
-        todo!()
-    }
-    /// Removes executions of episodes from `episode` on that nobody has answered (before they are made again by a
-    /// resumed run).
-    pub async fn withdraw_from(&self, run: &str, episode: u64) -> Result<u64> {
-        todo!()
-    }
-
-    /// Gives the teacher an execution: one they hold already (not in `except`), else an open one, newest policy first,
-    /// never one they answered or skipped, never more teachers at it than it wants. `None` when there is none.
-    /// `except`: executions the page has already (it fetches one ahead).
-    pub async fn lease(&self, run: &str, teacher: i64, except: &[i64], ttl: time::Duration) -> Result<Option<Leased>> {
-        todo!()
-    }
-    /// Extends a lease (the page's heartbeat); [`StoreError::LeaseLost`] when somebody else has it now or it is done.
-    pub async fn renew(&self, execution: i64, teacher: i64, ttl: time::Duration) -> Result<OffsetDateTime> {
-        todo!()
-    }
-    /// Gives a lease back at once (the page closed).
-    pub async fn release(&self, execution: i64, teacher: i64) -> Result<()> {
-        todo!()
-    }
-
-    /// Stores an answer durably and ends the lease. An answer whose lease ran out is still taken unless the execution
-    /// has had all the answers it wants; then it is stored all the same as a surplus answer: nothing typed is lost.
-    pub async fn answer(&self, answer: &NewAnswer) -> Result<Stored> {
-        todo!()
-    }
-    /// The person's latest answers in the run that may still be corrected (not superseded), newest first.
-    pub async fn own_answers(&self, run: &str, teacher: i64, limit: u32) -> Result<Vec<OwnAnswer>> {
-        todo!()
-    }
-    /// Stores a corrected version of an answer of the same teacher; the old row stays and points to the new one.
-    pub async fn correct(&self, answer: i64, corrected: &NewAnswer) -> Result<Stored> {
-        todo!()
-    }
-    /// A teacher's figures in the run.
-    pub async fn teacher_counts(&self, run: &str, teacher: i64) -> Result<TeacherCounts> {
-        todo!()
-    }
-
-    /// The teacher behind a cookie token (only its hash is stored); made when unknown.
-    pub async fn teacher(&self, token: &str) -> Result<Teacher> {
-        todo!()
-    }
-    /// Remembers that the guide was dismissed.
-    pub async fn set_seen_guide(&self, teacher: i64) -> Result<()> {
-        todo!()
-    }
-
-    /// Answers no update has used yet (not superseded, not skipped), oldest first.
-    pub async fn unused_answers(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
-        todo!()
-    }
-    /// Answers by key, in the order asked for.
-    pub async fn answers(&self, ids: &[i64]) -> Result<Vec<TrainerAnswer>> {
-        todo!()
-    }
-    /// Records an update and marks its answers as used, in one transaction.
-    pub async fn record_update(&self, run: &str, record: &UpdateRecord) -> Result<()> {
-        todo!()
-    }
-    /// Updates recorded after `update`, in order (what a resumed run makes again).
-    pub async fn updates_after(&self, run: &str, update: u64) -> Result<Vec<UpdateRecord>> {
-        todo!()
-    }
-    /// Keys of all answers used in updates up to `update`, in order of use (the replay memory).
-    pub async fn used_answers(&self, run: &str, update: u64) -> Result<Vec<TrainerAnswer>> {
-        todo!()
-    }
-
-    /// Stores simulated episodes (an episode already there is left as it is) in one transaction.
-    pub async fn record_simulated(&self, run: &str, rows: &[EpisodeRow]) -> Result<()> {
-        todo!()
-    }
-    /// Appends points of the curves (same update: replaced).
-    pub async fn record_points(&self, run: &str, points: &[Point]) -> Result<()> {
-        todo!()
-    }
-    /// Points of a run, oldest first; thinned evenly to at most `limit`, points with a validation reading kept.
-    pub async fn points(&self, run: &str, limit: usize) -> Result<Vec<Point>> {
-        todo!()
-    }
-    /// The latest episode rows, newest first (human ones once used, simulated ones as recorded).
-    pub async fn recent_episodes(&self, run: &str, limit: u32) -> Result<Vec<EpisodeRow>> {
-        todo!()
-    }
-    /// Remembers a checkpoint (same name: replaced).
-    pub async fn record_checkpoint(&self, run: &str, row: &CheckpointRow) -> Result<()> {
-        todo!()
-    }
-    /// Checkpoints, newest first.
-    pub async fn checkpoints(&self, run: &str) -> Result<Vec<CheckpointRow>> {
-        todo!()
-    }
-
-    /// A page of the dataset in order of answer key: rows after `after`, at most `limit`. `run: None`: all runs.
-    pub async fn export_page(&self, run: Option<&str>, after: i64, limit: u32) -> Result<Vec<ExportRow>> {
-        todo!()
-    }
-    /// How many rows an export has.
-    pub async fn export_count(&self, run: Option<&str>) -> Result<u64> {
-        todo!()
-    }
-}
+#[cfg(test)]
+mod tests;

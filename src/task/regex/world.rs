@@ -122,6 +122,10 @@ impl World for RegexWorld {
         self.marginal.sample(start, stream)
     }
 
+    fn solo(&self, start: &Words) -> Words {
+        Words { words: start.words.iter().take(1).cloned().collect() }
+    }
+
     fn describable(&self, start: &Words, execution: &Edit) -> bool {
         execution.changes(start)
     }

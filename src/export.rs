@@ -1,0 +1,234 @@
+//! The dataset as a file: JSON lines or CSV, streamed page by page in constant memory.
+//!
+//! One row per answer, in order of its key; superseded, skipped and simulated ones included, so that a reader of the
+//! file sees everything and decides what to leave out. Columns and their meaning: `docs/export.md`.
+//!
+//! **Nothing is altered.** A description that begins with `=` or `@` is written as it was typed: putting a quote mark
+//! in front, as some exporters do for spreadsheets' sake, would falsify the dataset. Every CSV field stands in quotes;
+//! spreadsheet users import the file with all columns as text.
+
+use crate::run::Source;
+use crate::store::{AnswerKind, ExportRow, Extent, Store, StoreError};
+use futures::{Stream, StreamExt, pin_mut, stream};
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+/// Rows read and written at once.
+const PAGE: u32 = 500;
+
+/// Format of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// One JSON object a line (UTF-8, `\n`).
+    Jsonl,
+    /// A header and one record a row (RFC 4180, UTF-8 without a byte-order mark; the view is JSON in one field).
+    Csv,
+}
+
+impl Format {
+    /// Media type for an HTTP answer.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Jsonl => "application/x-ndjson; charset=utf-8",
+            Format::Csv => "text/csv; charset=utf-8; header=present",
+        }
+    }
+
+    /// Ending of a file name, without the dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Jsonl => "jsonl",
+            Format::Csv => "csv",
+        }
+    }
+}
+
+/// How far an export has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows written.
+    pub done: u64,
+    /// Rows in all.
+    pub rows: u64,
+}
+
+/// Why an export broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A row could not be encoded.
+    #[error("row {answer} cannot be written: {cause}")]
+    Row {
+        /// Key of the answer.
+        answer: i64,
+        /// Why.
+        cause: String,
+    },
+    /// The file or connection could not be written.
+    #[error("writing failed: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Writes the dataset of a run (`None`: of all runs) into `sink` and flushes it. `progress` is told after every page.
+/// How many rows were written: as many as [`Store::export_count`] said when it began.
+pub async fn write(
+    store: &Store,
+    run: Option<&str>,
+    format: Format,
+    sink: &mut (impl AsyncWrite + Unpin + ?Sized),
+    mut progress: impl FnMut(Progress),
+) -> Result<u64, ExportError> {
+    let chunks = chunks(store.clone(), run.map(str::to_owned), format);
+    pin_mut!(chunks);
+    let mut done = 0;
+    while let Some(chunk) = chunks.next().await {
+        let (bytes, now) = chunk?;
+        sink.write_all(&bytes).await?;
+        progress(now);
+        done = now.done;
+    }
+    sink.flush().await?;
+    Ok(done)
+}
+
+/// The same file in pieces, each with how far it goes: for an HTTP body. It asks the store for the next page only when
+/// the piece before it was taken.
+pub fn chunks(
+    store: Store,
+    run: Option<String>,
+    format: Format,
+) -> impl Stream<Item = Result<(Vec<u8>, Progress), ExportError>> + Send {
+    /// Where the walk is: `extent` is unknown until the first piece is asked for.
+    struct Walk {
+        store: Store,
+        run: Option<String>,
+        extent: Option<Extent>,
+        after: i64,
+        done: u64,
+    }
+    let start = Walk { store, run, extent: None, after: 0, done: 0 };
+    stream::try_unfold(start, move |mut walk| async move {
+        let (extent, first) = match walk.extent {
+            Some(extent) => (extent, false),
+            None => (walk.store.export_extent(walk.run.as_deref()).await?, true),
+        };
+        walk.extent = Some(extent);
+        let mut rows = Vec::new();
+        if walk.after < extent.last {
+            rows = walk.store.export_page(walk.run.as_deref(), walk.after, PAGE).await?;
+            rows.retain(|row| row.answer <= extent.last);
+        }
+        walk.after = rows.last().map_or(extent.last, |row| row.answer);
+        walk.done += rows.len() as u64;
+        if rows.is_empty() && !first {
+            return Ok(None);
+        }
+        let bytes = match format {
+            Format::Jsonl => jsonl(&rows)?,
+            Format::Csv => csv_records(&rows, first)?,
+        };
+        Ok(Some(((bytes, Progress { done: walk.done, rows: extent.rows }), walk)))
+    })
+}
+
+fn failed(answer: i64) -> impl Fn(String) -> ExportError {
+    move |cause| ExportError::Row { answer, cause }
+}
+
+fn jsonl(rows: &[ExportRow]) -> Result<Vec<u8>, ExportError> {
+    let mut bytes = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut bytes, row).map_err(|e| failed(row.answer)(e.to_string()))?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+/// A row as CSV has it: the same names and words as in JSON; `view` is JSON text.
+#[derive(Serialize)]
+struct Record<'a> {
+    run: &'a str,
+    family: &'a str,
+    answer: i64,
+    episode: u64,
+    source: Source,
+    teacher: Option<i64>,
+    request: &'a str,
+    execution: &'a str,
+    view: String,
+    kind: AnswerKind,
+    text: &'a str,
+    request_shown: bool,
+    policy_update: u64,
+    used_in_update: Option<u64>,
+    supersedes: Option<i64>,
+    superseded_by: Option<i64>,
+    #[serde(with = "time::serde::rfc3339::option")]
+    shown_at: Option<OffsetDateTime>,
+    active_ms: Option<u64>,
+    #[serde(with = "time::serde::rfc3339")]
+    created_at: OffsetDateTime,
+}
+
+/// The header of the CSV file: the field names of [`Record`] in order.
+const COLUMNS: [&str; 19] = [
+    "run",
+    "family",
+    "answer",
+    "episode",
+    "source",
+    "teacher",
+    "request",
+    "execution",
+    "view",
+    "kind",
+    "text",
+    "request_shown",
+    "policy_update",
+    "used_in_update",
+    "supersedes",
+    "superseded_by",
+    "shown_at",
+    "active_ms",
+    "created_at",
+];
+
+fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(false)
+        .quote_style(csv::QuoteStyle::Always)
+        .terminator(csv::Terminator::CRLF)
+        .from_writer(Vec::new());
+    if header {
+        writer.write_record(COLUMNS).map_err(|e| failed(0)(e.to_string()))?;
+    }
+    for row in rows {
+        let record = Record {
+            run: &row.run,
+            family: &row.family,
+            answer: row.answer,
+            episode: row.episode,
+            source: row.source,
+            teacher: row.teacher,
+            request: &row.request,
+            execution: &row.execution,
+            view: row.view.to_string(),
+            kind: row.kind,
+            text: &row.text,
+            request_shown: row.request_shown,
+            policy_update: row.policy_update,
+            used_in_update: row.used_in_update,
+            supersedes: row.supersedes,
+            superseded_by: row.superseded_by,
+            shown_at: row.shown_at,
+            active_ms: row.active_ms,
+            created_at: row.created_at,
+        };
+        writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
+    }
+    writer.into_inner().map_err(|e| failed(0)(e.to_string()))
+}

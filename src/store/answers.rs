@@ -1,0 +1,280 @@
+//! What people said. Nothing here is ever deleted or altered: a correction is a new row that the old one points to.
+
+use super::connection::{Durability, from_int, from_json, from_nanos, to_int, to_nanos};
+use super::error::{Missing, Result, StoreError, unreadable};
+use super::{AnswerKind, NewAnswer, OwnAnswer, Store, Stored};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+impl AnswerKind {
+    /// As it is stored and exported.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            AnswerKind::Described => "described",
+            AnswerKind::NothingChanged => "nothing_changed",
+            AnswerKind::CannotDescribe => "cannot_describe",
+            AnswerKind::Skipped => "skipped",
+        }
+    }
+
+    /// From its stored word.
+    pub(super) fn from_word(word: &str) -> Result<AnswerKind> {
+        [AnswerKind::Described, AnswerKind::NothingChanged, AnswerKind::CannotDescribe, AnswerKind::Skipped]
+            .into_iter()
+            .find(|kind| kind.word() == word)
+            .ok_or_else(|| unreadable("an answer's kind", word))
+    }
+}
+
+/// An answer that is there already, as far as a new one has to be compared with it.
+#[derive(FromRow)]
+struct Earlier {
+    id: i64,
+    execution: i64,
+    kind: String,
+    text: String,
+    superseded_by: Option<i64>,
+}
+
+impl Earlier {
+    fn says_the_same(&self, new: &NewAnswer) -> bool {
+        self.execution == new.execution && self.kind == new.kind.word() && self.text == new.text
+    }
+
+    fn again(&self) -> Stored {
+        Stored { answer: self.id, again: true }
+    }
+}
+
+#[derive(FromRow)]
+struct OwnRow {
+    id: i64,
+    execution: i64,
+    view: String,
+    kind: String,
+    text: String,
+    created_at: i64,
+    used_in_update: Option<i64>,
+}
+
+impl OwnRow {
+    fn read(self) -> Result<OwnAnswer> {
+        Ok(OwnAnswer {
+            answer: self.id,
+            execution: self.execution,
+            view: from_json("an execution's view", &self.view)?,
+            kind: AnswerKind::from_word(&self.kind)?,
+            text: self.text,
+            created_at: from_nanos(self.created_at),
+            used_in_update: self.used_in_update.map(from_int),
+        })
+    }
+}
+
+/// What an answer inherits from its execution and run.
+#[derive(FromRow)]
+struct Target {
+    run: String,
+    episode: i64,
+    policy_update: i64,
+    request_shown: bool,
+}
+
+impl Store {
+    /// Stores an answer durably and ends the lease. An answer whose lease ran out, or to an execution that was
+    /// retired, or of a run that ended, is still taken; when the execution has had all the answers it wants, it is
+    /// stored all the same as a surplus answer: nothing typed is lost.
+    ///
+    /// The same `client_key` stores once, and so do the same words about the same execution from two tabs. Other words
+    /// by the same teacher about an execution they have answered (two tabs again) replace the earlier ones, as a
+    /// correction does; only a skip never replaces a description.
+    ///
+    /// Whether the teacher could see the request is taken from the run's configuration (`show_request`).
+    ///
+    /// # Errors
+    /// [`StoreError::KeyReused`] when the key was stored with other words, [`StoreError::NotFound`] for an unknown
+    /// execution or teacher, [`StoreError::Invalid`] for a key that is empty or too long.
+    pub async fn answer(&self, answer: &NewAnswer) -> Result<Stored> {
+        check_key(&answer.client_key)?;
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        if let Some(stored) = stored_before(&mut tx, answer).await? {
+            return Ok(stored);
+        }
+        let earlier: Vec<Earlier> = sqlx::query_as(
+            "SELECT id, execution, kind, text, superseded_by FROM answers WHERE execution = ? AND teacher = ?",
+        )
+        .bind(answer.execution)
+        .bind(answer.teacher)
+        .fetch_all(&mut *tx)
+        .await?;
+        if let Some(same) = earlier.iter().find(|earlier| earlier.says_the_same(answer)) {
+            return Ok(same.again());
+        }
+        let standing = earlier.iter().find(|earlier| earlier.superseded_by.is_none());
+        let keeps = standing.filter(|old| answer.kind == AnswerKind::Skipped && old.kind != AnswerKind::Skipped.word());
+        let id = match (standing, keeps) {
+            (_, Some(description)) => insert(&mut tx, answer, None, Some(description.id), self.now()).await?,
+            (Some(old), None) => supersede(&mut tx, old.id, answer, self.now()).await?,
+            (None, None) => insert(&mut tx, answer, None, None, self.now()).await?,
+        };
+        settle(&mut tx, answer.execution, answer.teacher).await?;
+        tx.commit().await?;
+        Ok(Stored { answer: id, again: false })
+    }
+
+    /// The person's latest answers in the run that may still be corrected (not superseded), newest first.
+    pub async fn own_answers(&self, run: &str, teacher: i64, limit: u32) -> Result<Vec<OwnAnswer>> {
+        sqlx::query_as::<_, OwnRow>(
+            "SELECT answers.id, answers.execution, body.view, answers.kind, answers.text, answers.created_at,
+                 answers.used_in_update
+             FROM answers
+             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+             WHERE answers.run = ? AND answers.teacher = ? AND answers.superseded_by IS NULL
+             ORDER BY answers.id DESC LIMIT ?",
+        )
+        .bind(run)
+        .bind(teacher)
+        .bind(limit)
+        .fetch_all(self.readers())
+        .await?
+        .into_iter()
+        .map(OwnRow::read)
+        .collect()
+    }
+
+    /// Stores a corrected version of an answer of the same teacher; the old row stays and points to the new one.
+    /// The correction of an answer that an update has used is a new answer, not used yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Superseded`] when the answer was corrected elsewhere in the meantime (nothing is written: the
+    /// page keeps what was typed and shows the newer answer); [`StoreError::NotFound`] when it is not this teacher's;
+    /// [`StoreError::KeyReused`] as for [`Store::answer`].
+    pub async fn correct(&self, answer: i64, corrected: &NewAnswer) -> Result<Stored> {
+        check_key(&corrected.client_key)?;
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        if let Some(stored) = stored_before(&mut tx, corrected).await? {
+            return Ok(stored);
+        }
+        let old: Earlier =
+            sqlx::query_as("SELECT id, execution, kind, text, superseded_by FROM answers WHERE id = ? AND teacher = ?")
+                .bind(answer)
+                .bind(corrected.teacher)
+                .fetch_optional(&mut *tx)
+                .await?
+                .ok_or(StoreError::NotFound("the answer"))?;
+        if old.superseded_by.is_some() {
+            return Err(StoreError::Superseded);
+        }
+        if old.execution != corrected.execution {
+            return Err(StoreError::Invalid("a correction must be about the same execution as the answer".into()));
+        }
+        if old.says_the_same(corrected) {
+            return Ok(old.again());
+        }
+        let id = supersede(&mut tx, old.id, corrected, self.now()).await?;
+        settle(&mut tx, corrected.execution, corrected.teacher).await?;
+        tx.commit().await?;
+        Ok(Stored { answer: id, again: false })
+    }
+}
+
+fn check_key(key: &str) -> Result<()> {
+    match key.chars().count() {
+        1..=64 => Ok(()),
+        n => Err(StoreError::Invalid(format!("the key of an answer must have 1 to 64 characters, not {n}"))),
+    }
+}
+
+/// The answer stored under the same key, if any.
+async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<Option<Stored>> {
+    let earlier: Option<Earlier> = sqlx::query_as(
+        "SELECT id, execution, kind, text, superseded_by FROM answers WHERE teacher = ? AND client_key = ?",
+    )
+    .bind(new.teacher)
+    .bind(&new.client_key)
+    .fetch_optional(&mut **tx)
+    .await?;
+    match earlier {
+        None => Ok(None),
+        Some(earlier) if earlier.says_the_same(new) => Ok(Some(earlier.again())),
+        Some(earlier) => Err(StoreError::KeyReused { answer: earlier.id }),
+    }
+}
+
+async fn insert(
+    tx: &mut Transaction<'_, Sqlite>,
+    new: &NewAnswer,
+    supersedes: Option<i64>,
+    superseded_by: Option<i64>,
+    now: i64,
+) -> Result<i64> {
+    let target: Target = sqlx::query_as(
+        "SELECT executions.run, executions.episode, executions.policy_update,
+             runs.config ->> '$.show_request' IS 1 AS request_shown
+         FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?",
+    )
+    .bind(new.execution)
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(StoreError::NotFound("the execution"))?;
+    let active_ms = new.active_ms.map(|ms| to_int("the time of activity", ms)).transpose()?;
+    let query = sqlx::query_scalar(
+        "INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
+             policy_update, shown_at, active_ms, created_at, supersedes, superseded_by)
+         VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+    )
+    .bind(target.run)
+    .bind(target.episode)
+    .bind(new.execution)
+    .bind(new.teacher)
+    .bind(&new.client_key)
+    .bind(new.kind.word())
+    .bind(&new.text)
+    .bind(target.request_shown)
+    .bind(target.policy_update)
+    .bind(new.shown_at.map(to_nanos))
+    .bind(active_ms)
+    .bind(now)
+    .bind(supersedes)
+    .bind(superseded_by);
+    query.fetch_one(&mut **tx).await.or_missing("the teacher")
+}
+
+/// Stores `new` in the place of `old`.
+async fn supersede(tx: &mut Transaction<'_, Sqlite>, old: i64, new: &NewAnswer, now: i64) -> Result<i64> {
+    // Two standing answers cannot be, not even for a moment: until the new key is known, the old row points to itself.
+    sqlx::query("UPDATE answers SET superseded_by = id WHERE id = ?").bind(old).execute(&mut **tx).await?;
+    let id = insert(tx, new, Some(old), None, now).await?;
+    sqlx::query("UPDATE answers SET superseded_by = ? WHERE id = ?").bind(id).bind(old).execute(&mut **tx).await?;
+    Ok(id)
+}
+
+/// Brings the execution up to date with its answers: how many it has, whether it wants more, who is still at it.
+async fn settle(tx: &mut Transaction<'_, Sqlite>, execution: i64, teacher: i64) -> Result<()> {
+    sqlx::query(
+        "UPDATE executions SET shown = 1, touched = 1,
+             given = (SELECT count(*) FROM answers
+                 WHERE execution = ?1 AND superseded_by IS NULL AND kind <> 'skipped')
+         WHERE id = ?1",
+    )
+    .bind(execution)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query(
+        "UPDATE executions SET state = iif(given >= wanted, 'done', 'open')
+         WHERE id = ?1 AND state IN ('open', 'done')",
+    )
+    .bind(execution)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query(
+        "DELETE FROM leases WHERE execution = ?1
+             AND (teacher = ?2 OR (SELECT state FROM executions WHERE id = ?1) = 'done')",
+    )
+    .bind(execution)
+    .bind(teacher)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

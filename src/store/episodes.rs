@@ -1,0 +1,139 @@
+//! Episodes that ended, for researchers: simulated ones as they were recorded, people's once an update used them.
+
+use super::connection::{Durability, from_int, from_json, to_int, to_json};
+use super::error::{Missing, Result};
+use super::{AnswerKind, Store};
+use crate::run::{EpisodeRow, Source};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+#[derive(FromRow)]
+struct Row {
+    at: i64,
+    episode: i64,
+    update_no: Option<i64>,
+    request: String,
+    view: String,
+    summary: String,
+    text: Option<String>,
+    candidates: Option<String>,
+    success: bool,
+}
+
+impl Row {
+    fn read(self, source: Source) -> Result<EpisodeRow> {
+        Ok(EpisodeRow {
+            episode: from_int(self.episode),
+            update: self.update_no.map(from_int),
+            request: self.request,
+            view: from_json("an episode's view", &self.view)?,
+            summary: self.summary,
+            // Without an answer nobody was asked.
+            source: self.text.is_some().then_some(source),
+            description: self.text.unwrap_or_default(),
+            candidates: match self.candidates {
+                Some(candidates) => from_json("an episode's candidates", &candidates)?,
+                None => Vec::new(),
+            },
+            success: self.success,
+        })
+    }
+}
+
+impl Store {
+    /// Stores simulated episodes (an episode already there is left as it is) in one transaction. Rows described by
+    /// people are passed over: their answers are stored already.
+    ///
+    /// In the dataset the policy of a simulated episode is the one before the update that used it; for an episode
+    /// that no update used, that of the row before it.
+    pub async fn record_simulated(&self, run: &str, rows: &[EpisodeRow]) -> Result<()> {
+        let mut latest = rows.iter().find_map(|row| row.update).unwrap_or(0);
+        let mut writer = self.writer(Durability::Normal).await?;
+        let mut tx = writer.begin().await?;
+        let now = self.now();
+        for row in rows.iter().filter(|row| row.source != Some(Source::Human)) {
+            latest = row.update.unwrap_or(latest);
+            let policy = to_int("the update", latest.saturating_sub(1))?;
+            record_one(&mut tx, run, row, policy, now).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// The latest episode rows, newest first (human ones once used, simulated ones as recorded).
+    pub async fn recent_episodes(&self, run: &str, limit: u32) -> Result<Vec<EpisodeRow>> {
+        let simulated: Vec<Row> = sqlx::query_as(
+            "SELECT episodes.recorded_at AS at, episodes.episode, episodes.update_no, episodes.request, episodes.view,
+                 episodes.summary, answers.text, episodes.candidates, episodes.success
+             FROM episodes LEFT JOIN answers ON answers.id = episodes.answer
+             WHERE episodes.run = ? ORDER BY episodes.recorded_at DESC, episodes.id DESC LIMIT ?",
+        )
+        .bind(run)
+        .bind(limit)
+        .fetch_all(self.readers())
+        .await?;
+        let human: Vec<Row> = sqlx::query_as(
+            "SELECT answers.used_at AS at, answers.episode, answers.used_in_update AS update_no, executions.request,
+                 body.view, executions.summary, answers.text, NULL AS candidates, executions.success
+             FROM answers
+             CROSS JOIN executions ON executions.id = answers.execution
+             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+             WHERE answers.run = ? AND answers.used_position IS NOT NULL
+             ORDER BY answers.used_at DESC, answers.id DESC LIMIT ?",
+        )
+        .bind(run)
+        .bind(limit)
+        .fetch_all(self.readers())
+        .await?;
+        let mut rows: Vec<(Source, Row)> = simulated
+            .into_iter()
+            .map(|row| (Source::Simulated, row))
+            .chain(human.into_iter().map(|row| (Source::Human, row)))
+            .collect();
+        rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.at)); // stable: each kind keeps its own order
+        rows.into_iter().take(limit as usize).map(|(source, row)| row.read(source)).collect()
+    }
+}
+
+async fn record_one(
+    tx: &mut Transaction<'_, Sqlite>,
+    run: &str,
+    row: &EpisodeRow,
+    policy_update: i64,
+    now: i64,
+) -> Result<()> {
+    let episode = to_int("the episode", row.episode)?;
+    let update = row.update.map(|update| to_int("the update", update)).transpose()?;
+    let id: Option<i64> = sqlx::query_scalar(
+        "INSERT INTO episodes (run, episode, update_no, success, recorded_at, request, summary, candidates, view)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, episode) DO NOTHING RETURNING id",
+    )
+    .bind(run)
+    .bind(episode)
+    .bind(update)
+    .bind(row.success)
+    .bind(now)
+    .bind(&row.request)
+    .bind(&row.summary)
+    .bind(to_json(&row.candidates)?)
+    .bind(to_json(&row.view)?)
+    .fetch_optional(&mut **tx)
+    .await
+    .or_missing("the run")?;
+    let (Some(id), Some(_)) = (id, row.source) else { return Ok(()) };
+    let kind = if row.description.is_empty() { AnswerKind::CannotDescribe } else { AnswerKind::Described };
+    let answer: i64 = sqlx::query_scalar(
+        "INSERT INTO answers (run, episode, source, kind, text, request_shown, policy_update, created_at,
+             used_in_update)
+         VALUES (?, ?, 'simulated', ?, ?, 0, ?, ?, ?) RETURNING id",
+    )
+    .bind(run)
+    .bind(episode)
+    .bind(kind.word())
+    .bind(&row.description)
+    .bind(policy_update)
+    .bind(now)
+    .bind(update)
+    .fetch_one(&mut **tx)
+    .await?;
+    sqlx::query("UPDATE episodes SET answer = ? WHERE id = ?").bind(answer).bind(id).execute(&mut **tx).await?;
+    Ok(())
+}

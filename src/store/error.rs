@@ -1,0 +1,136 @@
+//! What can go wrong in the store, in plain words. SQLite's codes end here.
+
+/// Result of a store call.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Why the store could not do what was asked. sqlx is hidden behind it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No such row; the text names it with its article: "the run".
+    #[error("{0} does not exist")]
+    NotFound(&'static str),
+    /// The lease is gone: it ran out and somebody else has the execution, or it was answered already.
+    #[error("this execution is no longer yours")]
+    LeaseLost,
+    /// The answer was corrected elsewhere, or is too old to correct.
+    #[error("this answer can no longer be changed")]
+    Superseded,
+    /// The `client_key` was stored before with other words; nothing was written. To replace those words, send a
+    /// correction of `answer` under a new key.
+    #[error("this was sent before with other words")]
+    KeyReused {
+        /// The answer stored under the key.
+        answer: i64,
+    },
+    /// It contradicts what is stored: a run of this name exists, an answer was used in another update.
+    #[error("{0}")]
+    Conflict(String),
+    /// The data itself cannot be stored; the text says which part and what is allowed.
+    #[error("{0}")]
+    Invalid(String),
+    /// Another program held the database for longer than the store waits. Trying again is harmless.
+    #[error("the database is busy; try again")]
+    Busy,
+    /// The disk is full or read-only.
+    #[error("the disk is full or cannot be written")]
+    DiskFull,
+    /// The database file is damaged, not a database, or from a newer version.
+    #[error("the database cannot be used: {0}")]
+    Unusable(String),
+    /// Anything else; the cause is for the log.
+    #[error("the database failed")]
+    Database(#[source] sqlx::Error),
+}
+
+/// SQLite's primary result codes that people can do something about (<https://www.sqlite.org/rescode.html>).
+mod code {
+    pub const BUSY: i32 = 5;
+    pub const LOCKED: i32 = 6;
+    pub const READONLY: i32 = 8;
+    pub const IOERR: i32 = 10;
+    pub const CORRUPT: i32 = 11;
+    pub const FULL: i32 = 13;
+    pub const CANTOPEN: i32 = 14;
+    pub const CONSTRAINT: i32 = 19;
+    pub const NOTADB: i32 = 26;
+
+    /// Extended codes: reading failed, or fewer bytes came than the file should have.
+    pub const IOERR_READS: [i32; 2] = [IOERR | (1 << 8), IOERR | (2 << 8)];
+    pub const CHECK: i32 = CONSTRAINT | (1 << 8);
+    pub const FOREIGN_KEY: i32 = CONSTRAINT | (3 << 8);
+}
+
+/// SQLite's extended result code of an error, when SQLite is where it came from.
+fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        if matches!(error, sqlx::Error::PoolTimedOut) {
+            return StoreError::Busy;
+        }
+        let Some(extended) = sqlite_code(&error) else { return StoreError::Database(error) };
+        match extended & 0xff {
+            code::FULL | code::READONLY => StoreError::DiskFull,
+            code::IOERR if code::IOERR_READS.contains(&extended) => {
+                StoreError::Unusable("the disk does not give back what was written".into())
+            }
+            code::IOERR => StoreError::DiskFull,
+            code::BUSY | code::LOCKED => StoreError::Busy,
+            code::CORRUPT => StoreError::Unusable(
+                "its file is damaged; stop Iliad, keep a copy of the file, and restore a backup".into(),
+            ),
+            code::NOTADB => StoreError::Unusable("the file is not an SQLite database".into()),
+            code::CANTOPEN => StoreError::Unusable(
+                "its file cannot be opened; check that the folder exists and that you may read and write it".into(),
+            ),
+            code::CONSTRAINT if extended == code::CHECK => StoreError::Invalid(check_in_words(&error)),
+            _ => StoreError::Database(error),
+        }
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for StoreError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        use sqlx::migrate::MigrateError as M;
+        match error {
+            M::Execute(e) | M::ExecuteMigration(e, _) => e.into(),
+            M::VersionMissing(version) | M::VersionTooNew(version, _) => StoreError::Unusable(format!(
+                "a newer version of Iliad made it (migration {version}); use that version"
+            )),
+            M::VersionMismatch(version) => StoreError::Unusable(format!(
+                "another build of Iliad made it (its migration {version} differs); use that build"
+            )),
+            other => StoreError::Unusable(other.to_string()),
+        }
+    }
+}
+
+/// "CHECK constraint failed: client_key_has_1_to_64_characters" as a sentence: the names in `migrations/` are chosen
+/// so that they can be read aloud.
+fn check_in_words(error: &sqlx::Error) -> String {
+    let message = error.as_database_error().map(|e| e.message().to_owned()).unwrap_or_default();
+    let name = message.rsplit(": ").next().unwrap_or_default();
+    format!("this cannot be stored, because the rule \"{}\" is broken", name.replace('_', " "))
+}
+
+/// Names what a broken foreign key referred to.
+pub(super) trait Missing<T> {
+    /// A broken foreign key means that `what` does not exist.
+    fn or_missing(self, what: &'static str) -> Result<T>;
+}
+
+impl<T> Missing<T> for Result<T, sqlx::Error> {
+    fn or_missing(self, what: &'static str) -> Result<T> {
+        self.map_err(|e| match sqlite_code(&e) {
+            Some(code::FOREIGN_KEY) => StoreError::NotFound(what),
+            _ => e.into(),
+        })
+    }
+}
+
+/// A stored value that this version cannot read back.
+pub(super) fn unreadable(what: &str, cause: impl std::fmt::Display) -> StoreError {
+    StoreError::Unusable(format!("{what} in it cannot be read ({cause})"))
+}

@@ -1,0 +1,122 @@
+//! Runs.
+
+use super::connection::{Durability, from_json, from_nanos, to_json, to_nanos};
+use super::error::{Result, StoreError};
+use super::{Run, Store};
+use crate::run::TeacherMode;
+use sqlx::FromRow;
+
+#[derive(FromRow)]
+struct RunRow {
+    id: String,
+    family: String,
+    preset: String,
+    config: String,
+    seed: i64,
+    teacher: String,
+    active: bool,
+    created_at: i64,
+}
+
+impl RunRow {
+    fn read(self) -> Result<Run> {
+        Ok(Run {
+            config: from_json("a run's configuration", &self.config)?,
+            teacher: from_json("a run's teacher", &self.teacher)?,
+            id: self.id,
+            family: self.family,
+            preset: self.preset,
+            seed: self.seed as u64, // the same 64 bits
+            active: self.active,
+            created_at: from_nanos(self.created_at),
+        })
+    }
+}
+
+/// A mode whose share is no share would be stored as `null` and never be read again.
+fn teacher_json(mode: TeacherMode) -> Result<String> {
+    if let TeacherMode::Mixed { share } = mode
+        && !(0.0..=1.0).contains(&share)
+    {
+        return Err(StoreError::Invalid(format!("the share of people must lie between 0 and 1, not {share}")));
+    }
+    to_json(&mode)
+}
+
+impl Store {
+    /// Stores a new run.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when a run has this id.
+    pub async fn create_run(&self, run: &Run) -> Result<()> {
+        let (config, teacher) = (to_json(&run.config)?, teacher_json(run.teacher)?);
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        let made = sqlx::query(
+            "INSERT INTO runs (id, family, preset, config, seed, teacher, active, created_at)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        )
+        .bind(&run.id)
+        .bind(&run.family)
+        .bind(&run.preset)
+        .bind(config)
+        .bind(run.seed as i64)
+        .bind(teacher)
+        .bind(run.active)
+        .bind(to_nanos(run.created_at))
+        .execute(&mut *tx)
+        .await?;
+        if made.rows_affected() == 0 {
+            return Err(StoreError::Conflict(format!("there is a run named {:?} already", run.id)));
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// A run by id.
+    pub async fn run(&self, id: &str) -> Result<Run> {
+        sqlx::query_as::<_, RunRow>(
+            "SELECT id, family, preset, config, seed, teacher, active, created_at FROM runs WHERE id = ?",
+        )
+        .bind(id)
+        .fetch_optional(self.readers())
+        .await?
+        .ok_or(StoreError::NotFound("the run"))?
+        .read()
+    }
+
+    /// All runs, newest first.
+    pub async fn runs(&self) -> Result<Vec<Run>> {
+        sqlx::query_as::<_, RunRow>(
+            "SELECT id, family, preset, config, seed, teacher, active, created_at
+             FROM runs ORDER BY created_at DESC, rowid DESC",
+        )
+        .fetch_all(self.readers())
+        .await?
+        .into_iter()
+        .map(RunRow::read)
+        .collect()
+    }
+
+    /// Remembers the teacher mode.
+    pub async fn set_teacher_mode(&self, run: &str, mode: TeacherMode) -> Result<()> {
+        let teacher = teacher_json(mode)?;
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        let query = sqlx::query("UPDATE runs SET teacher = ? WHERE id = ?").bind(teacher).bind(run);
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Err(StoreError::NotFound("the run"));
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Remembers whether the run is to be resumed at the next start.
+    pub async fn set_active(&self, run: &str, active: bool) -> Result<()> {
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        let query = sqlx::query("UPDATE runs SET active = ? WHERE id = ?").bind(active).bind(run);
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Err(StoreError::NotFound("the run"));
+        }
+        Ok(tx.commit().await?)
+    }
+}

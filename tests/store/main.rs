@@ -1,0 +1,14 @@
+//! The store from outside: what people, trainer and exports may rely on. The cases from public complaints about
+//! similar tools stand under `complaints`.
+
+mod answers;
+mod complaints;
+mod concurrency;
+mod damage;
+mod export;
+mod history;
+mod kill;
+mod model;
+mod plans;
+mod queue;
+mod support;

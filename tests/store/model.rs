@@ -1,0 +1,469 @@
+//! Any interleaving of people, trainer, time and restarts: the store does what a model in plain vectors does.
+
+use crate::support::{Bench, RUN, execution};
+use iliad::store::{AnswerKind, NewAnswer, NewExecution, PoolCounts, StoreError, TeacherCounts, UpdateRecord};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use time::{Duration, OffsetDateTime};
+
+const TEACHERS: usize = 3;
+
+/// One thing that happens. Executions and answers are picked by number, modulo how many there are.
+#[derive(Clone, Debug)]
+enum Step {
+    Offer { episode: u64, update: u64, wanted: u32, variant: bool },
+    Retire { oldest: u64 },
+    Withdraw { episode: u64 },
+    Lease { teacher: usize, ahead: bool, ttl: i64 },
+    Renew { teacher: usize, execution: usize },
+    Release { teacher: usize, execution: usize },
+    Answer { teacher: usize, execution: usize, kind: AnswerKind, text: u8, key: u8 },
+    Correct { teacher: usize, answer: usize, kind: AnswerKind, text: u8, key: u8 },
+    Update { take: usize },
+    RecordAgain { update: usize },
+    Time { seconds: i64 },
+}
+
+fn kinds() -> impl Strategy<Value = AnswerKind> {
+    prop_oneof![
+        4 => Just(AnswerKind::Described),
+        1 => Just(AnswerKind::NothingChanged),
+        1 => Just(AnswerKind::CannotDescribe),
+        2 => Just(AnswerKind::Skipped),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let (teacher, pick) = (0..TEACHERS, 0usize..1000);
+    prop_oneof![
+        4 => (0u64..12, 0u64..4, 1u32..3, any::<bool>())
+            .prop_map(|(episode, update, wanted, variant)| Step::Offer { episode, update, wanted, variant }),
+        1 => (0u64..5).prop_map(|oldest| Step::Retire { oldest }),
+        1 => (0u64..12).prop_map(|episode| Step::Withdraw { episode }),
+        6 => (teacher.clone(), any::<bool>(), 1i64..100)
+            .prop_map(|(teacher, ahead, ttl)| Step::Lease { teacher, ahead, ttl }),
+        2 => (teacher.clone(), pick.clone()).prop_map(|(teacher, execution)| Step::Renew { teacher, execution }),
+        1 => (teacher.clone(), pick.clone()).prop_map(|(teacher, execution)| Step::Release { teacher, execution }),
+        5 => (teacher.clone(), pick.clone(), kinds(), 0u8..4, 0u8..20).prop_map(|(teacher, execution, kind, text, key)| {
+            Step::Answer { teacher, execution, kind, text, key }
+        }),
+        2 => (teacher, pick.clone(), kinds(), 0u8..4, 0u8..20).prop_map(|(teacher, answer, kind, text, key)| {
+            Step::Correct { teacher, answer, kind, text, key }
+        }),
+        2 => (1usize..5).prop_map(|take| Step::Update { take }),
+        1 => pick.prop_map(|update| Step::RecordAgain { update }),
+        2 => (1i64..80).prop_map(|seconds| Step::Time { seconds }),
+    ]
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    Live,
+    Retired,
+    Withdrawn,
+    Gone,
+}
+
+struct Execution {
+    id: i64,
+    episode: u64,
+    update: u64,
+    wanted: u32,
+    variant: bool,
+    state: State,
+    shown: bool,
+}
+
+struct Answer {
+    execution: i64,
+    teacher: usize,
+    kind: AnswerKind,
+    text: String,
+    key: String,
+    superseded: bool,
+    used: Option<u64>,
+}
+
+struct Lease {
+    execution: i64,
+    teacher: usize,
+    taken: OffsetDateTime,
+    end: OffsetDateTime,
+}
+
+#[derive(Default)]
+struct Model {
+    executions: Vec<Execution>,
+    answers: Vec<Answer>, // the key of answer i is i + 1
+    leases: Vec<Lease>,
+    updates: Vec<UpdateRecord>,
+}
+
+#[derive(PartialEq, Debug)]
+enum Outcome {
+    Stored { answer: i64, again: bool },
+    KeyReused(i64),
+    Superseded,
+    NotMine,
+    OtherExecution,
+}
+
+impl Model {
+    fn execution(&mut self, id: i64) -> &mut Execution {
+        self.executions.iter_mut().find(|e| e.id == id).unwrap()
+    }
+
+    /// Answers that count towards what the execution wants.
+    fn given(&self, id: i64) -> usize {
+        self.answers.iter().filter(|a| a.execution == id && !a.superseded && a.kind != AnswerKind::Skipped).count()
+    }
+
+    fn touched(&self, id: i64) -> bool {
+        self.answers.iter().any(|a| a.execution == id)
+    }
+
+    fn is_open(&self, e: &Execution) -> bool {
+        e.state == State::Live && self.given(e.id) < e.wanted as usize
+    }
+
+    /// How many others are at it.
+    fn others(&self, id: i64, teacher: usize, now: OffsetDateTime) -> usize {
+        self.leases.iter().filter(|l| l.execution == id && l.teacher != teacher && l.end > now).count()
+    }
+
+    fn held(&self, id: i64, now: OffsetDateTime) -> bool {
+        self.leases.iter().any(|l| l.execution == id && l.end > now)
+    }
+
+    fn offer(&mut self, step: (u64, u64, u32, bool), next: i64) -> bool {
+        let (episode, update, wanted, variant) = step;
+        let there = |e: &&mut Execution| e.episode == episode && e.state != State::Gone;
+        if self.executions.iter_mut().filter(there).any(|e| e.state != State::Withdrawn) {
+            return false;
+        }
+        if let Some(old) = self.executions.iter_mut().filter(there).find(|e| e.variant == variant) {
+            (old.state, old.update, old.wanted) = (State::Live, update, wanted);
+            return false;
+        }
+        self.executions.push(Execution {
+            id: next,
+            episode,
+            update,
+            wanted,
+            variant,
+            state: State::Live,
+            shown: false,
+        });
+        true
+    }
+
+    fn retire(&mut self, oldest: u64, now: OffsetDateTime) -> u64 {
+        let hit: Vec<i64> = self
+            .executions
+            .iter()
+            .filter(|e| self.is_open(e) && e.update < oldest && !self.held(e.id, now))
+            .map(|e| e.id)
+            .collect();
+        for &id in &hit {
+            let e = self.execution(id);
+            e.state = if e.shown { State::Retired } else { State::Gone };
+        }
+        hit.len() as u64
+    }
+
+    fn withdraw(&mut self, episode: u64) -> u64 {
+        let hit: Vec<i64> = self
+            .executions
+            .iter()
+            .filter(|e| !matches!(e.state, State::Gone | State::Withdrawn))
+            .filter(|e| e.episode >= episode && self.given(e.id) == 0)
+            .map(|e| e.id)
+            .collect();
+        for &id in &hit {
+            let e = self.execution(id);
+            e.state = if e.shown { State::Withdrawn } else { State::Gone };
+        }
+        hit.len() as u64
+    }
+
+    fn lease(&mut self, teacher: usize, except: &[i64], now: OffsetDateTime, ttl: Duration) -> Option<i64> {
+        let mine = |l: &&Lease| l.teacher == teacher && l.end > now && !except.contains(&l.execution);
+        let open = |id: i64| self.executions.iter().any(|e| e.id == id && self.is_open(e));
+        let held = self
+            .leases
+            .iter()
+            .filter(mine)
+            .filter(|l| open(l.execution))
+            .min_by_key(|l| (l.taken, l.execution))
+            .map(|l| l.execution);
+        let found = held.or_else(|| {
+            self.executions
+                .iter()
+                .filter(|e| self.is_open(e) && !except.contains(&e.id))
+                .filter(|e| !self.answers.iter().any(|a| a.execution == e.id && a.teacher == teacher))
+                .filter(|e| self.given(e.id) + self.others(e.id, teacher, now) < e.wanted as usize)
+                .min_by_key(|e| (std::cmp::Reverse(e.update), e.id))
+                .map(|e| e.id)
+        })?;
+        self.execution(found).shown = true;
+        match self.leases.iter_mut().find(|l| l.execution == found && l.teacher == teacher) {
+            Some(lease) => {
+                lease.taken = if lease.end > now { lease.taken } else { now };
+                lease.end = now + ttl;
+            }
+            None => self.leases.push(Lease { execution: found, teacher, taken: now, end: now + ttl }),
+        }
+        Some(found)
+    }
+
+    fn renew(&mut self, teacher: usize, id: i64, now: OffsetDateTime, ttl: Duration) -> bool {
+        let e = self.executions.iter().find(|e| e.id == id).unwrap();
+        let room = self.given(id) + self.others(id, teacher, now) < e.wanted as usize;
+        let done = e.state == State::Live && self.given(id) >= e.wanted as usize;
+        match self.leases.iter_mut().find(|l| l.execution == id && l.teacher == teacher) {
+            Some(lease) if !done && (lease.end > now || room) => {
+                lease.end = now + ttl;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn before(&self, new: &Answer) -> Option<Outcome> {
+        let i = self.answers.iter().position(|a| a.teacher == new.teacher && a.key == new.key)?;
+        Some(self.compare(i, new).unwrap_or(Outcome::KeyReused(i as i64 + 1)))
+    }
+
+    fn compare(&self, i: usize, new: &Answer) -> Option<Outcome> {
+        let a = &self.answers[i];
+        let same = a.execution == new.execution && a.kind == new.kind && a.text == new.text;
+        same.then_some(Outcome::Stored { answer: i as i64 + 1, again: true })
+    }
+
+    fn push(&mut self, new: Answer) -> Outcome {
+        let (id, teacher) = (new.execution, new.teacher);
+        self.answers.push(new);
+        self.execution(id).shown = true;
+        let e = self.executions.iter().find(|e| e.id == id).unwrap();
+        let done = e.state == State::Live && self.given(id) >= e.wanted as usize;
+        self.leases.retain(|l| l.execution != id || (l.teacher != teacher && !done));
+        Outcome::Stored { answer: self.answers.len() as i64, again: false }
+    }
+
+    fn answer(&mut self, mut new: Answer) -> Outcome {
+        if let Some(outcome) = self.before(&new) {
+            return outcome;
+        }
+        let mine = |a: &Answer| a.execution == new.execution && a.teacher == new.teacher;
+        let all: Vec<usize> = (0..self.answers.len()).filter(|&i| mine(&self.answers[i])).collect();
+        if let Some(outcome) = all.iter().find_map(|&i| self.compare(i, &new)) {
+            return outcome;
+        }
+        if let Some(&standing) = all.iter().find(|&&i| !self.answers[i].superseded) {
+            if new.kind == AnswerKind::Skipped && self.answers[standing].kind != AnswerKind::Skipped {
+                new.superseded = true;
+            } else {
+                self.answers[standing].superseded = true;
+            }
+        }
+        self.push(new)
+    }
+
+    fn correct(&mut self, old: usize, new: Answer) -> Outcome {
+        if let Some(outcome) = self.before(&new) {
+            return outcome;
+        }
+        if self.answers[old].teacher != new.teacher {
+            return Outcome::NotMine;
+        }
+        if self.answers[old].superseded {
+            return Outcome::Superseded;
+        }
+        if self.answers[old].execution != new.execution {
+            return Outcome::OtherExecution;
+        }
+        if let Some(outcome) = self.compare(old, &new) {
+            return outcome;
+        }
+        self.answers[old].superseded = true;
+        self.push(new)
+    }
+
+    fn unused(&self) -> Vec<i64> {
+        let usable = |a: &Answer| !a.superseded && a.used.is_none() && a.kind != AnswerKind::Skipped;
+        (0..self.answers.len()).filter(|&i| usable(&self.answers[i])).map(|i| i as i64 + 1).collect()
+    }
+
+    fn pool(&self, now: OffsetDateTime) -> PoolCounts {
+        let mut counts = PoolCounts::default();
+        for e in self.executions.iter().filter(|e| self.is_open(e)) {
+            if self.held(e.id, now) {
+                counts.leased += 1;
+            } else if !self.touched(e.id) {
+                counts.open += 1;
+            }
+        }
+        counts
+    }
+}
+
+fn offered(episode: u64, update: u64, wanted: u32, variant: bool) -> NewExecution {
+    let mut new = NewExecution { wanted, ..execution(episode, update) };
+    if variant {
+        new.trace = "made anew, differently".into();
+    }
+    new
+}
+
+fn outcome(result: Result<iliad::store::Stored, StoreError>) -> Outcome {
+    match result {
+        Ok(stored) => Outcome::Stored { answer: stored.answer, again: stored.again },
+        Err(StoreError::KeyReused { answer }) => Outcome::KeyReused(answer),
+        Err(StoreError::Superseded) => Outcome::Superseded,
+        Err(StoreError::NotFound("the answer")) => Outcome::NotMine,
+        Err(StoreError::Invalid(_)) => Outcome::OtherExecution,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Does every step to the store and to the model, and compares all there is to see.
+async fn compare(steps: &[Step]) {
+    let bench = Bench::new().await;
+    let store = &bench.store;
+    let mut model = Model::default();
+    let mut teachers = Vec::new();
+    for n in 0..TEACHERS {
+        teachers.push(bench.teacher(&format!("teacher {n}")).await);
+    }
+    let mut next = 1; // the key of the next execution: AUTOINCREMENT counts on even past deleted rows
+    let ttl = Duration::seconds(30);
+    for step in steps {
+        let now = bench.clock.now();
+        // Executions that a page could know: shown ones.
+        let shown: Vec<i64> = model.executions.iter().filter(|e| e.shown).map(|e| e.id).collect();
+        let pick = |n: usize| shown.get(n % shown.len().max(1)).copied();
+        match *step {
+            Step::Offer { episode, update, wanted, variant } => {
+                store.offer(RUN, &[offered(episode, update, wanted, variant)]).await.unwrap();
+                next += i64::from(model.offer((episode, update, wanted, variant), next));
+            }
+            Step::Retire { oldest } => {
+                assert_eq!(store.retire_stale(RUN, oldest).await.unwrap(), model.retire(oldest, now));
+            }
+            Step::Withdraw { episode } => {
+                assert_eq!(store.withdraw_from(RUN, episode).await.unwrap(), model.withdraw(episode));
+            }
+            Step::Lease { teacher, ahead, ttl } => {
+                let mut except = Vec::new();
+                if ahead {
+                    except.extend(model.leases.iter().filter(|l| l.teacher == teacher).map(|l| l.execution));
+                }
+                let ttl = Duration::seconds(ttl);
+                let leased = store.lease(RUN, teachers[teacher], &except, ttl).await.unwrap();
+                if let Some(leased) = &leased {
+                    assert_eq!(leased.expires_at, now + ttl);
+                }
+                assert_eq!(leased.map(|l| l.execution), model.lease(teacher, &except, now, ttl));
+            }
+            Step::Renew { teacher, execution } => {
+                let Some(id) = pick(execution) else { continue };
+                let renewed = store.renew(id, teachers[teacher], ttl).await;
+                assert_eq!(renewed.is_ok(), model.renew(teacher, id, now, ttl), "{renewed:?}");
+            }
+            Step::Release { teacher, execution } => {
+                let Some(id) = pick(execution) else { continue };
+                store.release(id, teachers[teacher]).await.unwrap();
+                model.leases.retain(|l| l.execution != id || l.teacher != teacher);
+            }
+            Step::Answer { teacher, execution, kind, text, key } => {
+                let Some(execution) = pick(execution) else { continue };
+                let (key, text) = (format!("key {key}"), format!("text {text}"));
+                let new = NewAnswer {
+                    client_key: key.clone(),
+                    execution,
+                    teacher: teachers[teacher],
+                    kind,
+                    text: text.clone(),
+                    shown_at: None,
+                    active_ms: None,
+                };
+                let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None };
+                assert_eq!(outcome(store.answer(&new).await), model.answer(expected));
+            }
+            Step::Correct { teacher, answer, kind, text, key } => {
+                if model.answers.is_empty() {
+                    continue;
+                }
+                let old = answer % model.answers.len();
+                let execution = model.answers[old].execution;
+                let (key, text) = (format!("key {key}"), format!("text {text}"));
+                let new = NewAnswer {
+                    client_key: key.clone(),
+                    execution,
+                    teacher: teachers[teacher],
+                    kind,
+                    text: text.clone(),
+                    shown_at: None,
+                    active_ms: None,
+                };
+                let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None };
+                assert_eq!(outcome(store.correct(old as i64 + 1, &new).await), model.correct(old, expected));
+            }
+            Step::Update { take } => {
+                let answers: Vec<i64> = model.unused().into_iter().take(take).collect();
+                let update = model.updates.len() as u64 + 1;
+                let record = UpdateRecord { update, data: take.into(), answers: answers.clone() };
+                store.record_update(RUN, &record).await.unwrap();
+                model.updates.push(record);
+                for answer in answers {
+                    model.answers[answer as usize - 1].used = Some(update);
+                }
+            }
+            Step::RecordAgain { update } => {
+                if model.updates.is_empty() {
+                    continue;
+                }
+                let record = &model.updates[update % model.updates.len()];
+                store.record_update(RUN, record).await.unwrap();
+                if !record.answers.is_empty() {
+                    let stolen = UpdateRecord { update: 9_999, ..record.clone() };
+                    assert!(matches!(store.record_update(RUN, &stolen).await, Err(StoreError::Conflict(_))));
+                }
+            }
+            Step::Time { seconds } => bench.clock.turn(Duration::seconds(seconds)),
+        }
+        assert_eq!(store.pool(RUN).await.unwrap(), model.pool(bench.clock.now()), "after {step:?}");
+    }
+
+    let unused: Vec<i64> = store.unused_answers(RUN, 9999).await.unwrap().iter().map(|a| a.answer).collect();
+    assert_eq!(unused, model.unused());
+    assert_eq!(store.updates_after(RUN, 0).await.unwrap(), model.updates);
+    let memory: Vec<i64> = store.used_answers(RUN, 9999).await.unwrap().iter().map(|a| a.answer).collect();
+    assert_eq!(memory, model.updates.iter().flat_map(|u| u.answers.clone()).collect::<Vec<_>>());
+    let rows = store.export_page(None, 0, 9999).await.unwrap();
+    assert_eq!(rows.len(), model.answers.len());
+    let by_key: HashMap<i64, _> = rows.iter().map(|row| (row.answer, row)).collect();
+    for (i, answer) in model.answers.iter().enumerate() {
+        let row = by_key[&(i as i64 + 1)];
+        assert_eq!((&row.text, row.kind), (&answer.text, answer.kind));
+        assert_eq!((row.superseded_by.is_some(), row.used_in_update), (answer.superseded, answer.used));
+    }
+    for (n, &teacher) in teachers.iter().enumerate() {
+        let mine = || model.answers.iter().filter(|a| a.teacher == n && !a.superseded);
+        let described = || mine().filter(|a| a.kind == AnswerKind::Described);
+        assert_eq!(store.own_answers(RUN, teacher, 9999).await.unwrap().len(), mine().count());
+        let counts = store.teacher_counts(RUN, teacher).await.unwrap();
+        let used = described().filter(|a| a.used.is_some()).count() as u64;
+        assert_eq!(counts, TeacherCounts { described: described().count() as u64, used });
+    }
+    store.check().await.unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_interleaving_does_what_the_model_does(steps in prop::collection::vec(steps(), 1..120)) {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(compare(&steps));
+    }
+}

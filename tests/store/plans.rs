@@ -1,0 +1,137 @@
+//! Every statement that the store runs finds its rows by an index.
+//!
+//! The statements are caught as sqlx reports them while every method is called, so that a new one cannot be forgotten.
+
+use crate::support::{Bench, RUN, TTL, answer, execution, simulated};
+use iliad::run::{CheckpointRow, Point, TeacherMode};
+use iliad::store::UpdateRecord;
+use sqlx::{Connection, Row, SqliteConnection};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing_subscriber::layer::{Context, SubscriberExt};
+
+#[derive(Clone, Default)]
+struct Caught(Arc<Mutex<BTreeSet<String>>>);
+
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Caught {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        /// A short statement stands whole in `summary`, a long one in `db.statement`.
+        #[derive(Default)]
+        struct Sql(String, String);
+        impl Visit for Sql {
+            fn record_str(&mut self, field: &Field, value: &str) {
+                match field.name() {
+                    "summary" => self.0 = value.into(),
+                    "db.statement" => self.1 = value.into(),
+                    _ => {}
+                }
+            }
+            fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+        }
+        if event.metadata().target() == "sqlx::query" {
+            let mut sql = Sql::default();
+            event.record(&mut sql);
+            let whole = if sql.1.is_empty() { sql.0 } else { sql.1 };
+            self.0.lock().unwrap().insert(whole.trim().to_owned());
+        }
+    }
+}
+
+async fn call_everything(bench: &Bench) {
+    let store = &bench.store;
+    bench.offer((0..40).map(|e| (e, e / 8))).await;
+    let teacher = bench.teacher("a").await;
+    store.set_seen_guide(teacher).await.unwrap();
+    store.set_teacher_mode(RUN, TeacherMode::Simulated).await.unwrap();
+    store.set_active(RUN, true).await.unwrap();
+    store.run(RUN).await.unwrap();
+    store.runs().await.unwrap();
+    let mut keys = Vec::new();
+    for n in 0..10 {
+        keys.push(bench.describe(teacher, &n.to_string()).await);
+    }
+    let leased = bench.lease(teacher).await.unwrap().execution;
+    store.renew(leased, teacher, TTL).await.unwrap();
+    store.release(leased, teacher).await.unwrap();
+    let own = store.own_answers(RUN, teacher, 3).await.unwrap();
+    store.correct(own[0].answer, &answer(own[0].execution, teacher, "better")).await.unwrap();
+    store.pool(RUN).await.unwrap();
+    store.teacher_counts(RUN, teacher).await.unwrap();
+    store.unused_answers(RUN, 32).await.unwrap();
+    store.answers(&keys).await.unwrap();
+    let record = UpdateRecord { update: 1, data: ().into(), answers: keys[..3].to_vec() };
+    store.record_update(RUN, &record).await.unwrap();
+    store.record_update(RUN, &record).await.unwrap();
+    store.record_update(RUN, &UpdateRecord { update: 2, ..record }).await.unwrap_err();
+    store.next_episode(RUN).await.unwrap();
+    store.updates_after(RUN, 0).await.unwrap();
+    store.used_answers(RUN, 9).await.unwrap();
+    store.record_simulated(RUN, &[simulated(100, Some(1), "sim")]).await.unwrap();
+    store.recent_episodes(RUN, 9).await.unwrap();
+    store.record_points(RUN, &[Point::default()]).await.unwrap();
+    store.points(RUN, 100).await.unwrap();
+    let checkpoint = CheckpointRow {
+        name: "c".into(),
+        update: 1,
+        episodes: 1,
+        descriptions: 1,
+        validation: None,
+        bytes: 1,
+        written_at: String::new(),
+        best: true,
+    };
+    store.record_checkpoint(RUN, &checkpoint).await.unwrap();
+    store.checkpoints(RUN).await.unwrap();
+    for run in [None, Some(RUN)] {
+        store.export_page(run, 0, 9).await.unwrap();
+        store.export_count(run).await.unwrap();
+    }
+    store.retire_stale(RUN, 2).await.unwrap();
+    store.withdraw_from(RUN, 0).await.unwrap();
+    store.offer(RUN, &[execution(20, 9)]).await.unwrap();
+}
+
+#[tokio::test]
+async fn every_statement_finds_its_rows_by_an_index() {
+    let caught = Caught::default();
+    // The statements are reported by sqlx's own threads: the subscriber must be everybody's.
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(caught.clone())).unwrap();
+    let bench = Bench::new().await;
+    call_everything(&bench).await;
+
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(bench.file());
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    let statements: Vec<String> = caught.0.lock().unwrap().iter().cloned().collect();
+    let ours = |sql: &&String| {
+        let first = sql.split_whitespace().next().unwrap_or_default();
+        ["SELECT", "INSERT", "UPDATE", "DELETE"].contains(&first)
+            && !sql.contains("sqlite_schema")
+            && !sql.contains("_sqlx_migrations")
+            && !sql.contains("bookmarks")
+    };
+    let statements: Vec<&String> = statements.iter().filter(ours).collect();
+    assert!(statements.len() >= 45, "only {} statements were caught", statements.len());
+
+    // Whole walks that are meant: the list of all runs, and an export of all runs with its count.
+    // Sorted by hand: the few leases that one teacher holds at the moment.
+    let meant = |sql: &str| {
+        sql.contains("FROM runs ORDER BY created_at") || (sql.contains("FROM answers") && sql.ends_with("FROM answers"))
+    };
+    let may_sort = |sql: &str| sql.contains("FROM leases") && sql.contains("ORDER BY leases.taken_at");
+    let mut bad = Vec::new();
+    for sql in statements {
+        let explained = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+        let plan = sqlx::query(explained).fetch_all(&mut connection).await.unwrap_or_else(|e| panic!("{e}: {sql}"));
+        for line in plan.iter().map(|row| row.get::<String, _>("detail")) {
+            let walks = line.starts_with("SCAN") && !line.contains("json_each") && !line.contains("CONSTANT ROW");
+            let subquery = line.contains("SCAN (subquery") || line.starts_with("SCAN (");
+            let sorts = line.contains("TEMP B-TREE") && !may_sort(sql);
+            if ((walks && !subquery) || sorts) && !meant(sql) {
+                bad.push(format!("{line}\n    {sql}"));
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n\n"));
+}

@@ -1,0 +1,150 @@
+//! A store in a temporary folder, a clock turned by hand, and short ways to make rows.
+
+use iliad::run::{EpisodeRow, Source, TeacherMode};
+use iliad::store::{AnswerKind, Leased, NewAnswer, NewExecution, Run, Store};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tempfile::TempDir;
+use time::{Duration, OffsetDateTime};
+
+/// The run most tests use.
+pub const RUN: &str = "run-1";
+/// A lease's length.
+pub const TTL: Duration = Duration::seconds(60);
+
+/// A clock that stands still unless turned.
+#[derive(Clone, Default)]
+pub struct Clock(Arc<AtomicI64>);
+
+impl Clock {
+    pub fn now(&self) -> OffsetDateTime {
+        OffsetDateTime::from_unix_timestamp(1_700_000_000).unwrap()
+            + Duration::milliseconds(self.0.load(Ordering::SeqCst))
+    }
+
+    pub fn turn(&self, by: Duration) {
+        self.0.fetch_add(by.whole_milliseconds() as i64, Ordering::SeqCst);
+    }
+}
+
+/// A store, its folder and its clock.
+pub struct Bench {
+    pub store: Store,
+    pub clock: Clock,
+    pub folder: TempDir,
+}
+
+impl Bench {
+    /// A store with one run and nothing in it.
+    pub async fn new() -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::default();
+        let hands = clock.clone();
+        let store = Store::open_with_clock(&file(folder.path()), move || hands.now()).await.unwrap();
+        store.create_run(&run(RUN)).await.unwrap();
+        Bench { store, clock, folder }
+    }
+
+    pub fn file(&self) -> PathBuf {
+        file(self.folder.path())
+    }
+
+    /// Offers one execution per (episode, policy update).
+    pub async fn offer(&self, episodes: impl IntoIterator<Item = (u64, u64)>) {
+        let new: Vec<NewExecution> = episodes.into_iter().map(|(episode, update)| execution(episode, update)).collect();
+        self.store.offer(RUN, &new).await.unwrap();
+    }
+
+    pub async fn teacher(&self, name: &str) -> i64 {
+        self.store.teacher(name).await.unwrap().id
+    }
+
+    pub async fn lease(&self, teacher: i64) -> Option<Leased> {
+        self.store.lease(RUN, teacher, &[], TTL).await.unwrap()
+    }
+
+    /// Leases and describes; the answer's key.
+    pub async fn describe(&self, teacher: i64, text: &str) -> i64 {
+        let leased = self.lease(teacher).await.expect("something to describe");
+        self.store.answer(&answer(leased.execution, teacher, text)).await.unwrap().answer
+    }
+}
+
+/// The database file in a folder.
+pub fn file(folder: &Path) -> PathBuf {
+    folder.join("iliad.sqlite")
+}
+
+pub fn run(id: &str) -> Run {
+    Run {
+        id: id.into(),
+        family: "regex".into(),
+        preset: "tiny".into(),
+        config: json!({"preset": "tiny", "learning_rate": 0.001}),
+        seed: u64::MAX - 1,
+        teacher: TeacherMode::Human,
+        active: true,
+        created_at: OffsetDateTime::from_unix_timestamp(1_700_000_000).unwrap(),
+    }
+}
+
+pub fn execution(episode: u64, update: u64) -> NewExecution {
+    NewExecution {
+        episode,
+        update,
+        request: format!("request {episode}"),
+        trace: json!({"tokens": [episode, 2, 3], "words": ["embolden"]}),
+        view: json!({"pairs": [["embolden", format!("emboldec{episode}")]]}),
+        summary: format!("()(n)()@c{episode}"),
+        success: episode.is_multiple_of(2),
+        wanted: 1,
+    }
+}
+
+/// A description under a fresh key.
+pub fn answer(execution: i64, teacher: i64, text: &str) -> NewAnswer {
+    static NEXT: AtomicI64 = AtomicI64::new(0);
+    NewAnswer {
+        client_key: format!("key-{}", NEXT.fetch_add(1, Ordering::SeqCst)),
+        execution,
+        teacher,
+        kind: AnswerKind::Described,
+        text: text.into(),
+        shown_at: None,
+        active_ms: None,
+    }
+}
+
+pub fn simulated(episode: u64, update: Option<u64>, description: &str) -> EpisodeRow {
+    EpisodeRow {
+        episode,
+        update,
+        request: format!("request {episode}"),
+        view: json!({"pairs": [["a", "b"]]}),
+        summary: "()(a)()@b".into(),
+        source: Some(Source::Simulated),
+        description: description.into(),
+        candidates: vec![("replace a with b".into(), true), ("delete a".into(), false)],
+        success: true,
+    }
+}
+
+/// Text that careless code breaks.
+pub const AWKWARD: &[&str] = &[
+    "",
+    " leading, trailing and  double blanks ",
+    "line one\nline two\r\nline three\rstill",
+    "quotes \" and 'single' and \\ backslash \\n and / slash",
+    "=1+2 +3 -4 @SUM(A1) \tTab",
+    "ünïcödé, 中文, עברית, \u{202e}right to left, e\u{301} ≠ é",
+    "👩🏽‍🚀🏳️‍🌈 and a lone \u{fe0f}",
+    "nul \0 inside",
+    "NULL",
+    "null",
+    "'; DROP TABLE answers; --",
+    "<script>alert(1)</script>",
+    "\u{feff}byte order mark",
+    "\u{10ffff}",
+];

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod corpus;
+pub mod diff;
 pub mod family;
 pub mod grammar;
 pub mod kit;

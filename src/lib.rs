@@ -14,10 +14,21 @@
 //!
 //! `docs/architecture.md` draws the same flow with its files.
 
+pub mod agent;
+pub mod algorithm;
+pub mod config;
 pub mod error;
+pub mod evaluation;
 pub mod export;
+pub mod model;
+pub mod nn;
 pub mod rng;
 pub mod run;
 pub mod store;
 pub mod task;
+pub mod teacher;
+#[cfg(test)]
+pub mod testing;
+pub mod trainer;
+pub mod vocab;
 pub mod web;

@@ -227,6 +227,8 @@ pub enum Command {
     },
     /// A person answered; look into the store.
     DescriptionArrived,
+    /// The program ends: write a checkpoint and let go; the run goes on at the next start.
+    Shutdown,
 }
 
 /// How everybody but the trainer holds a run. Cheap to clone.

@@ -4,6 +4,7 @@
 //! It has no tensors and no pages. A [`Family`] is the entry in the registry: it renders executions for people, names
 //! its presets and starts runs. Trainer, store and web know families only through these two traits.
 
+pub mod kit;
 pub mod regex;
 pub mod registry;
 
@@ -78,6 +79,11 @@ pub trait World: Send + Sync + 'static {
 
     /// Draws ẽ ~ P_ω(e | s1), the approximate marginal.
     fn sample_marginal(&self, start: &Self::Start, stream: &mut Stream) -> Self::Execution;
+
+    /// The part of a start that the policy itself sees, for pretraining on P_ω: REGEX keeps the first word.
+    fn solo(&self, start: &Self::Start) -> Self::Start {
+        start.clone()
+    }
 
     /// Whether the teacher is asked about this execution (REGEX: it is valid and changes a word).
     fn describable(&self, start: &Self::Start, execution: &Self::Execution) -> bool;

@@ -1,10 +1,18 @@
 //! REGEX, the word-modification task: the agent writes a regular expression, people see words before and after.
 
+pub mod agent;
 pub mod corpus;
+pub mod diff;
+pub mod family;
+pub mod grammar;
+pub mod kit;
 pub mod marginal;
 pub mod metric;
 pub mod program;
 pub mod python_re;
+pub mod settings;
+pub mod teacher;
+pub mod tokenise;
 pub mod world;
 
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! The environment of REGEX tasks.
 
 use super::corpus::{Corpus, CorpusError, Item, Vocabularies};
+use super::grammar::Grammar;
 use super::marginal::Marginal;
 use super::metric::similarity;
 use super::{Edit, Words};
@@ -26,6 +27,20 @@ impl RegexWorld {
         let mut corpus = Corpus::load(folder)?;
         let marginal = Marginal::List(std::mem::take(&mut corpus.unlabeled));
         Ok(RegexWorld { corpus, marginal })
+    }
+
+    /// The built-in world: all kinds of edits, about 9,000 tasks drawn from the seed.
+    pub fn builtin(seed: u64) -> RegexWorld {
+        RegexWorld::of(&Grammar::full(), seed)
+    }
+
+    /// The built-in world's small sister, which an agent learns in a minute.
+    pub fn tiny(seed: u64) -> RegexWorld {
+        RegexWorld::of(&Grammar::tiny(), seed)
+    }
+
+    fn of(grammar: &Grammar, seed: u64) -> RegexWorld {
+        RegexWorld { corpus: grammar.corpus(seed), marginal: grammar.marginal() }
     }
 
     /// A world made of a corpus and a marginal.
@@ -105,6 +120,10 @@ impl World for RegexWorld {
 
     fn sample_marginal(&self, start: &Words, stream: &mut Stream) -> Edit {
         self.marginal.sample(start, stream)
+    }
+
+    fn solo(&self, start: &Words) -> Words {
+        Words { words: start.words.iter().take(1).cloned().collect() }
     }
 
     fn describable(&self, start: &Words, execution: &Edit) -> bool {

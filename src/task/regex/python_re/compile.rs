@@ -4,7 +4,7 @@
 //! the groups, follows from it.
 
 use super::ReError;
-use super::parse::{At, Category, Greed, MAX_REPEAT, Member, Node, Parsed, Width, flag, width};
+use super::syntax::{At, Category, Greed, MAX_REPEAT, Member, Node, Parsed, Width, flag, width};
 use super::unicode;
 use std::collections::HashMap;
 

@@ -5,7 +5,7 @@
 //! alternative or a repetition was tried in vain.
 
 use super::compile::{Op, Program, unlimited};
-use super::parse::{At, Greed};
+use super::syntax::{At, Greed};
 use super::template::{Piece, Template};
 use super::{DEPTH_LIMIT, ReError, STEP_LIMIT, unicode};
 

@@ -1,0 +1,257 @@
+//! The configuration of a run: what is learnt from whom, how. Saved with the weights, shown on the dashboard.
+
+use crate::algorithm::mixing::Mixing;
+use crate::run::TeacherMode;
+use crate::teacher::simulated::Pragmatics;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Everything that decides what a run does, but its seed's draws.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// Task family, e.g. `regex`.
+    pub family: String,
+    /// Preset this configuration started from.
+    pub preset: String,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// Settings of the family's world (its own keys).
+    pub task: Value,
+    /// Settings of the family's models (its own keys).
+    pub model: Value,
+    /// How policies learn.
+    pub algorithm: AlgorithmConfig,
+    /// Who describes.
+    pub teacher: TeacherConfig,
+    /// Executions that wait for people.
+    pub pool: PoolConfig,
+    /// When to evaluate, save and end.
+    pub schedule: Schedule,
+}
+
+/// ADEL's settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AlgorithmConfig {
+    /// Adam's learning rate (paper, REGEX: 1e-3).
+    pub learning_rate: f64,
+    /// Episodes per iteration (paper: 32).
+    pub batch: usize,
+    /// λ and its annealing.
+    pub mixing: Mixing,
+    /// Further updates on stored descriptions per new batch; 0: each description is used once (the paper).
+    pub replay: usize,
+    /// Newest descriptions that replay draws from.
+    pub memory: usize,
+    /// Updates of the policy on P_ω before the first episode (paper: 10,000), when no pretrained policy is loaded.
+    pub pretrain_updates: u64,
+    /// Batch size of these (paper: 256).
+    pub pretrain_batch: usize,
+    /// For experiments: deal the descriptions of an iteration out to the wrong executions. Nothing should be learnt.
+    pub shuffle_descriptions: bool,
+}
+
+impl Default for AlgorithmConfig {
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-3,
+            batch: 32,
+            mixing: Mixing::default(),
+            replay: 0,
+            memory: 100_000,
+            pretrain_updates: 10_000,
+            pretrain_batch: 256,
+            shuffle_descriptions: false,
+        }
+    }
+}
+
+/// Who teaches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TeacherConfig {
+    /// Mode at the start; it can be switched while the run goes on.
+    pub mode: TeacherMode,
+    /// The simulated teacher's models: `shipped`, the path of a file that `iliad teacher train` wrote, or `none`.
+    pub models: String,
+    /// Pragmatic inference.
+    pub pragmatics: Pragmatics,
+}
+
+impl Default for TeacherConfig {
+    fn default() -> Self {
+        Self { mode: TeacherMode::Simulated, models: "shipped".into(), pragmatics: Pragmatics::default() }
+    }
+}
+
+/// The pool of executions offered to people.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoolConfig {
+    /// Executions kept ready.
+    pub size: usize,
+    /// Updates after which an execution nobody is at is replaced by one of the newer policy.
+    pub max_age: u64,
+    /// People who describe the same execution.
+    pub overlap: u32,
+    /// Whether teachers see the request d* (the paper's teacher does not).
+    pub show_request: bool,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self { size: 24, max_age: 40, overlap: 1, show_request: false }
+    }
+}
+
+/// When things happen, counted in updates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Schedule {
+    /// The run ends after so many episodes; 0: it goes on until stopped.
+    pub episodes: u64,
+    /// Updates between two evaluations on the validation split.
+    pub evaluate_every: u64,
+    /// Validation tasks of such an evaluation; 0: all.
+    pub evaluate_tasks: usize,
+    /// Updates between two points of the curves.
+    pub point_every: u64,
+    /// Updates between two checkpoints.
+    pub checkpoint_every: u64,
+    /// Checkpoints kept beside the best one.
+    pub keep: usize,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { episodes: 0, evaluate_every: 200, evaluate_tasks: 0, point_every: 20, checkpoint_every: 200, keep: 3 }
+    }
+}
+
+/// A named configuration of a family.
+#[derive(Clone, Debug)]
+pub struct Preset {
+    /// Name.
+    pub name: &'static str,
+    /// One sentence: what it is for, how long it takes.
+    pub about: &'static str,
+    /// The configuration (seed 1).
+    pub config: RunConfig,
+}
+
+/// Why a configuration cannot be used; in plain words.
+#[derive(Debug, thiserror::Error, PartialEq)]
+#[error("{0}")]
+pub struct ConfigError(pub String);
+
+impl RunConfig {
+    /// Applies overrides `key=value` (`algorithm.batch=16`, `teacher.mode={"mode":"human"}`); values are JSON, or
+    /// plain text where that does not parse.
+    ///
+    /// # Errors
+    /// When a key does not exist, a value has the wrong type, or the result makes no sense.
+    pub fn with_overrides(&self, overrides: &[String]) -> Result<RunConfig, ConfigError> {
+        let mut json = serde_json::to_value(self).map_err(|e| ConfigError(e.to_string()))?;
+        for item in overrides {
+            let (key, text) =
+                item.split_once('=').ok_or_else(|| ConfigError(format!("`{item}` is not of the form key=value")))?;
+            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()));
+            let mut at = &mut json;
+            for part in key.split('.') {
+                at = at
+                    .as_object_mut()
+                    .and_then(|o| o.get_mut(part))
+                    .ok_or_else(|| ConfigError(format!("there is no setting `{key}`")))?;
+            }
+            *at = value;
+        }
+        let config: RunConfig = serde_json::from_value(json).map_err(|e| ConfigError(e.to_string()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses values that make no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let fail = |m: &str| Err(ConfigError(m.into()));
+        let a = &self.algorithm;
+        if !(a.learning_rate > 0.0 && a.learning_rate < 1.0) {
+            return fail("algorithm.learning_rate lies between 0 and 1");
+        }
+        if a.batch == 0 || a.batch > 4096 || a.pretrain_batch == 0 || a.pretrain_batch > 4096 {
+            return fail("algorithm.batch and algorithm.pretrain_batch lie between 1 and 4096");
+        }
+        if !(0.0..=1.0).contains(&a.mixing.lambda) || !(0.0..=1.0).contains(&a.mixing.lambda_min) {
+            return fail("algorithm.mixing.lambda and lambda_min lie between 0 and 1");
+        }
+        if a.replay > 1000 {
+            return fail("algorithm.replay is at most 1000");
+        }
+        if let TeacherMode::Mixed { share } = self.teacher.mode
+            && !(0.0..=1.0).contains(&share)
+        {
+            return fail("the share of episodes that go to people lies between 0 and 1");
+        }
+        if self.pool.size == 0 || self.pool.overlap == 0 {
+            return fail("pool.size and pool.overlap are at least 1");
+        }
+        let s = &self.schedule;
+        if s.evaluate_every == 0 || s.point_every == 0 || s.checkpoint_every == 0 || s.keep == 0 {
+            return fail("schedule.evaluate_every, point_every, checkpoint_every and keep are at least 1");
+        }
+        Ok(())
+    }
+
+    /// Settings that differ from `other`, as `dotted.key` → value here. The dashboard shows them.
+    pub fn differences(&self, other: &RunConfig) -> Vec<(String, Value)> {
+        fn walk(prefix: &str, a: &Value, b: &Value, out: &mut Vec<(String, Value)>) {
+            match (a, b) {
+                (Value::Object(a), Value::Object(b)) => {
+                    for (key, value) in a {
+                        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                        walk(&path, value, b.get(key).unwrap_or(&Value::Null), out);
+                    }
+                }
+                _ if a != b => out.push((prefix.to_owned(), a.clone())),
+                _ => {}
+            }
+        }
+        let json = |c: &RunConfig| serde_json::to_value(c).unwrap_or_default();
+        let mut out = Vec::new();
+        walk("", &json(self), &json(other), &mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> RunConfig {
+        RunConfig {
+            family: "regex".into(),
+            preset: "tiny".into(),
+            seed: 1,
+            task: serde_json::json!({ "world": "tiny" }),
+            model: serde_json::json!({ "hidden": 64 }),
+            algorithm: AlgorithmConfig::default(),
+            teacher: TeacherConfig::default(),
+            pool: PoolConfig::default(),
+            schedule: Schedule::default(),
+        }
+    }
+
+    #[test]
+    fn overrides_reach_every_depth_and_wrong_ones_are_named() {
+        let set = |items: &[&str]| config().with_overrides(&items.iter().map(|s| s.to_string()).collect::<Vec<_>>());
+        let c = set(&["algorithm.mixing.lambda=0.25", "model.hidden=32", "teacher.models=none", "seed=9"]).unwrap();
+        assert_eq!((c.algorithm.mixing.lambda, c.seed, c.teacher.models.as_str()), (0.25, 9, "none"));
+        assert_eq!(c.model["hidden"], 32);
+        assert!(set(&["algorithm.lamda=1"]).unwrap_err().0.contains("algorithm.lamda"));
+        assert!(set(&["algorithm.batch=lots"]).is_err());
+        assert!(set(&["algorithm.batch=0"]).is_err());
+        assert!(set(&["seed"]).unwrap_err().0.contains("key=value"));
+        let differences = c.differences(&config());
+        assert!(differences.contains(&("seed".into(), 9.into())) && differences.len() == 4, "{differences:?}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Evaluation: greedy roll-outs of π_θ on a split, scored by the task's own criterion.
+
+use crate::agent::{Act, Agent};
+use crate::rng::stream;
+use crate::run::Rate;
+use crate::task::{Split, World};
+use candle_core::Result;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What an evaluation found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evaluation {
+    /// Share of successful tasks.
+    pub success: Rate,
+    /// Share of valid executions.
+    pub valid: Rate,
+    /// Means of the family's named figures.
+    pub figures: BTreeMap<String, f64>,
+}
+
+/// A share of `k` in `n` with its 95% Wilson interval.
+pub fn rate(k: u64, n: u64) -> Rate {
+    if n == 0 {
+        return Rate { value: 0.0, n: 0, low: 0.0, high: 1.0 };
+    }
+    let (p, n_f, z) = (k as f64 / n as f64, n as f64, 1.959_964);
+    let denominator = 1.0 + z * z / n_f;
+    let centre = (p + z * z / (2.0 * n_f)) / denominator;
+    let half = z * (p * (1.0 - p) / n_f + z * z / (4.0 * n_f * n_f)).sqrt() / denominator;
+    Rate { value: p, n, low: (centre - half).max(0.0), high: (centre + half).min(1.0) }
+}
+
+/// Evaluates on at most `limit` tasks (0: all), spread evenly over the split and always the same ones.
+pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: usize) -> Result<Evaluation> {
+    let len = world.len(split);
+    let n = if limit == 0 { len } else { limit.min(len) };
+    let tasks: Vec<_> = (0..n).map(|i| world.task(split, i * len / n)).collect();
+    let (mut success, mut valid) = (0, 0);
+    let mut figures: BTreeMap<String, f64> = BTreeMap::new();
+    for chunk in tasks.chunks(256) {
+        let batch: Vec<_> = chunk.iter().map(|t| (&t.start, t.request.as_str())).collect();
+        let executions = agent.act(&batch, Act::Greedy, &mut stream(0, "evaluation", 0))?;
+        for (task, execution) in chunk.iter().zip(&executions) {
+            let score = world.score(task, execution);
+            success += u64::from(score.success);
+            valid += u64::from(world.valid(&task.start, execution));
+            for (name, value) in score.figures {
+                *figures.entry(name).or_default() += value / n as f64;
+            }
+        }
+    }
+    Ok(Evaluation { success: rate(success, n as u64), valid: rate(valid, n as u64), figures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate;
+
+    #[test]
+    fn the_wilson_interval_of_a_known_case() {
+        // 8 of 10: (0.4902, 0.9433), a textbook value.
+        let r = rate(8, 10);
+        assert!((r.low - 0.4902).abs() < 1e-4 && (r.high - 0.9433).abs() < 1e-4, "{r:?}");
+        assert_eq!(rate(0, 0).n, 0);
+        assert!(rate(0, 20).low == 0.0 && rate(20, 20).high == 1.0);
+    }
+}

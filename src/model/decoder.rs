@@ -1,0 +1,180 @@
+//! What the REGEX models share: an LSTM decoder with attention over memories, teacher-forced or step by step.
+
+use crate::nn::attention::{DotAttention, Memory};
+use crate::nn::layers::{Embedding, Grad, Linear, Lstm, lookup};
+use crate::nn::lstm::Lengths;
+use crate::nn::params::Params;
+use crate::nn::sample::{GREEDY, pick};
+use crate::nn::tokens::{END, PAD, START, Tokens};
+use crate::rng::Stream;
+use candle_core::{Result, Tensor};
+use rand::RngExt;
+
+/// Decoder: embedding, LSTM, one attention per memory, two-layer predictor.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    embedding: Embedding,
+    lstm: Lstm,
+    attentions: Vec<DotAttention>,
+    hidden: Linear,
+    output: Linear,
+}
+
+/// Sizes of a decoder.
+#[derive(Clone, Copy, Debug)]
+pub struct DecoderSizes {
+    /// Output vocabulary V.
+    pub vocabulary: usize,
+    /// Size of the embedding of the previous symbol.
+    pub embedding: usize,
+    /// Hidden size H.
+    pub hidden: usize,
+}
+
+impl Decoder {
+    /// Adds the parameters; `attentions` names one attention per memory.
+    pub fn init(params: &mut Params, sizes: DecoderSizes, attentions: &[&str], stream: &mut Stream) -> Result<()> {
+        let h = sizes.hidden;
+        Embedding::init(params, "output_embedding", sizes.vocabulary, sizes.embedding, stream)?;
+        Lstm::init(params, "decoder", sizes.embedding, h, stream)?;
+        for name in attentions {
+            DotAttention::init(params, name, h, h, h / 2, stream)?;
+        }
+        Linear::init(params, "predictor.hidden", (1 + attentions.len()) * h, h, stream)?;
+        Linear::init(params, "predictor.output", h, sizes.vocabulary, stream)
+    }
+
+    /// The decoder over existing parameters.
+    pub fn new(params: &Params, attentions: &[&str], grad: Grad) -> Result<Self> {
+        Ok(Self {
+            embedding: Embedding::new(params, "output_embedding", grad)?,
+            lstm: Lstm::new(params, "decoder", grad)?,
+            attentions: attentions.iter().map(|n| DotAttention::new(params, n, grad)).collect::<Result<_>>()?,
+            hidden: Linear::new(params, "predictor.hidden", grad)?,
+            output: Linear::new(params, "predictor.output", grad)?,
+        })
+    }
+
+    /// The attention of memory `i`, to prepare that memory with.
+    pub fn attention(&self, i: usize) -> &DotAttention {
+        &self.attentions[i]
+    }
+
+    /// Teacher-forced logits, time-major `[T · B, V]`.
+    pub fn logits(&self, memories: &[Memory], state: &Tensor, inputs: &Tokens) -> Result<Tensor> {
+        let gx = lookup(&self.lstm.project(self.embedding.table())?, inputs)?;
+        let (o, _) = self.lstm.run(&gx, state, &inputs.lengths)?;
+        let mut parts = vec![o.clone()];
+        for (attention, memory) in self.attentions.iter().zip(memories) {
+            parts.push(attention.attend(&o, memory)?);
+        }
+        let logits = self.predict(&Tensor::cat(&parts, 2)?)?;
+        let v = logits.dim(2)?;
+        logits.reshape((inputs.steps * inputs.rows, v))
+    }
+
+    fn predict(&self, x: &Tensor) -> Result<Tensor> {
+        self.output.forward(&self.hidden.forward(x)?.tanh()?)
+    }
+
+    /// Decodes `group` sequences for each row of the memories, neighbours sharing the row, until each has ended or
+    /// `horizon` symbols were made. `state` is `[2, B · group, H]`. Row i is greedy when `greedy(i)`, else sampled with
+    /// numbers from `stream`.
+    ///
+    /// A sequence comes without START and END; `None` where no END came within the horizon.
+    pub fn decode(
+        &self,
+        memories: &[Memory],
+        state: Tensor,
+        group: usize,
+        horizon: usize,
+        greedy: impl Fn(usize) -> bool,
+        stream: &mut Stream,
+    ) -> Result<Vec<Option<Vec<u32>>>> {
+        let rows = state.dim(1)?;
+        let device = state.device().clone();
+        let one_step = Lengths::full(rows, 1, &device)?;
+        let table = self.lstm.project(self.embedding.table())?;
+        // All numbers of the roll-out at once: what a row draws depends on its place alone, not on when others end.
+        let noise: Vec<f32> = (0..horizon * rows)
+            .map(|i| {
+                let u = stream.random::<f32>();
+                if greedy(i % rows) { GREEDY } else { u }
+            })
+            .collect();
+        let noise = Tensor::from_vec(noise, (horizon, rows), &device)?;
+        let mut state = state;
+        let mut previous = Tensor::full(START, rows, &device)?;
+        let mut steps = Vec::new();
+        let mut ended = vec![false; rows];
+        // Reading the symbols back stops the GPU, so it is done once every few steps there.
+        let stride = if device.is_cpu() { 1 } else { 8 };
+        let mut read = 0;
+        for t in 0..horizon {
+            let gx = table.index_select(&previous, 0)?.unsqueeze(0)?;
+            let (_, next) = self.lstm.run(&gx, &state, &one_step)?;
+            state = next;
+            let h = state.get(0)?;
+            let mut parts = vec![h.clone()];
+            for (attention, memory) in self.attentions.iter().zip(memories) {
+                parts.push(attention.attend_step(&h, memory, group)?);
+            }
+            previous = pick(&self.predict(&Tensor::cat(&parts, 1)?)?, &noise.get(t)?)?;
+            steps.push(previous.clone());
+            if (t + 1) % stride == 0 || t + 1 == horizon {
+                for ids in Tensor::stack(&steps[read..], 0)?.to_vec2::<u32>()? {
+                    for (e, id) in ended.iter_mut().zip(ids) {
+                        *e |= id == END;
+                    }
+                }
+                read = steps.len();
+                if ended.iter().all(|e| *e) {
+                    break;
+                }
+            }
+        }
+        let symbols = Tensor::stack(&steps, 0)?.to_vec2::<u32>()?;
+        Ok((0..rows)
+            .map(|b| {
+                let end = symbols.iter().position(|row| row[b] == END)?;
+                Some(symbols[..end].iter().map(|row| row[b]).collect())
+            })
+            .collect())
+    }
+
+    /// For each row, whether greedy decoding would give exactly `targets` (time-major, padded): it does if and only if
+    /// every teacher-forced argmax does, so nothing needs to be decoded.
+    pub fn reproduces(
+        &self,
+        memories: &[Memory],
+        state: &Tensor,
+        inputs: &Tokens,
+        targets: &[u32],
+    ) -> Result<Vec<bool>> {
+        let logits = self.logits(memories, state, inputs)?;
+        let greedy = Tensor::full(GREEDY, logits.dim(0)?, logits.device())?;
+        let picked = pick(&logits, &greedy)?.to_vec1::<u32>()?;
+        let mut same = vec![true; inputs.rows];
+        for (i, (&a, &b)) in picked.iter().zip(targets).enumerate() {
+            if b != PAD && a != b {
+                same[i % inputs.rows] = false;
+            }
+        }
+        Ok(same)
+    }
+}
+
+/// Repeats each row of a state `[2, B, H]` `group` times, side by side.
+pub fn spread(state: &Tensor, group: usize) -> Result<Tensor> {
+    let (two, b, h) = state.dims3()?;
+    state.unsqueeze(2)?.broadcast_as((two, b, group, h))?.reshape((two, b * group, h))
+}
+
+/// Wraps symbols in START … END.
+pub fn wrap(ids: &[u32]) -> Vec<u32> {
+    let mut out = Vec::with_capacity(ids.len() + 2);
+    out.push(START);
+    out.extend_from_slice(ids);
+    out.push(END);
+    out
+}

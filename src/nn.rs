@@ -1,0 +1,19 @@
+//! Numeric building blocks on Candle: parameters, initialisation, differentiable layers, fused operations, Adam, and
+//! the files that weights live in. Nothing here knows a task.
+//!
+//! Layout: sequences are time-major, `[T, B, …]`; attention works batch-major and transposes once per sequence.
+
+pub mod adam;
+pub mod artifact;
+pub mod attention;
+pub mod device;
+pub mod fast_math;
+pub mod init;
+pub mod layers;
+pub mod loss;
+pub mod lstm;
+#[cfg(feature = "cuda")]
+mod lstm_cuda;
+pub mod params;
+pub mod sample;
+pub mod tokens;

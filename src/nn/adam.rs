@@ -1,0 +1,219 @@
+//! Adam with bias correction as in PyTorch (no weight decay), one pass over each parameter, with its state saved.
+
+use crate::nn::lstm::cpu_slice;
+use crate::nn::params::Params;
+use candle_core::backprop::GradStore;
+use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Result, Tensor, bail};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+const BETA1: f32 = 0.9;
+const BETA2: f32 = 0.999;
+const EPSILON: f32 = 1e-8;
+
+/// First and second moments of one parameter, on its device.
+enum Moments {
+    Cpu {
+        m: Vec<f32>,
+        v: Vec<f32>,
+    },
+    #[cfg(feature = "cuda")]
+    Cuda {
+        m: Tensor,
+        v: Tensor,
+    },
+}
+
+/// The optimiser of one or more models: parameters, moments, step count.
+pub struct Adam {
+    params: Params,
+    moments: Vec<Moments>,
+    step: u64,
+    rate: f32,
+}
+
+impl Adam {
+    /// An optimiser at step 0 with zero moments. `rate` is the learning rate.
+    pub fn new(params: &Params, rate: f64) -> Result<Self> {
+        let moments = params
+            .iter()
+            .map(|(_, var)| match var.device() {
+                Device::Cpu => Ok(Moments::Cpu { m: vec![0.0; var.elem_count()], v: vec![0.0; var.elem_count()] }),
+                #[cfg(feature = "cuda")]
+                Device::Cuda(_) => Ok(Moments::Cuda {
+                    m: var.as_detached_tensor().zeros_like()?,
+                    v: var.as_detached_tensor().zeros_like()?,
+                }),
+                _ => bail!("Adam runs on the CPU and on CUDA devices"),
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { params: params.clone(), moments, step: 0, rate: rate as f32 })
+    }
+
+    /// Steps made.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// One update of every parameter from the gradients of one backward pass. A parameter without a gradient is an
+    /// error: in these models it means that a part of the graph was cut off.
+    pub fn step(&mut self, grads: &GradStore) -> Result<()> {
+        self.step += 1;
+        // The corrections in f64, as 1 − 0.999^t loses its digits in f32.
+        let c1 = (1.0 / (1.0 - f64::from(BETA1).powf(self.step as f64))) as f32;
+        let c2 = (1.0 / (1.0 - f64::from(BETA2).powf(self.step as f64))) as f32;
+        for ((name, var), moments) in self.params.iter().zip(&mut self.moments) {
+            let Some(grad) = grads.get(var) else { bail!("no gradient reached the parameter `{name}`") };
+            let grad = grad.contiguous()?;
+            match moments {
+                Moments::Cpu { m, v } => {
+                    let pass = Pass { moments: Mutex::new((m, v)), c1, c2, rate: self.rate };
+                    var.inplace_op2(&grad, &pass)?;
+                }
+                #[cfg(feature = "cuda")]
+                Moments::Cuda { m, v } => {
+                    crate::nn::lstm_cuda::adam(var, m, v, &grad, [self.rate, BETA1, BETA2, EPSILON, c1, c2])?
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moments and step count by name (`m.…`, `v.…`), on the CPU.
+    pub fn state(&self) -> Result<(u64, BTreeMap<String, Tensor>)> {
+        let mut map = BTreeMap::new();
+        for ((name, var), moments) in self.params.iter().zip(&self.moments) {
+            let (m, v) = match moments {
+                Moments::Cpu { m, v } => {
+                    (Tensor::from_slice(m, var.dims(), &Device::Cpu)?, Tensor::from_slice(v, var.dims(), &Device::Cpu)?)
+                }
+                #[cfg(feature = "cuda")]
+                Moments::Cuda { m, v } => (m.to_device(&Device::Cpu)?, v.to_device(&Device::Cpu)?),
+            };
+            map.insert(format!("m.{name}"), m);
+            map.insert(format!("v.{name}"), v);
+        }
+        Ok((self.step, map))
+    }
+
+    /// Restores what [`Adam::state`] gave. Every moment must be there with the right shape.
+    pub fn restore(&mut self, step: u64, state: &BTreeMap<String, Tensor>) -> Result<()> {
+        let mut loaded = Vec::with_capacity(self.moments.len());
+        for (name, var) in self.params.iter() {
+            let get = |key: String| -> Result<Tensor> {
+                match state.get(&key) {
+                    Some(t) if t.dims() == var.dims() => Ok(t.clone()),
+                    Some(_) => bail!("the optimiser state `{key}` has another shape than its weight"),
+                    None => bail!("the optimiser state `{key}` is missing"),
+                }
+            };
+            let (m, v) = (get(format!("m.{name}"))?, get(format!("v.{name}"))?);
+            loaded.push(match var.device() {
+                #[cfg(feature = "cuda")]
+                device @ Device::Cuda(_) => Moments::Cuda { m: m.to_device(device)?, v: v.to_device(device)? },
+                _ => Moments::Cpu { m: m.flatten_all()?.to_vec1()?, v: v.flatten_all()?.to_vec1()? },
+            });
+        }
+        self.moments = loaded;
+        self.step = step;
+        Ok(())
+    }
+}
+
+struct Pass<'a> {
+    moments: Mutex<(&'a mut Vec<f32>, &'a mut Vec<f32>)>,
+    c1: f32,
+    c2: f32,
+    rate: f32,
+}
+
+impl InplaceOp2 for Pass<'_> {
+    fn name(&self) -> &'static str {
+        "adam"
+    }
+
+    fn cpu_fwd(&self, p: &mut CpuStorage, lp: &Layout, g: &CpuStorage, lg: &Layout) -> Result<()> {
+        let g = cpu_slice(g, lg)?;
+        let Some((from, to)) = lp.contiguous_offsets() else { bail!("adam: a parameter is not contiguous") };
+        let CpuStorage::F32(p) = p else { bail!("adam: parameters are float32") };
+        let p = &mut p[from..to];
+        let mut guard = self.moments.lock().unwrap();
+        let (m, v) = &mut *guard;
+        const CHUNK: usize = 1 << 15;
+        p.par_chunks_mut(CHUNK)
+            .zip(m.par_chunks_mut(CHUNK))
+            .zip(v.par_chunks_mut(CHUNK))
+            .zip(g.par_chunks(CHUNK))
+            .for_each(|(((p, m), v), g)| {
+                for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+                    *m = BETA1 * *m + (1.0 - BETA1) * g;
+                    *v = BETA2 * *v + (1.0 - BETA2) * g * g;
+                    *p -= self.rate * (*m * self.c1) / ((*v * self.c2).sqrt() + EPSILON);
+                }
+            });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> Params {
+        let mut p = Params::new(&Device::Cpu);
+        p.add("w", &Tensor::new(&[1f32, -2.0, 3.0], &Device::Cpu).unwrap()).unwrap();
+        p
+    }
+
+    fn step(p: &Params, adam: &mut Adam) {
+        let w = p.get("w").unwrap();
+        let loss = w.sqr().unwrap().sum_all().unwrap();
+        adam.step(&loss.backward().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn the_first_steps_are_pytorchs() {
+        // torch.optim.Adam([1, -2, 3], lr=0.1) on sum(w²), by hand: the first step moves each weight by the rate.
+        let p = params();
+        let mut adam = Adam::new(&p, 0.1).unwrap();
+        step(&p, &mut adam);
+        let w = p.get("w").unwrap().to_vec1::<f32>().unwrap();
+        for (a, b) in w.iter().zip([0.9, -1.9, 2.9]) {
+            assert!((a - b).abs() < 1e-6, "{w:?}");
+        }
+        // Second step: m = 0.9·0.1·g1 + 0.1·g2, v likewise; for the first weight g1 = 2, g2 = 1.8.
+        step(&p, &mut adam);
+        let (m, v): (f64, f64) = (0.9 * 0.2 + 0.18, 0.999 * 0.004 + 0.00324);
+        let expected = 0.9 - 0.1 * (m / 0.19) / ((v / 0.001_999).sqrt() + 1e-8);
+        assert!((f64::from(p.get("w").unwrap().to_vec1::<f32>().unwrap()[0]) - expected).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_restored_optimiser_goes_on_bit_for_bit() {
+        let (p, q) = (params(), params());
+        let mut a = Adam::new(&p, 0.05).unwrap();
+        for _ in 0..5 {
+            step(&p, &mut a);
+        }
+        q.copy_from(&p).unwrap();
+        let (steps, state) = a.state().unwrap();
+        let mut b = Adam::new(&q, 0.05).unwrap();
+        b.restore(steps, &state).unwrap();
+        for _ in 0..5 {
+            step(&p, &mut a);
+            step(&q, &mut b);
+        }
+        assert_eq!(p.get("w").unwrap().to_vec1::<f32>().unwrap(), q.get("w").unwrap().to_vec1::<f32>().unwrap());
+        assert!(b.restore(1, &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn a_parameter_that_no_gradient_reaches_is_reported() {
+        let mut p = params();
+        p.add("idle", &Tensor::new(&[1f32], &Device::Cpu).unwrap()).unwrap();
+        let mut adam = Adam::new(&p, 0.1).unwrap();
+        let loss = p.get("w").unwrap().sqr().unwrap().sum_all().unwrap();
+        assert!(adam.step(&loss.backward().unwrap()).unwrap_err().to_string().contains("idle"));
+    }
+}

@@ -1,0 +1,55 @@
+//! Choosing the device that a run trains on.
+
+use candle_core::{Device, Result, bail};
+
+/// Opens the device named `auto`, `cpu`, `cuda` or `cuda:N`. `auto` takes the first GPU where there is one.
+///
+/// # Errors
+/// When a GPU is asked for by name and there is none (or this build has no GPU support), or the name is unknown.
+pub fn open(name: &str) -> Result<Device> {
+    match name {
+        "cpu" => Ok(Device::Cpu),
+        "auto" => Ok(open_cuda(0).unwrap_or(Device::Cpu)),
+        "cuda" => open_cuda(0),
+        other => match other.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
+            Some(n) => open_cuda(n),
+            None => bail!("the device is one of auto, cpu, cuda, cuda:N; not `{other}`"),
+        },
+    }
+}
+
+/// What to call a device on a page: `cpu`, `cuda:0`.
+pub fn label(device: &Device) -> String {
+    match device.location() {
+        candle_core::DeviceLocation::Cpu => "cpu".into(),
+        candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        candle_core::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+    }
+}
+
+/// Threads that matrix products on the CPU use (`RAYON_NUM_THREADS`, else the number of cores).
+pub fn cpu_threads() -> usize {
+    candle_core::utils::get_num_threads()
+}
+
+// An explicit stream, not the per-thread default: work stays ordered when a tensor is read from another thread.
+#[cfg(feature = "cuda")]
+fn open_cuda(ordinal: usize) -> Result<Device> {
+    Device::new_cuda_with_stream(ordinal)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(_ordinal: usize) -> Result<Device> {
+    bail!("this build has no GPU support (it was built without the `cuda` feature)")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_parsed_and_unknown_ones_refused() {
+        assert!(super::open("cpu").unwrap().is_cpu());
+        assert!(super::open("tpu").is_err());
+        assert!(super::open("cuda:x").is_err());
+        assert_eq!(super::label(&super::open("auto").unwrap()).split(':').next().unwrap().len() > 2, true);
+    }
+}

@@ -1,0 +1,168 @@
+//! Linear layers, embeddings folded into the recurrence's input projection, and the LSTM encoder made of them.
+
+use crate::nn::init;
+use crate::nn::lstm::{Lengths, lstm};
+use crate::nn::params::Params;
+use crate::nn::tokens::{PAD, Tokens};
+use crate::rng::Stream;
+use candle_core::{DType, Result, Tensor};
+
+/// Whether a view of the parameters takes part in the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grad {
+    /// Gradients flow to the parameters.
+    On,
+    /// The same weights as constants, for acting and evaluation; no graph is kept.
+    Off,
+}
+
+/// The tensor behind a parameter.
+pub fn weight(params: &Params, name: &str, grad: Grad) -> Result<Tensor> {
+    let var = params.get(name)?;
+    Ok(match grad {
+        Grad::On => var.as_tensor().clone(),
+        Grad::Off => var.as_detached_tensor(),
+    })
+}
+
+/// y = x·Wᵀ + b, W `[out, in]`.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl Linear {
+    /// Adds the parameters `name.weight` and `name.bias`.
+    pub fn init(params: &mut Params, name: &str, inputs: usize, outputs: usize, stream: &mut Stream) -> Result<()> {
+        let bound = 1.0 / (inputs as f32).sqrt();
+        params.add(&format!("{name}.weight"), &init::uniform(&[outputs, inputs], bound, stream)?)?;
+        params.add(&format!("{name}.bias"), &init::uniform(&[outputs], bound, stream)?)
+    }
+
+    /// The layer over existing parameters.
+    pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
+        Ok(Self {
+            weight: weight(params, &format!("{name}.weight"), grad)?,
+            bias: weight(params, &format!("{name}.bias"), grad)?,
+        })
+    }
+
+    /// Applies it to the last dimension of `x`.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let mut dims = x.dims().to_vec();
+        let inputs = dims.pop().unwrap_or(0);
+        let rows = dims.iter().product::<usize>();
+        let y = affine(&x.reshape((rows, inputs))?, &self.weight, &self.bias)?;
+        dims.push(self.bias.dim(0)?);
+        y.reshape(dims)
+    }
+}
+
+/// `x·Wᵀ + b` for `x` `[n, in]`.
+fn affine(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    let y = x.matmul(&weight.t()?)?;
+    if x.device().is_cpu() {
+        return y.broadcast_add(bias);
+    }
+    // On the GPU a broadcast's backward is a slow reduction; a product with ones gives the same sum at once.
+    let ones = Tensor::ones((x.dim(0)?, 1), DType::F32, x.device())?;
+    y + ones.matmul(&bias.unsqueeze(0)?)?
+}
+
+/// A table of embeddings whose padding row is zero and gets no gradient.
+#[derive(Clone, Debug)]
+pub struct Embedding {
+    table: Tensor,
+}
+
+impl Embedding {
+    /// Adds the parameter `name.weight` `[rows, size]`.
+    pub fn init(params: &mut Params, name: &str, rows: usize, size: usize, stream: &mut Stream) -> Result<()> {
+        params.add(&format!("{name}.weight"), &init::embedding(rows, size, PAD as usize, stream)?)
+    }
+
+    /// The table over an existing parameter.
+    pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
+        let table = weight(params, &format!("{name}.weight"), grad)?;
+        let rows = table.dim(0)?;
+        let mut keep = vec![1f32; rows];
+        keep[PAD as usize] = 0.0;
+        // Multiplying the padding row away also keeps its gradient at zero.
+        let keep = Tensor::from_vec(keep, (rows, 1), table.device())?;
+        Ok(Self { table: table.broadcast_mul(&keep)? })
+    }
+
+    /// The table `[rows, size]`.
+    pub fn table(&self) -> &Tensor {
+        &self.table
+    }
+}
+
+/// Rows of `table` `[V, N]` for the tokens: `[T, B, N]`. A gather on the CPU; on the GPU a product with one-hot rows,
+/// because the gather's backward there is one serial loop.
+pub fn lookup(table: &Tensor, tokens: &Tokens) -> Result<Tensor> {
+    let width = table.dim(1)?;
+    let rows = match &tokens.one_hot {
+        Some(one_hot) => one_hot.matmul(table)?,
+        None => table.index_select(&tokens.ids, 0)?,
+    };
+    rows.reshape((tokens.steps, tokens.rows, width))
+}
+
+/// One LSTM layer: weights `[4H, in]`, `[4H, H]` and PyTorch's two biases.
+#[derive(Clone, Debug)]
+pub struct Lstm {
+    w_ih: Tensor,
+    w_hh: Tensor,
+    bias: Tensor,
+}
+
+impl Lstm {
+    /// Adds `name.weight_ih`, `name.weight_hh`, `name.bias_ih`, `name.bias_hh`.
+    pub fn init(params: &mut Params, name: &str, inputs: usize, hidden: usize, stream: &mut Stream) -> Result<()> {
+        let bound = 1.0 / (hidden as f32).sqrt();
+        for (part, shape) in [
+            ("weight_ih", vec![4 * hidden, inputs]),
+            ("weight_hh", vec![4 * hidden, hidden]),
+            ("bias_ih", vec![4 * hidden]),
+            ("bias_hh", vec![4 * hidden]),
+        ] {
+            params.add(&format!("{name}.{part}"), &init::uniform(&shape, bound, stream)?)?;
+        }
+        Ok(())
+    }
+
+    /// The layer over existing parameters.
+    pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
+        let get = |part: &str| weight(params, &format!("{name}.{part}"), grad);
+        Ok(Self { w_ih: get("weight_ih")?, w_hh: get("weight_hh")?, bias: (get("bias_ih")? + get("bias_hh")?)? })
+    }
+
+    /// Hidden size H.
+    pub fn hidden(&self) -> Result<usize> {
+        self.w_hh.dim(1)
+    }
+
+    /// Input projections of every row of an embedding table, `[V, 4H]`: the whole input side of the recurrence for
+    /// symbols, computed once.
+    pub fn project(&self, table: &Tensor) -> Result<Tensor> {
+        affine(table, &self.w_ih, &self.bias)
+    }
+
+    /// Runs over projected inputs `[T, B, 4H]`: outputs `[T, B, H]` and final state `[2, B, H]`.
+    pub fn run(&self, gx: &Tensor, state: &Tensor, lengths: &Lengths) -> Result<(Tensor, Tensor)> {
+        lstm(gx, &self.w_hh, state, lengths)
+    }
+
+    /// A zero state `[2, B, H]`.
+    pub fn zero_state(&self, rows: usize) -> Result<Tensor> {
+        Tensor::zeros((2, rows, self.hidden()?), DType::F32, self.w_hh.device())
+    }
+}
+
+/// The state `[2, B, H]` with h replaced by tanh(W·h + b) (`src2task`, `task2tgt`, `enc2dec` in the authors' names).
+pub fn bridge(state: &Tensor, layer: &Linear) -> Result<Tensor> {
+    let h = layer.forward(&state.get(0)?)?.tanh()?;
+    Tensor::stack(&[&h, &state.get(1)?], 0)
+}

@@ -1,0 +1,176 @@
+//! REGEX for the trainer: worlds, agents and teachers from a run's configuration.
+
+use super::agent::{Blueprint, RegexAgent};
+use super::family::RegexFamily;
+use super::settings::{self, ModelSettings, TaskSettings, model_file};
+use super::teacher::{self, RegexTeacher};
+use super::world::RegexWorld;
+use super::{PAIRS, Words};
+use crate::agent::Agent;
+use crate::config::run::{Preset, RunConfig};
+use crate::nn::artifact::{self, Precision};
+use crate::rng;
+use crate::task::World;
+use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
+use crate::teacher::simulated::TeacherModels;
+use anyhow::Context;
+use candle_core::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Header of a pretrained policy's file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PolicyHeader {
+    kind: String,
+    family: String,
+    blueprint: Blueprint,
+    made: serde_json::Value,
+}
+
+fn task_settings(config: &RunConfig) -> anyhow::Result<TaskSettings> {
+    serde_json::from_value(config.task.clone()).context("the settings under `task` do not fit the REGEX task")
+}
+
+fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {
+    let model: ModelSettings =
+        serde_json::from_value(config.model.clone()).context("the settings under `model` do not fit the REGEX task")?;
+    if model.hidden < 2 || model.hidden > 4096 || model.horizon == 0 || model.horizon > 200 {
+        anyhow::bail!("model.hidden lies between 2 and 4096, model.horizon between 1 and 200")
+    }
+    Ok(model)
+}
+
+fn shipped(config: &RunConfig, what: &str) -> anyhow::Result<String> {
+    Ok(format!("regex-{}-{what}.safetensors", task_settings(config)?.world))
+}
+
+impl TaskKit for RegexFamily {
+    type World = RegexWorld;
+
+    fn presets(&self) -> Vec<Preset> {
+        settings::presets()
+    }
+
+    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
+        let task = task_settings(config)?;
+        Ok(Arc::new(match task.world.as_str() {
+            "builtin" => RegexWorld::builtin(task.seed),
+            "tiny" => RegexWorld::tiny(task.seed),
+            "corpus" => RegexWorld::load(Path::new(&task.path))?,
+            other => anyhow::bail!("task.world is `builtin`, `tiny` or `corpus`, not `{other}`"),
+        }))
+    }
+
+    fn agent(
+        &self,
+        config: &RunConfig,
+        world: &Arc<RegexWorld>,
+        device: &Device,
+    ) -> anyhow::Result<NewAgent<RegexWorld>> {
+        let model = model_settings(config)?;
+        let plan = RegexAgent::plan(world, &model).map_err(anyhow::Error::msg)?;
+        let agent = RegexAgent::new(plan.clone(), &mut rng::stream(config.seed, "init", 0), device)?;
+        let file = model_file(&model.pretrained, &shipped(config, "policy")?)?;
+        let Some((path, bytes)) = file else { return Ok(NewAgent { agent: Box::new(agent), pretrained: false }) };
+        let (header, tensors): (PolicyHeader, BTreeMap<String, Tensor>) = artifact::load_bytes(&path, &bytes)?;
+        if header.kind != "policy" || header.family != "regex" {
+            anyhow::bail!("{} is not a policy of the REGEX task", path.display())
+        }
+        let fits = header.blueprint == plan;
+        if !fits && model.pretrained == "shipped" {
+            // The shipped policy is for the preset as it is; with other sizes the run warms up by itself.
+            tracing::info!("the shipped policy has other sizes or words than this run; warming up instead");
+            return Ok(NewAgent { agent: Box::new(agent), pretrained: false });
+        }
+        if !fits {
+            anyhow::bail!("{} has other sizes or words than this run", path.display())
+        }
+        agent.params().load(&tensors)?;
+        Ok(NewAgent { agent: Box::new(agent), pretrained: true })
+    }
+
+    fn agent_from(
+        &self,
+        _config: &RunConfig,
+        blueprint: &serde_json::Value,
+        device: &Device,
+    ) -> anyhow::Result<Box<dyn Agent<RegexWorld>>> {
+        let blueprint: Blueprint =
+            serde_json::from_value(blueprint.clone()).context("the checkpoint's agent cannot be read")?;
+        Ok(Box::new(RegexAgent::new(blueprint, &mut rng::stream(0, "load", 0), device)?))
+    }
+
+    fn teacher(
+        &self,
+        config: &RunConfig,
+        _world: &Arc<RegexWorld>,
+        device: &Device,
+    ) -> anyhow::Result<Option<Box<dyn TeacherModels<RegexWorld>>>> {
+        match model_file(&config.teacher.models, &shipped(config, "teacher")?)? {
+            None => Ok(None),
+            Some((path, bytes)) => Ok(Some(Box::new(RegexTeacher::load(&path, &bytes, device)?))),
+        }
+    }
+
+    /// Words under the keys `words` (a list) or `words-0` to `words-4`; at least one, empty fields are left out.
+    fn start_from_form(&self, form: &serde_json::Value) -> Result<Words, String> {
+        let mut typed: Vec<String> = Vec::new();
+        match &form["words"] {
+            serde_json::Value::Array(list) => typed.extend(list.iter().filter_map(|w| w.as_str()).map(str::to_owned)),
+            serde_json::Value::String(text) => typed.extend(text.split_whitespace().map(str::to_owned)),
+            _ => {}
+        }
+        typed.extend((0..PAIRS).filter_map(|i| form[format!("words-{i}")].as_str()).map(str::to_owned));
+        let words: Vec<String> = typed.iter().map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty()).collect();
+        if words.is_empty() {
+            return Err("Type at least one word for the agent to work on.".into());
+        }
+        if words.len() > PAIRS {
+            return Err(format!("Type at most {PAIRS} words."));
+        }
+        if let Some(long) = words.iter().find(|w| w.chars().count() > 30) {
+            return Err(format!("“{long}” is too long; words have at most 30 letters."));
+        }
+        Ok(Words { words })
+    }
+
+    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+        let world = TaskKit::world(self, request.config)?;
+        teacher::train(&world, &model_settings(request.config)?, request)
+    }
+
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()> {
+        let world = TaskKit::world(self, config)?;
+        let plan = RegexAgent::plan(&world, &model_settings(config)?).map_err(anyhow::Error::msg)?;
+        let agent = RegexAgent::new(plan.clone(), &mut rng::stream(config.seed, "init", 0), device)?;
+        crate::trainer::pretrain(&*world, &agent, config, |share| {
+            progress("practising the form of executions", share);
+            true
+        })?;
+        let made = serde_json::json!({
+            "preset": config.preset,
+            "seed": config.seed,
+            "updates": config.algorithm.pretrain_updates,
+            "batch": config.algorithm.pretrain_batch,
+            "device": crate::nn::device::label(device),
+        });
+        let header = PolicyHeader { kind: "policy".into(), family: "regex".into(), blueprint: plan, made };
+        artifact::save(output, &header, &agent.params().snapshot()?, Precision::Half)?;
+        Ok(())
+    }
+}
+
+/// The world of a configuration, as its own type, for benchmarks and tests.
+pub fn world_of(config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
+    let world = TaskKit::world(&RegexFamily, config)?;
+    debug_assert!(world.len(crate::task::Split::Train) > 0);
+    Ok(world)
+}

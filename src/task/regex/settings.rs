@@ -1,0 +1,184 @@
+//! Settings of REGEX runs, their presets, and the models that come with the program.
+
+use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig};
+use crate::run::TeacherMode;
+use crate::teacher::simulated::{Draw, Pragmatics};
+use serde::{Deserialize, Serialize};
+
+/// `task` of a REGEX configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSettings {
+    /// `builtin`, `tiny` or `corpus`.
+    pub world: String,
+    /// Folder of the corpus, for `corpus`.
+    pub path: String,
+    /// Seed of the built-in worlds' tasks.
+    pub seed: u64,
+}
+
+/// `model` of a REGEX configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Hidden size H (paper: 512).
+    pub hidden: usize,
+    /// Request-word embedding (paper: 128).
+    pub word_embedding: usize,
+    /// Character embedding (paper: 32).
+    pub character_embedding: usize,
+    /// Longest output, in symbols (paper: 40).
+    pub horizon: usize,
+    /// Rows kept for words that people bring.
+    pub reserve: usize,
+    /// Encoders run over padding, as in the authors' program.
+    pub reference_padding: bool,
+    /// Policy pretrained on P_ω: `shipped`, a file that `iliad pretrain` wrote, or `none`.
+    pub pretrained: String,
+}
+
+fn preset(name: &'static str, about: &'static str, task: TaskSettings, model: ModelSettings, rest: Rest) -> Preset {
+    let config = RunConfig {
+        family: "regex".into(),
+        preset: name.into(),
+        seed: 1,
+        task: serde_json::to_value(task).unwrap_or_default(),
+        model: serde_json::to_value(model).unwrap_or_default(),
+        algorithm: rest.algorithm,
+        teacher: rest.teacher,
+        pool: PoolConfig::default(),
+        schedule: rest.schedule,
+    };
+    Preset { name, about, config }
+}
+
+struct Rest {
+    algorithm: AlgorithmConfig,
+    teacher: TeacherConfig,
+    schedule: Schedule,
+}
+
+/// The presets, the server's default first.
+pub fn presets() -> Vec<Preset> {
+    let pragmatics = |samples| Pragmatics { samples, tau: 1.0, draw: Draw::Set };
+    vec![
+        preset(
+            "small",
+            "the built-in word edits with a small agent that a laptop trains while people type",
+            TaskSettings { world: "builtin".into(), path: String::new(), seed: 1 },
+            ModelSettings {
+                hidden: 192,
+                word_embedding: 64,
+                character_embedding: 32,
+                horizon: 24,
+                reserve: 256,
+                reference_padding: false,
+                pretrained: "shipped".into(),
+            },
+            Rest {
+                algorithm: AlgorithmConfig {
+                    replay: 2,
+                    pretrain_updates: 1500,
+                    pretrain_batch: 64,
+                    ..AlgorithmConfig::default()
+                },
+                teacher: TeacherConfig {
+                    mode: TeacherMode::Human,
+                    models: "shipped".into(),
+                    pragmatics: pragmatics(4),
+                },
+                schedule: Schedule {
+                    evaluate_every: 50,
+                    evaluate_tasks: 200,
+                    point_every: 5,
+                    checkpoint_every: 50,
+                    ..Schedule::default()
+                },
+            },
+        ),
+        preset(
+            "tiny",
+            "eight kinds of edits and six letters: learns visibly in under two minutes on two cores, for tests",
+            TaskSettings { world: "tiny".into(), path: String::new(), seed: 1 },
+            ModelSettings {
+                hidden: 64,
+                word_embedding: 32,
+                character_embedding: 16,
+                horizon: 16,
+                reserve: 32,
+                reference_padding: false,
+                pretrained: "shipped".into(),
+            },
+            Rest {
+                algorithm: AlgorithmConfig {
+                    learning_rate: 3e-3,
+                    pretrain_updates: 300,
+                    pretrain_batch: 64,
+                    ..AlgorithmConfig::default()
+                },
+                teacher: TeacherConfig {
+                    mode: TeacherMode::Simulated,
+                    models: "shipped".into(),
+                    pragmatics: pragmatics(4),
+                },
+                schedule: Schedule {
+                    episodes: 32 * 400,
+                    evaluate_every: 40,
+                    evaluate_tasks: 0,
+                    point_every: 10,
+                    checkpoint_every: 40,
+                    keep: 2,
+                },
+            },
+        ),
+        preset(
+            "paper",
+            "the paper's sizes and settings on the real requests; wants a GPU and a teacher from `iliad teacher train`",
+            TaskSettings { world: "corpus".into(), path: "../shared/data/regex".into(), seed: 1 },
+            ModelSettings {
+                hidden: 512,
+                word_embedding: 128,
+                character_embedding: 32,
+                horizon: 40,
+                reserve: 0,
+                reference_padding: false,
+                pretrained: "none".into(),
+            },
+            Rest {
+                algorithm: AlgorithmConfig::default(),
+                teacher: TeacherConfig {
+                    mode: TeacherMode::Simulated,
+                    models: "none".into(),
+                    pragmatics: pragmatics(10),
+                },
+                schedule: Schedule {
+                    episodes: 1_000_000,
+                    evaluate_every: 500,
+                    evaluate_tasks: 0,
+                    point_every: 50,
+                    checkpoint_every: 1000,
+                    keep: 2,
+                },
+            },
+        ),
+    ]
+}
+
+/// Models that come with the program.
+#[derive(rust_embed::RustEmbed)]
+#[folder = "model_store/shipped"]
+struct Shipped;
+
+/// Bytes of a model file that is named in a configuration: `shipped` takes `shipped_name` from the program, `none`
+/// gives `None`, anything else is a path.
+pub fn model_file(setting: &str, shipped_name: &str) -> anyhow::Result<Option<(std::path::PathBuf, Vec<u8>)>> {
+    match setting {
+        "none" => Ok(None),
+        "shipped" => Ok(Shipped::get(shipped_name)
+            .map(|f| (std::path::Path::new("model_store/shipped").join(shipped_name), f.data.into_owned()))),
+        path => {
+            let bytes = std::fs::read(path).map_err(|e| anyhow::anyhow!("cannot read the model file {path}: {e}"))?;
+            Ok(Some((path.into(), bytes)))
+        }
+    }
+}

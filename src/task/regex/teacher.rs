@@ -1,0 +1,351 @@
+//! The REGEX simulated teacher's models, executor and describer: how they read and write, their file, their training.
+
+use super::agent::{request_ids, word_ids};
+use super::settings::ModelSettings;
+use super::world::RegexWorld;
+use super::{Edit, Words};
+use crate::model::regex_describer::{DescriberSizes, RegexDescriber};
+use crate::model::regex_student::{Batch, RegexStudent, StudentSizes};
+use crate::nn::adam::Adam;
+use crate::nn::artifact::{self, Precision};
+use crate::nn::params::Params;
+use crate::rng::{self, Stream};
+use crate::task::kit::{TeacherReport, TeacherTraining};
+use crate::task::{Split, Task, World};
+use crate::teacher::simulated::TeacherModels;
+use crate::vocab::Vocabulary;
+use candle_core::{Device, Result, Tensor};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+/// Rows of one pass of the executor; bounds memory.
+const ROWS: usize = 2048;
+
+/// Header of a teacher file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Header {
+    /// `teacher`.
+    pub kind: String,
+    /// `regex`.
+    pub family: String,
+    /// Sizes of the executor.
+    pub executor: StudentSizes,
+    /// Sizes of the describer.
+    pub describer: DescriberSizes,
+    /// Characters of words and pairs.
+    pub characters: Vocabulary,
+    /// Words of descriptions.
+    pub words: Vocabulary,
+    /// Whether encoders run over padding.
+    pub reference_padding: bool,
+    /// Longest description.
+    pub horizon: usize,
+    /// How it was made: the command's settings and what it reached.
+    pub made: serde_json::Value,
+}
+
+/// The models.
+pub struct RegexTeacher {
+    executor: RegexStudent,
+    describer: RegexDescriber,
+    header: Header,
+}
+
+/// One character sequence `<in@out>` a pair.
+fn pair_ids(word: &str, output: &str, characters: &Vocabulary) -> Vec<u32> {
+    word_ids(&format!("{word}@{output}"), characters)
+}
+
+impl RegexTeacher {
+    /// Untrained models for a world.
+    pub fn new(
+        world: &RegexWorld,
+        model: &ModelSettings,
+        stream: &mut Stream,
+        device: &Device,
+    ) -> anyhow::Result<Self> {
+        let characters = Vocabulary::new(world.char_vocab(), 0).map_err(anyhow::Error::msg)?;
+        let words = Vocabulary::new(world.request_vocab(), 0).map_err(anyhow::Error::msg)?;
+        let header = Header {
+            kind: "teacher".into(),
+            family: "regex".into(),
+            executor: StudentSizes {
+                characters: characters.rows(),
+                request_words: words.rows(),
+                outputs: characters.rows(),
+                hidden: model.hidden,
+                character_embedding: model.character_embedding,
+                word_embedding: model.word_embedding,
+            },
+            describer: DescriberSizes {
+                characters: characters.rows(),
+                words: words.rows(),
+                hidden: model.hidden,
+                character_embedding: model.character_embedding,
+                word_embedding: model.word_embedding,
+            },
+            characters,
+            words,
+            reference_padding: model.reference_padding,
+            horizon: model.horizon.max(40),
+            made: serde_json::Value::Null,
+        };
+        Ok(Self::from_header(header, stream, device)?)
+    }
+
+    fn from_header(header: Header, stream: &mut Stream, device: &Device) -> Result<Self> {
+        let executor = RegexStudent::new(header.executor, header.reference_padding, stream, device)?;
+        let describer = RegexDescriber::new(header.describer, header.reference_padding, stream, device)?;
+        Ok(Self { executor, describer, header })
+    }
+
+    /// The models in a teacher file (`path` names it in errors).
+    pub fn load(path: &Path, bytes: &[u8], device: &Device) -> anyhow::Result<Self> {
+        let (header, tensors): (Header, BTreeMap<String, Tensor>) = artifact::load_bytes(path, bytes)?;
+        if header.kind != "teacher" || header.family != "regex" {
+            anyhow::bail!("{} is not a teacher of the REGEX task", path.display())
+        }
+        let teacher = Self::from_header(header, &mut rng::stream(0, "load", 0), device)?;
+        for (name, params) in teacher.parts() {
+            let prefix = format!("{name}.");
+            let part =
+                tensors.iter().filter_map(|(k, t)| Some((k.strip_prefix(&prefix)?.to_owned(), t.clone()))).collect();
+            params.load(&part)?;
+        }
+        Ok(teacher)
+    }
+
+    fn parts(&self) -> [(&'static str, &Params); 2] {
+        [("executor", &self.executor.params), ("describer", &self.describer.params)]
+    }
+
+    /// Writes a teacher file.
+    pub fn save(&self, path: &Path, precision: Precision) -> anyhow::Result<()> {
+        let mut tensors = BTreeMap::new();
+        for (name, params) in self.parts() {
+            for (key, t) in params.snapshot()? {
+                tensors.insert(format!("{name}.{key}"), t);
+            }
+        }
+        Ok(artifact::save(path, &self.header, &tensors, precision)?)
+    }
+
+    fn pairs(&self, start: &Words, execution: &Edit) -> Vec<Vec<u32>> {
+        let outputs = execution.outputs.as_deref().unwrap_or(&start.words);
+        start.words.iter().zip(outputs).map(|(w, o)| pair_ids(w, o, &self.header.characters)).collect()
+    }
+
+    /// For each (word, description, output): whether the executor writes exactly the output.
+    fn reproduces(&self, rows: &[(&str, &str, &str)]) -> Result<Vec<bool>> {
+        let h = &self.header;
+        // Long rows make a whole pass long; sorted by length, short ones do not wait for them.
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|&i| (rows[i].1.len(), rows[i].2.len()));
+        let mut same = vec![false; rows.len()];
+        for part in order.chunks(ROWS) {
+            let batch = Batch {
+                words: part.iter().map(|&i| word_ids(rows[i].0, &h.characters)).collect(),
+                requests: part.iter().map(|&i| request_ids(rows[i].1, &h.words)).collect(),
+                outputs: part.iter().map(|&i| word_ids(rows[i].2, &h.characters)).collect(),
+            };
+            for (&i, ok) in part.iter().zip(self.executor.reproduces(&batch)?) {
+                same[i] = ok;
+            }
+        }
+        Ok(same)
+    }
+}
+
+impl TeacherModels<RegexWorld> for RegexTeacher {
+    fn propose(&self, executions: &[(&Words, &Edit)], samples: usize, stream: &mut Stream) -> Result<Vec<Vec<String>>> {
+        let items: Vec<_> = executions.iter().map(|(s, e)| self.pairs(s, e)).collect();
+        let proposed = self.describer.propose(&items, samples, self.header.horizon, stream)?;
+        let text = |ids: Vec<u32>| ids.iter().map(|id| self.header.words.symbol(*id)).collect::<Vec<_>>().join(" ");
+        Ok(proposed.into_iter().map(|c| c.into_iter().flatten().map(text).collect()).collect())
+    }
+
+    /// The executor must give the same output for at least the share τ of the words.
+    fn qualifies(&self, items: &[(&Words, &Edit, &str)], tau: f64) -> Result<Vec<bool>> {
+        let mut rows = Vec::new();
+        for (start, execution, description) in items {
+            let outputs = execution.outputs.as_deref().unwrap_or(&start.words);
+            rows.extend(start.words.iter().zip(outputs).map(|(w, o)| (w.as_str(), *description, o.as_str())));
+        }
+        let same = self.reproduces(&rows)?;
+        let mut from = 0;
+        Ok(items
+            .iter()
+            .map(|(start, _, description)| {
+                let n = start.words.len();
+                let hits = same[from..from + n].iter().filter(|s| **s).count();
+                from += n;
+                !description.is_empty() && n > 0 && hits as f64 >= tau.min(1.0) * n as f64
+            })
+            .collect())
+    }
+}
+
+/// A batch of the simulation split.
+fn draw(world: &RegexWorld, seed: u64, what: &str, update: u64, n: usize) -> (Vec<Task<Words>>, Vec<Edit>, Stream) {
+    let mut stream = rng::stream(seed, what, update);
+    let tasks: Vec<_> = (0..n).map(|_| world.sample_task(Split::Train, &mut stream)).collect();
+    let golds = tasks.iter().map(|t| world.gold(t.split, t.index)).collect();
+    (tasks, golds, stream)
+}
+
+/// Trains executor and describer on the simulation split (MODELS, learners); the best on validation are kept.
+pub fn train(
+    world: &RegexWorld,
+    model: &ModelSettings,
+    request: &TeacherTraining<'_>,
+) -> anyhow::Result<TeacherReport> {
+    let begin = Instant::now();
+    let seed = request.config.seed;
+    let late = |share: f64| request.seconds > 0.0 && begin.elapsed().as_secs_f64() > request.seconds * share;
+    let mut teacher = RegexTeacher::new(world, model, &mut rng::stream(seed, "teacher-init", 0), request.device)?;
+    let rate = request.config.algorithm.learning_rate;
+
+    let mut adam = Adam::new(&teacher.executor.params, rate)?;
+    let mut best: Option<(f64, BTreeMap<String, Tensor>)> = None;
+    for update in 0..request.executor_updates {
+        let (tasks, golds, mut stream) = draw(world, seed, "executor", update, request.batch);
+        let mut batch = Batch::default();
+        for (task, gold) in tasks.iter().zip(&golds) {
+            let j = stream.random_range(0..task.start.words.len());
+            let outputs = gold.outputs.as_deref().unwrap_or(&task.start.words);
+            batch.words.push(word_ids(&task.start.words[j], &teacher.header.characters));
+            batch.requests.push(request_ids(&task.request, &teacher.header.words));
+            batch.outputs.push(word_ids(&outputs[j], &teacher.header.characters));
+        }
+        let loss = teacher.executor.loss(&batch, &[(batch.words.len(), 1.0)])?;
+        adam.step(&loss.backward()?)?;
+        let last = update + 1 == request.executor_updates || late(0.5);
+        if (update + 1) % request.evaluate_every == 0 || last {
+            let score = executor_success(world, &teacher)?;
+            if best.as_ref().is_none_or(|(b, _)| score > *b) {
+                best = Some((score, teacher.executor.params.snapshot()?));
+            }
+            (request.progress)(
+                &format!(
+                    "executor: update {}, loss {:.3}, {:.1}% of validation words right",
+                    update + 1,
+                    loss.to_scalar::<f32>()?,
+                    100.0 * score
+                ),
+                (update + 1) as f64 / request.executor_updates as f64,
+            );
+            if last {
+                break;
+            }
+        }
+    }
+    let executor = best.take();
+    if let Some((_, weights)) = &executor {
+        teacher.executor.params.load(weights)?;
+    }
+
+    let mut adam = Adam::new(&teacher.describer.params, rate)?;
+    let mut best: Option<((f64, f64), BTreeMap<String, Tensor>)> = None;
+    for update in 0..request.describer_updates {
+        let (tasks, golds, _) = draw(world, seed, "describer", update, request.batch);
+        let items: Vec<_> = tasks.iter().zip(&golds).map(|(t, g)| teacher.pairs(&t.start, g)).collect();
+        let texts: Vec<_> = tasks.iter().map(|t| request_ids(&t.request, &teacher.header.words)).collect();
+        let loss = teacher.describer.loss(&items, &texts)?;
+        adam.step(&loss.backward()?)?;
+        let last = update + 1 == request.describer_updates || late(1.0);
+        if (update + 1) % request.evaluate_every == 0 || last {
+            let score = pragmatic_score(world, &teacher, request.config.teacher.pragmatics.samples, seed)?;
+            if best.as_ref().is_none_or(|(b, _)| score.1 > b.1) {
+                best = Some((score, teacher.describer.params.snapshot()?));
+            }
+            (request.progress)(
+                &format!(
+                    "describer: update {}, loss {:.3}, greedy qualifies for {:.1}%, some candidate for {:.1}%",
+                    update + 1,
+                    loss.to_scalar::<f32>()?,
+                    100.0 * score.0,
+                    100.0 * score.1
+                ),
+                (update + 1) as f64 / request.describer_updates as f64,
+            );
+            if last {
+                break;
+            }
+        }
+    }
+    if let Some((_, weights)) = &best {
+        teacher.describer.params.load(weights)?;
+    }
+    let (greedy, some) = best.map_or((0.0, 0.0), |(s, _)| s);
+    let report = TeacherReport {
+        executor_success: executor.map_or(0.0, |(s, _)| s),
+        greedy_qualifies: greedy,
+        some_qualifies: some,
+        n: items_for_scores(world).len(),
+        seconds: begin.elapsed().as_secs_f64(),
+    };
+    teacher.header.made = serde_json::json!({
+        "preset": request.config.preset,
+        "seed": seed,
+        "executor_updates": request.executor_updates,
+        "describer_updates": request.describer_updates,
+        "batch": request.batch,
+        "device": crate::nn::device::label(request.device),
+        "reached": report,
+    });
+    teacher.save(request.output, if request.half { Precision::Half } else { Precision::Full })?;
+    Ok(report)
+}
+
+/// Validation tasks that scores are over: at most 500, spread evenly.
+fn items_for_scores(world: &RegexWorld) -> Vec<usize> {
+    let n = world.len(Split::Validation);
+    let k = n.min(500);
+    (0..k).map(|i| i * n / k).collect()
+}
+
+/// Share of validation words whose output the executor writes exactly, told the request.
+fn executor_success(world: &RegexWorld, teacher: &RegexTeacher) -> Result<f64> {
+    let items: Vec<_> = items_for_scores(world)
+        .into_iter()
+        .map(|i| (world.task(Split::Validation, i), world.gold(Split::Validation, i)))
+        .collect();
+    let mut rows = Vec::new();
+    for (task, gold) in &items {
+        let outputs = gold.outputs.as_deref().unwrap_or(&task.start.words);
+        rows.extend(task.start.words.iter().zip(outputs).map(|(w, o)| (w.as_str(), task.request.as_str(), o.as_str())));
+    }
+    let same = teacher.reproduces(&rows)?;
+    Ok(same.iter().filter(|s| **s).count() as f64 / same.len().max(1) as f64)
+}
+
+/// Shares of validation items for which the greedy description qualifies, and for which any candidate does.
+fn pragmatic_score(world: &RegexWorld, teacher: &RegexTeacher, samples: usize, seed: u64) -> Result<(f64, f64)> {
+    let items: Vec<_> = items_for_scores(world)
+        .into_iter()
+        .map(|i| (world.task(Split::Validation, i), world.gold(Split::Validation, i)))
+        .collect();
+    let (mut greedy, mut some) = (0usize, 0usize);
+    for (chunk_number, chunk) in items.chunks(64).enumerate() {
+        let executions: Vec<_> = chunk.iter().map(|(t, g)| (&t.start, g)).collect();
+        let mut stream = rng::stream(seed, "pragmatic-score", chunk_number as u64);
+        let proposed = teacher.propose(&executions, samples, &mut stream)?;
+        let mut flat = Vec::new();
+        for ((start, gold), candidates) in executions.iter().zip(&proposed) {
+            flat.extend(candidates.iter().map(|c| (*start, *gold, c.as_str())));
+        }
+        let ok = teacher.qualifies(&flat, 1.0)?;
+        let mut from = 0;
+        for candidates in &proposed {
+            let mine = &ok[from..from + candidates.len()];
+            greedy += usize::from(mine.first().copied().unwrap_or(false));
+            some += usize::from(mine.iter().any(|x| *x));
+            from += candidates.len();
+        }
+    }
+    let n = items.len().max(1) as f64;
+    Ok((greedy as f64 / n, some as f64 / n))
+}

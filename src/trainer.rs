@@ -1,0 +1,732 @@
+//! The trainer: one thread that owns the models of a run. Commands come in between two updates; events go out. Saving,
+//! recording and rendering are siblings that listen.
+//!
+//! An update is an iteration of the loop. It takes its input either from the simulated teacher (a batch of fresh
+//! episodes) or from people (answers that arrived since). Everything an update does is a function of the weights, the
+//! seed, and what its record holds; so a killed run makes the lost updates again and stands where it stood.
+
+pub mod checkpoint;
+pub mod journal;
+pub mod meters;
+mod people;
+mod pretraining;
+
+use crate::agent::{Act, Example};
+use crate::algorithm::Described;
+use crate::algorithm::adel::Adel;
+use crate::config::run::RunConfig;
+use crate::evaluation::{self, evaluate};
+use crate::rng;
+use crate::run::{Command, EpisodeRow, Event, Rate, RunHandle, RunState, Source, Status, TeacherMode, Tried};
+use crate::store::{Store, UpdateRecord};
+use crate::task::kit::TaskKit;
+use crate::task::{Split, World};
+use crate::teacher::simulated::{TeacherModels, describe};
+use crate::teacher::{Episode, Said};
+use anyhow::Context;
+use checkpoint::{Counters, Header};
+use journal::{Notes, Record};
+use meters::{Meters, Speed};
+pub use pretraining::pretrain;
+use rand::RngExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, watch};
+
+/// What a run needs to start or to go on.
+pub struct Launch {
+    /// Run id.
+    pub id: String,
+    /// Configuration (for a resumed run the checkpoint's own is used).
+    pub config: RunConfig,
+    /// Folder of checkpoints, record and curve.
+    pub folder: PathBuf,
+    /// Device.
+    pub device: candle_core::Device,
+    /// Store and the runtime it lives on; `None` for offline runs.
+    pub store: Option<(Store, tokio::runtime::Handle)>,
+    /// Mode set by the store, which outlives the checkpoint's.
+    pub teacher: Option<TeacherMode>,
+    /// Gets every event, in order, before the broadcast does.
+    pub listener: Option<Box<dyn Fn(&Arc<Event>) + Send>>,
+}
+
+/// What a finished run achieved.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct FinalReport {
+    /// Run id.
+    pub run: String,
+    /// Validation success of the best policy, whole split.
+    pub validation: Rate,
+    /// Test success of that policy, whole split.
+    pub test: Rate,
+    /// Update of the best policy.
+    pub best_update: u64,
+    /// Updates made.
+    pub updates: u64,
+    /// Episodes.
+    pub episodes: u64,
+    /// Descriptions used.
+    pub descriptions: u64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Whether the run's budget of episodes was used up (false: stopped before).
+    pub complete: bool,
+}
+
+/// Starts a run on its own thread.
+///
+/// # Errors
+/// When the thread cannot be started. What goes wrong later is told as [`RunState::Failed`] and by the join handle.
+pub fn spawn<K: TaskKit>(
+    kit: &'static K,
+    launch: Launch,
+) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)> {
+    let (commands, inbox) = std::sync::mpsc::channel();
+    let (events, _) = broadcast::channel(1024);
+    let status = Status {
+        run: launch.id.clone(),
+        state: RunState::Starting { what: "Getting ready".into(), done: None },
+        teacher: launch.teacher.unwrap_or(launch.config.teacher.mode),
+        simulated_available: false,
+        device: crate::nn::device::label(&launch.device),
+        update: 0,
+        episodes: 0,
+        descriptions_human: 0,
+        descriptions_simulated: 0,
+        lambda: launch.config.algorithm.mixing.lambda,
+        episodes_per_second: 0.0,
+        validation: None,
+        best_validation: None,
+        seconds: 0.0,
+    };
+    let (status_sender, status_receiver) = watch::channel(status);
+    let handle = RunHandle {
+        id: launch.id.as_str().into(),
+        family: kit.name(),
+        commands,
+        events: events.clone(),
+        status: status_receiver,
+    };
+    let out = Out {
+        events,
+        status: status_sender,
+        listener: launch.listener,
+        told: Instant::now(),
+        episodes: Instant::now(),
+    };
+    let launch = Launch { listener: None, ..launch };
+    let thread = std::thread::Builder::new()
+        .name(format!("trainer {}", launch.id))
+        // Candle's backward pass walks the graph recursively.
+        .stack_size(64 << 20)
+        .spawn(move || {
+            let mut out = out;
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live(kit, launch, inbox, &mut out)))
+                .unwrap_or_else(|panic| {
+                    let what = panic.downcast_ref::<String>().cloned();
+                    let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                    Err(anyhow::anyhow!("the trainer broke: {}", what.unwrap_or_default()))
+                });
+            if let Err(error) = &outcome {
+                tracing::error!("run failed: {error:#}");
+                out.state(RunState::Failed { message: format!("Training ended by an error: {error:#}") });
+            }
+            outcome
+        })
+        .context("cannot start the trainer's thread")?;
+    Ok((handle, thread))
+}
+
+/// Where events go.
+struct Out {
+    events: broadcast::Sender<Arc<Event>>,
+    status: watch::Sender<Status>,
+    listener: Option<Box<dyn Fn(&Arc<Event>) + Send>>,
+    told: Instant,
+    episodes: Instant,
+}
+
+impl Out {
+    fn send(&self, event: Event) {
+        let event = Arc::new(event);
+        if let Some(listener) = &self.listener {
+            listener(&event);
+        }
+        // No listener is no error.
+        let _ = self.events.send(event);
+    }
+
+    fn log(&self, message: impl Into<String>) {
+        let message = message.into();
+        tracing::info!("{message}");
+        self.send(Event::Log { message });
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Status)) {
+        self.status.send_modify(change);
+    }
+
+    fn tell_status(&mut self) {
+        self.told = Instant::now();
+        let status = self.status.borrow().clone();
+        self.send(Event::Status(status));
+    }
+
+    fn state(&mut self, state: RunState) {
+        self.change(|s| s.state = state);
+        self.tell_status();
+    }
+}
+
+/// What a turn of the loop did.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    /// An update was made.
+    Worked,
+    /// Nothing to do until somebody answers or commands.
+    Idle,
+}
+
+/// Why the loop ended.
+#[derive(PartialEq, Eq)]
+enum End {
+    Budget,
+    Stopped,
+    Shutdown,
+}
+
+struct Trainer<'a, K: TaskKit> {
+    kit: &'static K,
+    id: String,
+    config: RunConfig,
+    folder: PathBuf,
+    world: Arc<K::World>,
+    adel: Adel<K::World>,
+    teacher: Option<Box<dyn TeacherModels<K::World>>>,
+    mode: TeacherMode,
+    counters: Counters,
+    record: Record<K::World>,
+    notes: Option<Notes>,
+    meters: Meters,
+    speed: Speed,
+    validation: Option<Rate>,
+    best: Option<(Rate, u64)>,
+    seconds: f64,
+    since: Instant,
+    out: &'a mut Out,
+    curve: std::fs::File,
+    /// True while lost updates are made again: nothing is recorded twice.
+    again: bool,
+}
+
+fn live<K: TaskKit>(
+    kit: &'static K,
+    launch: Launch,
+    inbox: Receiver<Command>,
+    out: &mut Out,
+) -> anyhow::Result<FinalReport> {
+    std::fs::create_dir_all(&launch.folder).with_context(|| format!("cannot make {}", launch.folder.display()))?;
+    let (found, complaints) = checkpoint::newest(&launch.folder)?;
+    for complaint in complaints {
+        out.log(complaint);
+    }
+    let config = found.as_ref().map_or(launch.config, |(h, _)| h.config.clone());
+    out.state(RunState::Starting { what: "Loading the task".into(), done: None });
+    let world = kit.world(&config)?;
+    out.state(RunState::Starting { what: "Loading the agent".into(), done: None });
+    let teacher = kit.teacher(&config, &world, &launch.device)?;
+    let a = &config.algorithm;
+    let (agent, header, tensors) = match found {
+        Some((header, tensors)) => {
+            (kit.agent_from(&config, &header.blueprint, &launch.device)?, Some(header), Some(tensors))
+        }
+        None => {
+            let new = kit.agent(&config, &world, &launch.device)?;
+            if !new.pretrained {
+                let done = pretraining::pretrain(&*world, &*new.agent, &config, |share| {
+                    let what = "Warming up: practising the form of executions, without any description".to_owned();
+                    out.state(RunState::Starting { what, done: Some(share) });
+                    !inbox_closed(&inbox)
+                })?;
+                if !done {
+                    anyhow::bail!("stopped while warming up")
+                }
+            }
+            (new.agent, None, None)
+        }
+    };
+    let mut adel = Adel::new(world.clone(), agent, a.mixing, a.learning_rate, config.seed)?;
+    if let (Some(header), Some(tensors)) = (&header, tensors) {
+        adel.restore(&tensors, header.steps, &header.blueprint).context("the checkpoint does not fit the run")?;
+    }
+    let counters = header.as_ref().map(|h| h.counters).unwrap_or_default();
+    let capacity = if a.replay > 0 { a.memory } else { 0 };
+    let record = Record::open(&launch.folder, counters.recorded, capacity)?;
+    let notes = launch.store.map(|(store, runtime)| Notes::new(store, runtime, launch.id.clone()));
+    let curve = open_curve(&launch.folder, counters.update)?;
+    let mut mode = launch.teacher.or(header.as_ref().map(|h| h.teacher)).unwrap_or(config.teacher.mode);
+    if teacher.is_none() && mode != TeacherMode::Human {
+        out.log("There is no simulated teacher for this run, so people teach.");
+        mode = TeacherMode::Human;
+    }
+    if notes.is_none() && mode != TeacherMode::Simulated {
+        anyhow::bail!("people can only teach a run that the server carries on; start it with `iliad serve`")
+    }
+    let mut trainer = Trainer {
+        kit,
+        id: launch.id,
+        folder: launch.folder,
+        world,
+        adel,
+        teacher,
+        mode,
+        counters,
+        record,
+        notes,
+        meters: header.as_ref().map(|h| h.meters.clone()).unwrap_or_default(),
+        speed: Speed::default(),
+        validation: header.as_ref().and_then(|h| h.validation),
+        best: header.as_ref().and_then(|h| h.best),
+        seconds: header.as_ref().map_or(0.0, |h| h.seconds),
+        since: Instant::now(),
+        out,
+        curve,
+        again: false,
+        config,
+    };
+    if header.is_none() {
+        trainer.evaluate_and_tell()?;
+        trainer.checkpoint()?;
+    }
+    trainer.catch_up()?;
+    trainer.status(|s| s.state = RunState::Running);
+    trainer.out.tell_status();
+    let end = trainer.run(&inbox)?;
+    trainer.finish(end)
+}
+
+fn inbox_closed(inbox: &Receiver<Command>) -> bool {
+    matches!(inbox.try_recv(), Ok(Command::Stop | Command::Shutdown))
+}
+
+/// The curve's file, cut back to points up to `update`.
+fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Result<std::fs::File> {
+    let path = folder.join("curve.jsonl");
+    let kept: String = std::fs::read_to_string(&path)
+        .unwrap_or_default()
+        .lines()
+        .filter(|l| serde_json::from_str::<crate::run::Point>(l).is_ok_and(|p| p.update <= update))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    std::fs::write(&path, kept).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(std::fs::File::options().append(true).open(&path)?)
+}
+
+impl<K: TaskKit> Trainer<'_, K> {
+    fn run(&mut self, inbox: &Receiver<Command>) -> anyhow::Result<End> {
+        let mut paused = false;
+        let mut idle = false;
+        loop {
+            // Commands first; when there is nothing to do, wait for one.
+            let wait = if paused || idle { Duration::from_millis(500) } else { Duration::ZERO };
+            if paused || idle {
+                self.rest();
+            }
+            let mut next = match inbox.recv_timeout(wait) {
+                Ok(command) => Some(command),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(End::Shutdown),
+            };
+            self.since = Instant::now();
+            while let Some(command) = next {
+                match command {
+                    Command::Stop => return Ok(End::Stopped),
+                    Command::Shutdown => return Ok(End::Shutdown),
+                    Command::Pause => {
+                        paused = true;
+                        self.speed.reset();
+                        self.status(|s| s.state = RunState::Paused);
+                        self.out.tell_status();
+                    }
+                    Command::Resume => {
+                        paused = false;
+                        self.speed.reset();
+                        self.status(|s| s.state = RunState::Running);
+                        self.out.tell_status();
+                    }
+                    Command::SetTeacher(mode) => self.set_mode(mode)?,
+                    Command::Checkpoint(reply) => {
+                        let row = self.checkpoint().map_err(|e| format!("The checkpoint was not written: {e:#}"));
+                        let _ = reply.send(row);
+                    }
+                    Command::Try { request, start, reply } => {
+                        let _ = reply.send(self.attempt(&request, &start));
+                    }
+                    Command::DescriptionArrived => {}
+                }
+                next = inbox.try_recv().ok();
+            }
+            if paused {
+                continue;
+            }
+            let budget = self.config.schedule.episodes;
+            if budget > 0 && self.counters.episodes >= budget {
+                return Ok(End::Budget);
+            }
+            idle = self.turn()? == Turn::Idle;
+        }
+    }
+
+    /// Time that passes from here on is not training time.
+    fn rest(&mut self) {
+        self.seconds += self.since.elapsed().as_secs_f64();
+        self.since = Instant::now();
+        if self.speed.per_second() > 0.0 {
+            self.speed.reset();
+            self.status(|_| {});
+            self.out.tell_status();
+        }
+    }
+
+    fn elapsed(&self) -> f64 {
+        self.seconds + self.since.elapsed().as_secs_f64()
+    }
+
+    fn set_mode(&mut self, mode: TeacherMode) -> anyhow::Result<()> {
+        if self.teacher.is_none() && mode != TeacherMode::Human {
+            self.out.log("There is no simulated teacher for this run; people go on teaching.");
+            self.out.tell_status();
+            return Ok(());
+        }
+        if self.notes.is_none() && mode != TeacherMode::Simulated {
+            self.out.log("This run has no pages for people; the simulated teacher goes on.");
+            return Ok(());
+        }
+        self.mode = mode;
+        if let Some(notes) = &self.notes {
+            notes.wait(notes.store().set_teacher_mode(&self.id, mode))?;
+        }
+        self.speed.reset();
+        self.status(|_| {});
+        self.out.tell_status();
+        Ok(())
+    }
+
+    /// One turn of the loop: people's answers first, then their pool, then a simulated iteration.
+    fn turn(&mut self) -> anyhow::Result<Turn> {
+        let mut turn = Turn::Idle;
+        if self.mode != TeacherMode::Simulated {
+            if self.human_update()? {
+                turn = Turn::Worked;
+            }
+            if self.mode == TeacherMode::Human {
+                self.fill_pool()?;
+            }
+        }
+        match self.mode {
+            TeacherMode::Human => {}
+            TeacherMode::Simulated => {
+                self.simulated_update(0.0, 0)?;
+                turn = Turn::Worked;
+            }
+            TeacherMode::Mixed { share } => {
+                let room = self.room()?;
+                self.simulated_update(share, room)?;
+                turn = Turn::Worked;
+            }
+        }
+        if let Some(notes) = &mut self.notes {
+            notes.flush(false)?;
+        }
+        Ok(turn)
+    }
+
+    /// An iteration of ADEL with the simulated teacher; each episode goes to people instead with probability `share`
+    /// while there is `room` in their pool.
+    fn simulated_update(&mut self, share: f64, room: usize) -> anyhow::Result<()> {
+        let first = self.counters.episodes;
+        let seed = self.config.seed;
+        let batch = self.config.algorithm.batch;
+        let tasks: Vec<_> = (first..first + batch as u64)
+            .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
+            .collect();
+        let executions = self.adel.explore(&tasks, first)?;
+        self.counters.episodes += batch as u64;
+        let tau = self.config.teacher.pragmatics.tau;
+        let (mut to_people, mut to_teacher, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
+            let number = first + i as u64;
+            let gold = self.world.gold(task.split, task.index);
+            let success = self.world.performs(&task.start, &execution, &gold, tau);
+            self.meters.execution(self.world.valid(&task.start, &execution), success);
+            let describable = self.world.describable(&task.start, &execution);
+            let mut row = self.row(number, &task, &execution, success);
+            let people =
+                share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
+            let episode = Episode { number, task, execution };
+            if describable && people {
+                to_people.push(episode);
+            } else if describable {
+                row.source = Some(Source::Simulated);
+                to_teacher.push(episode);
+                rows.push(row);
+            } else {
+                rows.push(row);
+            }
+        }
+        let update = self.counters.update;
+        let mut said = match &self.teacher {
+            Some(models) if !to_teacher.is_empty() => {
+                describe(&*self.world, &**models, &self.config.teacher.pragmatics, &to_teacher, seed, first)?
+            }
+            _ => Vec::new(),
+        };
+        if self.config.algorithm.shuffle_descriptions {
+            shuffle(&mut said, &mut rng::stream(seed, "shuffle", update));
+        }
+        let mut described = Vec::new();
+        let mut answers = said.into_iter();
+        let mut episodes = to_teacher.into_iter();
+        for row in rows.iter_mut().filter(|r| r.source.is_some()) {
+            let (Some(said), Some(episode)) = (answers.next(), episodes.next()) else { continue };
+            self.meters.described(said.gold);
+            row.description = said.description.clone();
+            row.candidates = said.candidates;
+            if !said.description.is_empty() {
+                row.update = Some(update + 1);
+                let example =
+                    Example { start: episode.task.start, words: said.description, execution: episode.execution };
+                described.push(Described { episode: episode.number, example });
+            }
+        }
+        let people = to_people.len();
+        self.offer(to_people)?;
+        self.counters.simulated += described.len() as u64;
+        self.learn(&described)?;
+        if let Some(notes) = &mut self.notes
+            && !self.again
+        {
+            let data = serde_json::json!({ "kind": "simulated", "first": first, "share": share, "room": room });
+            notes.update(UpdateRecord { update: self.counters.update, data, answers: Vec::new() });
+            for row in &rows {
+                if row.source.is_some() {
+                    notes.episode(row.clone());
+                }
+            }
+        }
+        if self.out.episodes.elapsed().as_millis() >= 400 && !self.again {
+            self.out.episodes = Instant::now();
+            for row in rows.iter().rev().take(2).rev() {
+                self.out.send(Event::Episode(row.clone()));
+            }
+        }
+        tracing::trace!(update, described = described.len(), people, "simulated iteration");
+        self.after_update()
+    }
+
+    fn row(
+        &self,
+        number: u64,
+        task: &crate::task::Task<<K::World as World>::Start>,
+        execution: &<K::World as World>::Execution,
+        success: bool,
+    ) -> EpisodeRow {
+        EpisodeRow {
+            episode: number,
+            update: None,
+            request: task.request.clone(),
+            view: self.world.view(&task.start, execution),
+            summary: self.world.summary(execution),
+            source: None,
+            description: String::new(),
+            candidates: Vec::new(),
+            success,
+        }
+    }
+
+    /// The gradient steps of one update: the new descriptions once, then replayed ones.
+    fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
+        let update = self.counters.update;
+        let a = &self.config.algorithm;
+        let steps = 1 + a.replay as u64;
+        if !described.is_empty() {
+            let loss = self.adel.update(described, update, update * 1001)?;
+            if !loss.is_finite() {
+                anyhow::bail!("the loss is {loss}; the learning rate may be too high")
+            }
+            self.meters.loss(loss);
+            self.record.append(described)?;
+            for i in 1..steps {
+                let counter = update * 1001 + i;
+                let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
+                self.adel.update(&old, update, counter)?;
+            }
+        }
+        self.counters.recorded += described.len() as u64;
+        self.counters.update += 1;
+        Ok(())
+    }
+
+    /// What is due after an update: a point, an evaluation, a checkpoint, the status.
+    fn after_update(&mut self) -> anyhow::Result<()> {
+        let update = self.counters.update;
+        let s = self.config.schedule.clone();
+        self.speed.note(self.counters.episodes);
+        if update % s.evaluate_every == 0 {
+            self.evaluate_and_tell()?;
+        } else if update % s.point_every == 0 {
+            let point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
+            self.tell_point(point)?;
+        }
+        if update % s.checkpoint_every == 0 {
+            self.checkpoint()?;
+        }
+        if self.out.told.elapsed().as_millis() >= 250 {
+            self.status(|_| {});
+            self.out.tell_status();
+        }
+        Ok(())
+    }
+
+    fn tell_point(&mut self, point: crate::run::Point) -> anyhow::Result<()> {
+        use std::io::Write;
+        writeln!(self.curve, "{}", serde_json::to_string(&point)?).context("cannot write the curve")?;
+        self.out.send(Event::Point(point));
+        Ok(())
+    }
+
+    fn evaluate_and_tell(&mut self) -> anyhow::Result<()> {
+        let limit = self.config.schedule.evaluate_tasks;
+        let found = evaluate(&*self.world, self.adel.policy(), Split::Validation, limit)?;
+        let update = self.counters.update;
+        self.validation = Some(found.success);
+        let mut point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
+        point.validation = Some(found.success);
+        self.tell_point(point)?;
+        if self.best.is_none_or(|(best, _)| found.success.value > best.value) {
+            self.best = Some((found.success, update));
+            let header = self.header()?;
+            let row = checkpoint::save_best(&self.folder, &header, &self.adel.tensors()?)?;
+            self.out.send(Event::Checkpoint(row));
+        }
+        self.status(|_| {});
+        self.out.tell_status();
+        Ok(())
+    }
+
+    fn status(&mut self, change: impl FnOnce(&mut Status)) {
+        let (c, mode, lambda) = (self.counters, self.mode, self.adel.lambda(self.counters.update));
+        let (rate, seconds) = (self.speed.per_second(), self.elapsed());
+        let (validation, best, available) = (self.validation, self.best.map(|(r, _)| r), self.teacher.is_some());
+        self.out.change(|s| {
+            s.teacher = mode;
+            s.simulated_available = available;
+            s.update = c.update;
+            s.episodes = c.episodes;
+            s.descriptions_human = c.human;
+            s.descriptions_simulated = c.simulated;
+            s.lambda = lambda;
+            s.episodes_per_second = rate;
+            s.validation = validation;
+            s.best_validation = best;
+            s.seconds = seconds;
+            change(s);
+        });
+    }
+
+    fn header(&self) -> anyhow::Result<Header> {
+        Ok(Header {
+            format: checkpoint::FORMAT,
+            program: env!("CARGO_PKG_VERSION").into(),
+            config: self.config.clone(),
+            counters: self.counters,
+            steps: self.adel.steps(),
+            lambda: self.adel.lambda(self.counters.update),
+            blueprint: self.adel.blueprint(),
+            teacher: self.mode,
+            validation: self.validation,
+            best: self.best,
+            seconds: self.elapsed(),
+            meters: self.meters.clone(),
+            written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
+        })
+    }
+
+    fn checkpoint(&mut self) -> anyhow::Result<crate::run::CheckpointRow> {
+        // What the checkpoint counts on must be on disk before it.
+        self.record.sync()?;
+        if let Some(notes) = &mut self.notes {
+            notes.flush(true)?;
+        }
+        let row = checkpoint::save(&self.folder, &self.header()?, &self.adel.tensors()?, self.config.schedule.keep)?;
+        self.out.send(Event::Checkpoint(row.clone()));
+        Ok(row)
+    }
+
+    /// Lets greedy π_θ carry out a request.
+    fn attempt(&self, request: &str, form: &serde_json::Value) -> Result<Tried, String> {
+        if request.trim().is_empty() {
+            return Err("Type what the agent should do.".into());
+        }
+        let start = self.kit.start_from_form(form)?;
+        let executions = self
+            .adel
+            .policy()
+            .act(&[(&start, request)], Act::Greedy, &mut rng::stream(0, "try", 0))
+            .map_err(|e| format!("The agent could not try: {e}"))?;
+        let execution = &executions[0];
+        Ok(Tried {
+            view: self.world.view(&start, execution),
+            summary: self.world.summary(execution),
+            valid: self.world.valid(&start, execution),
+            update: self.counters.update,
+        })
+    }
+
+    fn finish(&mut self, end: End) -> anyhow::Result<FinalReport> {
+        self.seconds = self.elapsed();
+        self.since = Instant::now();
+        if end != End::Shutdown {
+            self.evaluate_and_tell()?;
+        }
+        self.checkpoint()?;
+        if let Some(notes) = &self.notes
+            && end != End::Shutdown
+        {
+            notes.wait(notes.store().set_active(&self.id, false))?;
+        }
+        let mut report = FinalReport {
+            run: self.id.clone(),
+            validation: self.validation.unwrap_or(evaluation::rate(0, 0)),
+            test: evaluation::rate(0, 0),
+            best_update: self.best.map_or(0, |(_, u)| u),
+            updates: self.counters.update,
+            episodes: self.counters.episodes,
+            descriptions: self.counters.human + self.counters.simulated,
+            seconds: self.seconds,
+            complete: end == End::Budget,
+        };
+        if end == End::Budget {
+            // The reported policy is the one that did best on validation; test tasks are touched here only.
+            let (header, tensors) = checkpoint::load(&self.folder.join(checkpoint::BEST))?;
+            self.adel.restore(&tensors, header.steps, &header.blueprint)?;
+            report.validation = evaluate(&*self.world, self.adel.policy(), Split::Validation, 0)?.success;
+            report.test = evaluate(&*self.world, self.adel.policy(), Split::Test, 0)?.success;
+        }
+        if end != End::Shutdown {
+            self.status(|s| s.state = RunState::Stopped);
+            self.out.tell_status();
+        }
+        Ok(report)
+    }
+}
+
+/// Deals what was said out anew (Fisher–Yates).
+fn shuffle(said: &mut [Said], stream: &mut rng::Stream) {
+    for i in (1..said.len()).rev() {
+        said.swap(i, stream.random_range(0..=i));
+    }
+}

@@ -1,0 +1,163 @@
+//! Checkpoints of a run: everything needed to go on as if nothing had happened. Written atomically with a checksum;
+//! the newest few and the best are kept; a damaged one is passed over in favour of the one before.
+
+use crate::config::run::RunConfig;
+use crate::nn::artifact::{self, ArtifactError, Precision};
+use crate::run::{CheckpointRow, Rate, TeacherMode};
+use crate::trainer::meters::Meters;
+use candle_core::Tensor;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Version of the layout of checkpoints.
+pub const FORMAT: u32 = 1;
+
+/// Where a run stands. All random streams are functions of the seed and of these counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Updates (iterations) made.
+    pub update: u64,
+    /// Episodes executed.
+    pub episodes: u64,
+    /// Descriptions of people used.
+    pub human: u64,
+    /// Descriptions of the simulated teacher used.
+    pub simulated: u64,
+    /// Lines of the run's record of descriptions.
+    pub recorded: u64,
+    /// Updates of pretraining made.
+    pub pretrained: u64,
+}
+
+/// The header of a checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub program: String,
+    /// The run's configuration.
+    pub config: RunConfig,
+    /// Where the run stood.
+    pub counters: Counters,
+    /// Adam steps made.
+    pub steps: u64,
+    /// λ in force, for readers; it follows from the update.
+    pub lambda: f64,
+    /// Sizes and vocabularies of the agent.
+    pub blueprint: serde_json::Value,
+    /// Who taught.
+    pub teacher: TeacherMode,
+    /// Latest validation success.
+    pub validation: Option<Rate>,
+    /// Best validation success and its update.
+    pub best: Option<(Rate, u64)>,
+    /// Training seconds.
+    pub seconds: f64,
+    /// Readings since the last point.
+    pub meters: Meters,
+    /// RFC 3339 time of writing.
+    pub written_at: String,
+}
+
+fn file_name(update: u64) -> String {
+    format!("update-{update:08}.safetensors")
+}
+
+/// Name of the best checkpoint.
+pub const BEST: &str = "best.safetensors";
+
+/// Writes a checkpoint into the run's folder and removes those beyond `keep`. Returns its row.
+pub fn save(
+    folder: &Path,
+    header: &Header,
+    tensors: &BTreeMap<String, Tensor>,
+    keep: usize,
+) -> Result<CheckpointRow, ArtifactError> {
+    let name = file_name(header.counters.update);
+    let path = folder.join(&name);
+    artifact::save(&path, header, tensors, Precision::Full)?;
+    let mut all = list(folder);
+    while all.len() > keep {
+        // Only then are older ones removed; failing to is no reason to stop training.
+        let _ = std::fs::remove_file(all.remove(0));
+    }
+    row(&path, header, false)
+}
+
+/// Writes the policy that did best on validation (weights and optimiser state, as any checkpoint).
+pub fn save_best(
+    folder: &Path,
+    header: &Header,
+    tensors: &BTreeMap<String, Tensor>,
+) -> Result<CheckpointRow, ArtifactError> {
+    let path = folder.join(BEST);
+    artifact::save(&path, header, tensors, Precision::Full)?;
+    row(&path, header, true)
+}
+
+fn row(path: &Path, header: &Header, best: bool) -> Result<CheckpointRow, ArtifactError> {
+    let bytes = std::fs::metadata(path).map_err(|source| ArtifactError::Io { path: path.to_owned(), source })?.len();
+    let c = header.counters;
+    Ok(CheckpointRow {
+        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        update: c.update,
+        episodes: c.episodes,
+        descriptions: c.human + c.simulated,
+        validation: header.validation,
+        bytes,
+        written_at: header.written_at.clone(),
+        best,
+    })
+}
+
+/// Checkpoints in the folder, oldest first (the best one not among them).
+pub fn list(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| {
+            let name = p.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            name.starts_with("update-") && name.ends_with(".safetensors")
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// Loads one checkpoint.
+pub fn load(path: &Path) -> Result<(Header, BTreeMap<String, Tensor>), ArtifactError> {
+    let (header, tensors): (Header, _) = artifact::load(path)?;
+    if header.format != FORMAT {
+        return Err(ArtifactError::Damaged {
+            path: path.to_owned(),
+            reason: format!("it has layout {} and this program reads {FORMAT}", header.format),
+        });
+    }
+    Ok((header, tensors))
+}
+
+/// A loaded checkpoint, if there is one.
+pub type Loaded = Option<(Header, BTreeMap<String, Tensor>)>;
+
+/// The newest checkpoint that can be read, and a plain sentence for each newer one that cannot.
+///
+/// # Errors
+/// When there are checkpoints and none of them can be read: starting afresh would overwrite a run.
+pub fn newest(folder: &Path) -> anyhow::Result<(Loaded, Vec<String>)> {
+    let all = list(folder);
+    let mut complaints = Vec::new();
+    for path in all.iter().rev() {
+        match load(path) {
+            Ok(found) => return Ok((Some(found), complaints)),
+            Err(error) => complaints.push(format!("passed over a checkpoint: {error}")),
+        }
+    }
+    if !all.is_empty() {
+        anyhow::bail!("none of the run's checkpoints can be read: {}", complaints.join("; "))
+    }
+    Ok((None, complaints))
+}

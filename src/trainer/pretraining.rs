@@ -1,0 +1,36 @@
+//! Pretraining on the approximate marginal: the policy learns the form of executions from draws of P_ω paired with
+//! unrelated requests, without any labelled execution (MODELS, learners).
+
+use crate::agent::{Agent, Example};
+use crate::config::run::RunConfig;
+use crate::nn::adam::Adam;
+use crate::rng;
+use crate::task::{Split, World};
+
+/// Runs `algorithm.pretrain_updates` updates. `progress` gets the share done and says whether to go on.
+/// `false` when it was asked to stop.
+pub fn pretrain<W: World>(
+    world: &W,
+    agent: &dyn Agent<W>,
+    config: &RunConfig,
+    mut progress: impl FnMut(f64) -> bool,
+) -> anyhow::Result<bool> {
+    let a = &config.algorithm;
+    let mut adam = Adam::new(agent.params(), a.learning_rate)?;
+    for update in 0..a.pretrain_updates {
+        let mut stream = rng::stream(config.seed, "pretrain", update);
+        let examples: Vec<Example<W>> = (0..a.pretrain_batch)
+            .map(|_| {
+                let task = world.sample_task(Split::Train, &mut stream);
+                let execution = world.sample_marginal(&task.start, &mut stream);
+                Example { start: world.solo(&task.start), words: task.request, execution }
+            })
+            .collect();
+        let loss = agent.loss(&[(&examples, 1.0)])?;
+        adam.step(&loss.backward()?)?;
+        if update % 10 == 0 && !progress(update as f64 / a.pretrain_updates as f64) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,124 @@
+//! Vocabularies: symbols and their ids, with reserve rows that words of people take when they first come up.
+
+use crate::nn::tokens::UNKNOWN;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// A growing vocabulary. Ids 0 to 3 are padding, unknown, start and end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Plain", into = "Plain")]
+pub struct Vocabulary {
+    symbols: Vec<String>,
+    index: HashMap<String, u32>,
+    rows: usize,
+}
+
+/// How a vocabulary is written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Plain {
+    symbols: Vec<String>,
+    rows: usize,
+}
+
+/// The four symbols that every vocabulary begins with.
+pub const SPECIAL: [&str; 4] = ["<PAD>", "<UNK>", "<", ">"];
+
+impl Vocabulary {
+    /// A vocabulary of `symbols` (beginning with [`SPECIAL`]) with `reserve` further rows.
+    ///
+    /// # Errors
+    /// When it does not begin with the special symbols or has a symbol twice.
+    pub fn new(symbols: Vec<String>, reserve: usize) -> Result<Self, String> {
+        let rows = symbols.len() + reserve;
+        Plain { symbols, rows }.try_into()
+    }
+
+    /// Rows a model needs: symbols and reserve.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Symbols so far.
+    pub fn symbols(&self) -> &[String] {
+        &self.symbols
+    }
+
+    /// Id of a symbol, if it has one.
+    pub fn get(&self, symbol: &str) -> Option<u32> {
+        self.index.get(symbol).copied()
+    }
+
+    /// Id of a symbol, or that of the unknown symbol.
+    pub fn id(&self, symbol: &str) -> u32 {
+        self.get(symbol).unwrap_or(UNKNOWN)
+    }
+
+    /// The symbol of an id; the unknown symbol for unused rows.
+    pub fn symbol(&self, id: u32) -> &str {
+        self.symbols.get(id as usize).map_or(SPECIAL[1], String::as_str)
+    }
+
+    /// Gives a new symbol a reserve row. `false` when it has one already or no row is left.
+    pub fn learn(&mut self, symbol: &str) -> bool {
+        if self.symbols.len() == self.rows || self.index.contains_key(symbol) {
+            return false;
+        }
+        self.index.insert(symbol.to_owned(), self.symbols.len() as u32);
+        self.symbols.push(symbol.to_owned());
+        true
+    }
+}
+
+impl TryFrom<Plain> for Vocabulary {
+    type Error = String;
+
+    fn try_from(plain: Plain) -> Result<Self, String> {
+        if plain.symbols.len() < 4 || plain.symbols[..4] != SPECIAL {
+            return Err("a vocabulary begins with <PAD>, <UNK>, < and >".into());
+        }
+        if plain.rows < plain.symbols.len() {
+            return Err("a vocabulary has more symbols than rows".into());
+        }
+        let mut index = HashMap::with_capacity(plain.symbols.len());
+        for (i, s) in plain.symbols.iter().enumerate() {
+            if index.insert(s.clone(), i as u32).is_some() {
+                return Err(format!("the vocabulary has `{s}` twice"));
+            }
+        }
+        Ok(Self { symbols: plain.symbols, index, rows: plain.rows })
+    }
+}
+
+impl From<Vocabulary> for Plain {
+    fn from(v: Vocabulary) -> Self {
+        Plain { symbols: v.symbols, rows: v.rows }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Vocabulary {
+        let symbols = SPECIAL.iter().chain(&["a", "b"]).map(|s| s.to_string()).collect();
+        Vocabulary::new(symbols, 1).unwrap()
+    }
+
+    #[test]
+    fn words_take_reserve_rows_until_none_is_left() {
+        let mut v = small();
+        assert_eq!((v.rows(), v.id("a"), v.id("new")), (7, 4, UNKNOWN));
+        assert!(v.learn("new") && !v.learn("new") && !v.learn("other"));
+        assert_eq!((v.id("new"), v.id("other"), v.rows()), (6, UNKNOWN, 7));
+        assert_eq!(v.symbol(99), "<UNK>");
+    }
+
+    #[test]
+    fn it_survives_json_and_refuses_nonsense() {
+        let v = small();
+        let json = serde_json::to_string(&v).unwrap();
+        assert_eq!(serde_json::from_str::<Vocabulary>(&json).unwrap(), v);
+        assert!(serde_json::from_str::<Vocabulary>(r#"{"symbols":["a"],"rows":1}"#).is_err());
+        assert!(Vocabulary::new(SPECIAL.iter().chain(&["a", "a"]).map(|s| s.to_string()).collect(), 0).is_err());
+    }
+}

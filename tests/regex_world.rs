@@ -1,0 +1,164 @@
+//! The REGEX worlds: built-in, tiny, and the real corpus where it is at hand.
+
+use iliad::rng::stream;
+use iliad::task::regex::world::RegexWorld;
+use iliad::task::regex::{Edit, PAIRS, Words};
+use iliad::task::{Split, World};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const SPLITS: [Split; 3] = [Split::Train, Split::Validation, Split::Test];
+
+/// Everything a world promises about its tasks.
+fn check_tasks(world: &RegexWorld, step: usize) {
+    let characters: HashSet<String> = world.char_vocab().into_iter().collect();
+    let symbols: HashSet<String> = world.expression_vocab().into_iter().collect();
+    let tokens: HashSet<String> = world.request_vocab().into_iter().collect();
+    let mut requests: Vec<HashSet<String>> = Vec::new();
+    for split in SPLITS {
+        assert!(!world.is_empty(split));
+        let mut seen = HashSet::new();
+        let (mut all, mut unknown) = (0, 0);
+        for index in (0..world.len(split)).step_by(step) {
+            let task = world.task(split, index);
+            assert_eq!((task.split, task.index, task.start.words.len()), (split, index, PAIRS));
+            let gold = world.gold(split, index);
+            assert_eq!(gold, Edit::of(&gold.expression, &task.start), "{split:?} {index}");
+            let outputs = gold.outputs.as_ref().expect("gold executions are valid");
+            assert_ne!(outputs[0], task.start.words[0], "{split:?} {index}: the first word is changed");
+            let changed = outputs.iter().zip(&task.start.words).filter(|(out, word)| out != word).count();
+            assert!(changed >= 3, "{split:?} {index}: {changed} words changed");
+            assert!(outputs.iter().all(|out| !out.is_empty() && out.len() <= 30));
+            assert!(world.describable(&task.start, &gold) && world.valid(&task.start, &gold));
+            assert!(world.performs(&task.start, &gold, &gold, 1.0));
+            let score = world.score(&task, &gold);
+            assert!(score.success && score.figures == [("similarity".to_owned(), 1.0)], "{score:?}");
+            let all_requests = world.requests(split, index);
+            assert_eq!(all_requests[0], task.request);
+            assert!((1..=3).contains(&all_requests.len()));
+            assert!(split == Split::Train || all_requests.len() == 1);
+            for request in all_requests {
+                all += request.split(' ').count();
+                unknown += request.split(' ').filter(|token| !tokens.contains(*token)).count();
+                seen.insert(request);
+            }
+            for (text, vocabulary) in
+                [(&gold.expression, &symbols), (&task.start.words[0], &characters), (&outputs[0], &characters)]
+            {
+                let strange = text.chars().find(|c| !vocabulary.contains(&c.to_string()));
+                assert_eq!(strange, None, "{text}");
+            }
+        }
+        assert!(split != Split::Train || unknown == 0, "{unknown} unknown training tokens");
+        assert!((unknown as f64) < 0.02 * all as f64, "{split:?}: {unknown} of {all} tokens are unknown");
+        println!("{split:?}: {unknown} of {all} request tokens are unknown");
+        requests.push(seen);
+    }
+    assert!(requests[0].is_disjoint(&requests[1]) && requests[0].is_disjoint(&requests[2]));
+    assert!(requests[1].is_disjoint(&requests[2]));
+}
+
+fn check_vocabularies(world: &RegexWorld) {
+    for vocabulary in [world.char_vocab(), world.request_vocab(), world.expression_vocab()] {
+        assert_eq!(vocabulary[..4], ["<PAD>", "<UNK>", "<", ">"]);
+        assert_eq!(vocabulary.iter().collect::<HashSet<_>>().len(), vocabulary.len(), "a symbol is there twice");
+    }
+}
+
+fn check_draws(world: &RegexWorld) {
+    for episode in 0..300 {
+        let task = world.sample_task(Split::Train, &mut stream(5, "test tasks", episode));
+        assert_eq!(task, world.sample_task(Split::Train, &mut stream(5, "test tasks", episode)));
+        assert!(world.requests(Split::Train, task.index).contains(&task.request));
+        let draw = || world.sample_marginal(&task.start, &mut stream(5, "test marginal", episode));
+        let edit = draw();
+        assert_eq!(edit, draw());
+        assert_ne!(edit.outputs.expect("valid")[0], task.start.words[0]);
+    }
+}
+
+#[test]
+fn the_built_in_world_keeps_its_promises() {
+    let world = RegexWorld::builtin(1);
+    assert_eq!(SPLITS.map(|split| world.len(split)), [8000, 600, 600]);
+    check_vocabularies(&world);
+    check_tasks(&world, 1);
+    check_draws(&world);
+    for letter in 'a'..='z' {
+        for vocabulary in [world.char_vocab(), world.expression_vocab(), world.request_vocab()] {
+            assert!(vocabulary.contains(&letter.to_string()), "{letter}");
+        }
+    }
+}
+
+#[test]
+fn the_tiny_world_keeps_its_promises() {
+    let world = RegexWorld::tiny(1);
+    assert_eq!(SPLITS.map(|split| world.len(split)), [1500, 200, 200]);
+    check_vocabularies(&world);
+    check_tasks(&world, 1);
+    check_draws(&world);
+    assert!(world.words().iter().all(|word| (3..=6).contains(&word.len())));
+}
+
+#[test]
+fn a_seed_makes_the_same_world_and_another_seed_another() {
+    let tasks = |seed| {
+        let world = RegexWorld::tiny(seed);
+        (0..100).map(|index| (world.task(Split::Test, index), world.gold(Split::Test, index))).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks(3), tasks(3));
+    assert_ne!(tasks(3), tasks(4));
+}
+
+#[test]
+fn scores_and_performance() {
+    let world = RegexWorld::tiny(1);
+    let task = world.task(Split::Test, 0);
+    let gold = world.gold(Split::Test, 0);
+    let nothing = Edit { expression: "(".into(), outputs: None };
+    let score = world.score(&task, &nothing);
+    assert!(!score.success && score.figures[0].1 < 1.0);
+    assert!(!world.performs(&task.start, &nothing, &gold, 1.0) && !world.performs(&task.start, &gold, &nothing, 0.0));
+    assert!(!world.valid(&task.start, &nothing) && !world.describable(&task.start, &nothing));
+    let mut other = gold.clone();
+    if let Some(outputs) = &mut other.outputs {
+        outputs[4].push('x');
+    }
+    assert!(world.score(&task, &other).success, "success looks at the first word");
+    assert!(!world.performs(&task.start, &other, &gold, 1.0), "perf looks at all words");
+    assert!(!world.performs(&task.start, &other, &gold, PAIRS as f64), "τ = J in the paper's counting");
+    assert!(world.performs(&task.start, &other, &gold, 0.8));
+    let still = Edit::of("()(q)()@x", &Words { words: vec!["banana".into(); PAIRS] });
+    assert!(world.valid(&task.start, &still));
+    assert!(!world.describable(&Words { words: vec!["banana".into(); PAIRS] }, &still));
+}
+
+#[test]
+fn a_view_shows_the_words_and_nothing_else() {
+    let world = RegexWorld::tiny(1);
+    let start = Words { words: vec!["banana".into(), "kiwi".into()] };
+    let view = world.view(&start, &Edit::of("()(V)()@o", &start));
+    assert_eq!(view, serde_json::json!({"pairs": [{"in": "banana", "out": "bonono"}, {"in": "kiwi", "out": "kowo"}]}));
+    let invalid = world.view(&start, &Edit { expression: "(".into(), outputs: None });
+    assert_eq!(invalid["pairs"][0], serde_json::json!({"in": "banana", "out": "banana"}));
+}
+
+#[test]
+fn the_real_corpus_keeps_its_promises() {
+    let folder =
+        std::env::var_os("ILIAD_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from).join("regex");
+    if !folder.exists() {
+        println!("skipped: no corpus at {}", folder.display());
+        return;
+    }
+    let begun = Instant::now();
+    let world = RegexWorld::load(&folder).expect("the corpus is intact");
+    println!("loaded in {:?}", begun.elapsed());
+    assert_eq!(SPLITS.map(|split| world.len(split)), [114_503, 6_429, 6_429]);
+    assert_eq!([world.request_vocab().len(), world.char_vocab().len(), world.expression_vocab().len()], [353, 31, 39]);
+    check_vocabularies(&world);
+    check_tasks(&world, 1);
+    check_draws(&world);
+}

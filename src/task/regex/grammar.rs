@@ -330,25 +330,45 @@ fn read_kinds(wanted: impl Fn(&str) -> bool) -> Vec<Kind> {
     for token in read.iter().flat_map(|(.., phrasings)| phrasings.iter().flat_map(|p| p.split(' '))) {
         *counts.entry(token.to_owned()).or_default() += 1;
     }
-    let deal = |(at, (name, expression, phrasings))| deal(at, name, expression, phrasings, &counts);
-    read.into_iter().enumerate().map(deal).collect()
+    deal(read, counts)
 }
 
-/// How often a word must be used in all phrasings to be expected of somebody who learnt from most of them.
-const COMMON: usize = 3;
-
-/// Deals a kind's phrasings out to the splits. Held out are, at random, such as have no rare words: words that training
-/// never showed would say little about whether a request is understood.
-fn deal(at: usize, name: &str, expression: &str, mut phrasings: Vec<String>, counts: &HashMap<String, usize>) -> Kind {
+/// Deals the phrasings of each kind out to the splits. Which are held out is left to chance, but as far as can be, each
+/// of their words remains in at least two training phrasings (`counts`): a word that training never showed would say
+/// little about whether a request is understood.
+fn deal(mut kinds: Vec<(&str, &str, Vec<String>)>, mut counts: HashMap<String, usize>) -> Vec<Kind> {
     // The seed is fixed: which phrasing belongs to which split is part of the task, not of a run.
-    phrasings.shuffle(&mut stream(0, "regex phrasings", at as u64));
-    phrasings.sort_by_key(|phrasing| std::cmp::Reverse(phrasing.split(' ').filter(|t| counts[*t] < COMMON).count()));
-    let held_out = (phrasings.len() * 15).div_ceil(100).max(1);
-    let mut test = phrasings.split_off(phrasings.len() - 2 * held_out);
-    // The sort kept rarer words first; without this the test would be the easier of the two.
-    test.shuffle(&mut stream(0, "regex held-out phrasings", at as u64));
-    let validation = test.split_off(held_out);
-    Kind { name: name.to_owned(), expression: expression.to_owned(), phrasings: [phrasings, validation, test] }
+    let mut chance = stream(0, "regex phrasings", kinds.len() as u64);
+    let sizes: Vec<usize> = kinds.iter().map(|(.., phrasings)| (phrasings.len() * 15).div_ceil(100).max(1)).collect();
+    let mut held_out: Vec<Vec<String>> = vec![Vec::new(); kinds.len()];
+    for (.., phrasings) in &mut kinds {
+        phrasings.shuffle(&mut chance);
+    }
+    // Kind by kind and one at a time, so that no kind has to take what the others left.
+    for round in 0..2 * sizes.iter().copied().max().unwrap_or(0) {
+        for ((.., phrasings), (out, size)) in kinds.iter_mut().zip(held_out.iter_mut().zip(&sizes)) {
+            if round >= 2 * size {
+                continue;
+            }
+            let left = |phrasing: &String| phrasing.split(' ').map(|t| counts[t] - 1).min().unwrap_or(0).min(2);
+            let best = (0..phrasings.len()).rev().max_by_key(|i| left(&phrasings[*i])).unwrap_or(0);
+            let phrasing = phrasings.remove(best);
+            for token in phrasing.split(' ') {
+                if let Some(count) = counts.get_mut(token) {
+                    *count -= 1;
+                }
+            }
+            out.push(phrasing);
+        }
+    }
+    let mut done = Vec::with_capacity(kinds.len());
+    for ((name, expression, train), (mut validation, size)) in kinds.into_iter().zip(held_out.into_iter().zip(sizes)) {
+        validation.shuffle(&mut chance);
+        let test = validation.split_off(size);
+        let phrasings = [train, validation, test];
+        done.push(Kind { name: name.to_owned(), expression: expression.to_owned(), phrasings });
+    }
+    done
 }
 
 /// A phrasing as tokens: what the tokeniser makes of it when a letter stands in each slot.

@@ -19,119 +19,43 @@
 //! The result never contains the vocabularies' own symbols (`<`, `>`, `<PAD>`, `<UNK>`), whatever was typed.
 
 /// Words that can follow the letter "a" but not the article "a".
-const AFTER_LETTER: &[&str] = &[
-    "with",
-    "to",
-    "into",
-    "by",
-    "for",
-    "from",
-    "in",
-    "at",
-    "on",
-    "of",
-    "and",
-    "or",
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "becomes",
-    "become",
-    "became",
-    "turns",
-    "turn",
-    "turned",
-    "changes",
-    "changed",
-    "gets",
-    "get",
-    "goes",
-    "go",
-    "comes",
-    "appears",
-    "appear",
-    "occurs",
-    "shows",
-    "follows",
-    "followed",
-    "precedes",
-    "preceded",
-    "replaces",
-    "replaced",
-    "stands",
-    "instead",
-    "before",
-    "after",
-    "behind",
-    "between",
-    "everywhere",
-    "wherever",
-    "whenever",
-    "when",
-    "where",
-    "if",
-    "then",
-    "as",
-    "twice",
-    "again",
-    "also",
-    "too",
-    "there",
-    "that",
-    "has",
-    "should",
-    "must",
-    "will",
-    "can",
-    "means",
-    "but",
-    "unless",
-    "only",
-    "just",
-    "it",
-    "the",
-    "up",
-    "next",
-    "until",
-    "s",
-];
+const AFTER_LETTER: &str = "with to into by for from in at on of and or is are was were be becomes become became turns turn turned changes \
+    changed gets get goes go comes appears appear occurs shows follows followed precedes preceded replaces \
+    replaced stands instead before after behind between everywhere wherever whenever when where if then as twice \
+    again also too there that has should must will can means but unless only just it up next until s";
 
 /// Words after which "a" is a letter whatever follows.
-const BEFORE_LETTER: &[&str] =
-    &["letter", "letters", "vowel", "vowels", "an", "each", "every", "all", "any", "no", "+", "=", "->", "character"];
+const BEFORE_LETTER: &str = "letter letters vowel vowels an each every all any no + = -> character";
 
 /// Words after which a string ending in s is a plural ("all the es").
-const BEFORE_PLURAL: &[&str] = &["all", "the", "every", "any", "each", "these", "those", "two", "both", "of"];
+const BEFORE_PLURAL: &str = "all the every any each these those two both of";
 
 /// What people say of themselves: "i" before one of these is a pronoun.
-const AFTER_PRONOUN: &[&str] = &[
-    "think", "thought", "would", "believe", "guess", "see", "saw", "am", "m", "ve", "d", "ll", "have", "had", "just",
-    "mean", "want", "can", "cannot", "could", "will", "do", "don", "did", "was", "see", "noticed", "notice", "say",
-    "suppose", "assume", "need", "like", "know",
-];
+const AFTER_PRONOUN: &str = "think thought would believe guess see saw am m ve d ll have had just mean want can cannot could will do don \
+    did was see noticed notice say suppose assume need like know";
+
+/// Words after which a bare "s" was joined by an apostrophe: "it s", "the word s first letter".
+const CONTRACTED: &str = "it that there here what where who he she let word";
+
+/// Words that "t" is a contracted "not" after.
+const NEGATED: &str = "don doesn didn isn aren wasn weren won can couldn shouldn";
 
 /// Words after which a short unknown string is letters.
-const BEFORE_LETTERS: &[&str] = &[
-    "with", "to", "into", "by", "add", "adds", "added", "insert", "put", "letters", "in", "append", "ending", "ends",
-    "starts", "after", "before", "of", "for", "replace", "change", "remove", "delete", "write", "becomes", "prefix",
-    "suffix", "every", "each", "all", "any", "an", "a", "->", "=", "+",
-];
+const BEFORE_LETTERS: &str = "with to into by add adds added insert put letters in append ending ends starts after before of for replace \
+    change remove delete write becomes prefix suffix every each all any an a -> = +";
 
 /// Short English words that are words even when the vocabulary lacks them.
-const SHORT_WORDS: &[&str] = &[
-    "am", "an", "as", "at", "be", "by", "do", "go", "he", "if", "in", "is", "it", "me", "my", "no", "of", "oh", "ok",
-    "on", "or", "so", "to", "up", "us", "vs", "we", "ie", "eg", "hi", "id", "pm", "re", "ll", "ve", "nd", "rd", "st",
-    "th", "nt", "all", "and", "any", "are", "but", "can", "cut", "did", "end", "few", "for", "get", "got", "had",
-    "has", "her", "him", "his", "how", "its", "let", "lot", "may", "new", "nor", "not", "now", "odd", "off", "old",
-    "one", "our", "out", "own", "put", "ran", "run", "say", "see", "set", "she", "six", "ten", "the", "too", "top",
-    "try", "two", "use", "was", "way", "who", "why", "yes", "yet", "you", "teh", "adn", "etc", "wit", "mid", "per",
-    "via",
-];
+const SHORT_WORDS: &str = "am an as at be by do go he if in is it me my no of oh ok on or so to up us vs we ie eg hi id pm re ll ve nd rd \
+    st th nt all and any are but can cut did end few for get got had has her him his how its let lot may new nor \
+    not now odd off old one our out own put ran run say see set she six ten the too top try two use was way who \
+    why yes yet you teh adn etc wit mid per via";
 
 /// Quotation marks, and what people use like them.
 const QUOTES: &[char] = &['\'', '"', '`', '´', '‘', '’', '‚', '“', '”', '„', '«', '»', '‹', '›', '*', '_'];
+
+fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
+}
 
 /// A stretch of what was typed.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,6 +137,9 @@ fn letters_at(pieces: &[Piece], at: usize, shouting: bool, known: &dyn Fn(&str) 
     let in_sentence = at > 0;
     match (text, length) {
         ("s", 1) if joined || (after_slot && !upper) => None,
+        // "it s" and "don t", where the apostrophe was not typed or is gone already.
+        ("s", 1) if !upper && is_one_of(before, CONTRACTED) => None,
+        ("t", 1) if !upper && before.ends_with('n') && is_one_of(before, NEGATED) => None,
         (_, 1) if joined => None,
         ("a", 1) => {
             let next_is_letter = match next {
@@ -224,28 +151,28 @@ fn letters_at(pieces: &[Piece], at: usize, shouting: bool, known: &dyn Fn(&str) 
                 false
             } else if next_is_letter {
                 true
-            } else if BEFORE_LETTER.contains(&before) {
+            } else if is_one_of(before, BEFORE_LETTER) {
                 false
             } else {
-                matches!(next, Some(Piece::Word { .. })) && !AFTER_LETTER.contains(&after)
+                matches!(next, Some(Piece::Word { .. })) && !is_one_of(after, AFTER_LETTER)
             };
             (!article).then(|| text.to_owned())
         }
         ("i", 1) => {
             let starts_clause =
                 matches!(before, "" | "," | ";" | ":" | "(" | "-" | "and" | "but" | "as" | "what" | "that");
-            (!(starts_clause && AFTER_PRONOUN.contains(&after))).then(|| text.to_owned())
+            (!(starts_clause && is_one_of(after, AFTER_PRONOUN))).then(|| text.to_owned())
         }
         (_, 1) => Some(text.to_owned()),
-        (_, 2) if known(text) || SHORT_WORDS.contains(&text) || joined => None,
-        (_, 2) if !upper && text.ends_with('s') && BEFORE_PLURAL.contains(&before) => {
+        (_, 2) if known(text) || is_one_of(text, SHORT_WORDS) || joined => None,
+        (_, 2) if !upper && text.ends_with('s') && is_one_of(before, BEFORE_PLURAL) => {
             Some(text.chars().take(1).chain(std::iter::once('\0')).collect())
         }
         (_, 2) => Some(text.to_owned()),
         _ => {
-            let expected = upper || BEFORE_LETTERS.contains(&before);
-            let ends = next.is_none() || matches!(next, Some(Piece::Mark(_))) || AFTER_LETTER.contains(&after);
-            (expected && ends && !joined && !known(text) && !SHORT_WORDS.contains(&text)).then(|| text.to_owned())
+            let expected = upper || is_one_of(before, BEFORE_LETTERS);
+            let ends = next.is_none() || matches!(next, Some(Piece::Mark(_))) || is_one_of(after, AFTER_LETTER);
+            (expected && ends && !joined && !known(text) && !is_one_of(text, SHORT_WORDS)).then(|| text.to_owned())
         }
     }
 }

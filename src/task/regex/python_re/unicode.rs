@@ -42,7 +42,7 @@ pub(super) fn lower(c: u32, ascii: bool) -> u32 {
     }
     let at = LOWER.partition_point(|run| run.1 < c);
     match LOWER.get(at) {
-        Some((first, _, step, add)) if *first <= c && (c - first) % step == 0 => c.wrapping_add_signed(*add),
+        Some((first, _, step, add)) if *first <= c && (c - first).is_multiple_of(*step) => c.wrapping_add_signed(*add),
         _ => c,
     }
 }
@@ -65,7 +65,8 @@ pub(super) fn alike(c: u32) -> impl Iterator<Item = u32> {
 pub(super) fn upper_of(c: u32, ascii: bool) -> impl Iterator<Item = u32> {
     LOWER.iter().filter_map(move |(first, last, step, add)| {
         let upper = c.checked_add_signed(-*add)?;
-        let fits = *first <= upper && upper <= *last && (upper - first) % step == 0 && (!ascii || upper < 128);
+        let fits =
+            *first <= upper && upper <= *last && (upper - first).is_multiple_of(*step) && (!ascii || upper < 128);
         fits.then_some(upper)
     })
 }

@@ -1,29 +1,219 @@
-//! shim
-use crate::task::*;
+//! The word-editing task as people meet it: words, examples and how executions look.
+
+use super::diff::{Cell, align};
+use super::{Edit, PAIRS, Words};
+use crate::task::{Audience, Family, Guide, RenderError};
+use askama::Template;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// REGEX's entry in the registry of task families.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RegexFamily;
+
+/// A view as [`super::world::RegexWorld`] makes it.
+#[derive(Deserialize)]
+struct View {
+    pairs: Vec<Pair>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    #[serde(rename = "in")]
+    before: String,
+    #[serde(rename = "out")]
+    after: String,
+}
+
+impl Pair {
+    fn cells(&self) -> Vec<Cell> {
+        align(&self.before, &self.after)
+    }
+
+    fn changed(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// The pair in words.
+    fn spoken(&self) -> String {
+        if !self.changed() {
+            format!("{} stays as it is", self.before)
+        } else if self.after.is_empty() {
+            format!("{} becomes nothing: all letters are removed", self.before)
+        } else {
+            format!("{} becomes {}", self.before, self.after)
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "regex/execution.html")]
+struct ExecutionPage<'a> {
+    pairs: &'a [Pair],
+}
+
+#[derive(Template)]
+#[template(path = "regex/execution_small.html")]
+struct ExecutionRow<'a> {
+    pairs: &'a [Pair],
+}
+
+#[derive(Template)]
+#[template(path = "regex/try.html")]
+struct TryFields {
+    fields: Vec<TryField>,
+}
+
+struct TryField {
+    name: String,
+    label: String,
+    word: &'static str,
+    first: bool,
+}
+
+/// Words that the try-the-agent box begins with.
+const TRY_WORDS: [&str; PAIRS] = ["embolden", "banana", "orange", "strength", "queue"];
+
+fn failed(reason: impl ToString) -> RenderError {
+    RenderError { family: "regex", reason: reason.to_string() }
+}
+
+fn read(view: &Value) -> Result<Vec<Pair>, RenderError> {
+    let view = View::deserialize(view).map_err(failed)?;
+    if view.pairs.is_empty() { Err(failed("the view has no pairs")) } else { Ok(view.pairs) }
+}
+
 impl Family for RegexFamily {
     fn name(&self) -> &'static str {
         "regex"
     }
+
     fn title(&self) -> &'static str {
-        ""
+        "Word editing"
     }
+
     fn teacher_prompt(&self) -> &'static str {
-        ""
+        "What did the agent do to these words? Write it as an instruction that anyone could follow with other words."
     }
+
     fn placeholder(&self) -> &'static str {
-        ""
+        "replace every n with c"
     }
+
     fn guide(&self) -> Guide {
-        Guide { view: serde_json::Value::Null, good: vec![], poor: vec![] }
+        let start = Words { words: ["castle", "orange", "pencil", "apple", "garden"].map(str::to_owned).to_vec() };
+        let edit = Edit::of("(^)(C)()@w", &start);
+        let outputs = edit.outputs.unwrap_or_else(|| start.words.clone());
+        let pairs: Vec<Value> =
+            start.words.iter().zip(outputs).map(|(word, output)| json!({"in": word, "out": output})).collect();
+        let with_reasons = |list: &[(&str, &str)]| {
+            list.iter().map(|(text, reason)| ((*text).to_owned(), (*reason).to_owned())).collect()
+        };
+        Guide {
+            view: json!({ "pairs": pairs }),
+            good: with_reasons(&[
+                (
+                    "if the word starts with a consonant, replace it with w",
+                    "It says when something happens and what happens. It explains why orange and apple stay as they are.",
+                ),
+                ("first letter becomes w unless it is a vowel", "Other words, the same rule. Short is fine."),
+                (
+                    "change a consonant at the beginning to 'w'",
+                    "Where, which letters, and what they turn into. Letters may be in quotes, but need not be.",
+                ),
+            ]),
+            poor: with_reasons(&[
+                ("castle becomes wastle", "One pair is not a rule: nobody could tell what to do with another word."),
+                (
+                    "the beginning of some words was changed",
+                    "True, but it does not say in which words, or what the beginning was changed to.",
+                ),
+            ]),
+        }
     }
-    fn render(&self, _: &serde_json::Value, _: Audience) -> Result<String, RenderError> {
-        Ok(String::new())
+
+    fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
+        let pairs = read(view)?;
+        match audience {
+            Audience::Teacher => ExecutionPage { pairs: &pairs }.render(),
+            Audience::Researcher => ExecutionRow { pairs: &pairs }.render(),
+        }
+        .map_err(failed)
     }
-    fn render_text(&self, _: &serde_json::Value) -> Result<String, RenderError> {
-        Ok(String::new())
+
+    fn render_text(&self, view: &Value) -> Result<String, RenderError> {
+        Ok(read(view)?.iter().map(Pair::spoken).collect::<Vec<_>>().join("\n"))
     }
+
     fn render_try_fields(&self) -> Result<String, RenderError> {
-        Ok(String::new())
+        let fields = TRY_WORDS.iter().enumerate().map(|(at, word)| TryField {
+            name: format!("words-{at}"),
+            label: if at == 0 { "Word 1, which the agent sees".into() } else { format!("Word {}", at + 1) },
+            word,
+            first: at == 0,
+        });
+        TryFields { fields: fields.collect() }.render().map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(pairs: &[(&str, &str)]) -> Value {
+        let pairs: Vec<Value> = pairs.iter().map(|(before, after)| json!({"in": before, "out": after})).collect();
+        json!({ "pairs": pairs })
+    }
+
+    #[test]
+    fn a_teacher_sees_each_letter_and_hears_each_pair() {
+        let html =
+            RegexFamily.render(&view(&[("banana", "bonono"), ("sky", "sky")]), Audience::Teacher).expect("renders");
+        assert_eq!(html.matches("<del").count(), 3);
+        assert_eq!(html.matches("<ins").count(), 3);
+        assert_eq!(html.matches("<li").count(), 2);
+        assert!(html.contains("banana becomes bonono") && html.contains("sky stays as it is"), "{html}");
+    }
+
+    #[test]
+    fn nothing_typed_becomes_markup() {
+        let hostile = view(&[("<b>", "<script>alert(1)</script>"), ("\"", "'&")]);
+        for audience in [Audience::Teacher, Audience::Researcher] {
+            let html = RegexFamily.render(&hostile, audience).expect("renders");
+            assert!(!html.contains("<b>") && !html.contains("<script"), "{html}");
+        }
+    }
+
+    #[test]
+    fn the_text_says_the_same() {
+        let text = RegexFamily.render_text(&view(&[("banana", "bonono"), ("a", ""), ("sky", "sky")])).expect("text");
+        assert_eq!(text, "banana becomes bonono\na becomes nothing: all letters are removed\nsky stays as it is");
+    }
+
+    #[test]
+    fn damaged_views_are_errors() {
+        for damaged in [json!(null), json!({}), json!({"pairs": []}), json!({"pairs": [{"in": "a"}]}), json!([1])] {
+            assert!(RegexFamily.render(&damaged, Audience::Teacher).is_err(), "{damaged}");
+            assert!(RegexFamily.render_text(&damaged).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn the_guide_shows_a_real_execution_with_good_and_poor_descriptions() {
+        let guide = RegexFamily.guide();
+        assert_eq!((guide.good.len(), guide.poor.len()), (3, 2));
+        let text = RegexFamily.render_text(&guide.view).expect("text");
+        assert!(text.contains("castle becomes wastle") && text.contains("orange stays as it is"), "{text}");
+    }
+
+    #[test]
+    fn the_try_box_has_a_labelled_field_for_each_word() {
+        let html = RegexFamily.render_try_fields().expect("renders");
+        for at in 0..PAIRS {
+            assert!(html.contains(&format!("name=\"words-{at}\"")), "{html}");
+            assert!(
+                html.contains(&format!("for=\"try-words-{at}\"")) && html.contains(&format!("id=\"try-words-{at}\""))
+            );
+        }
     }
 }

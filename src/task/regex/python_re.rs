@@ -15,8 +15,10 @@
 //! Letter case, `\w`, `\d` and `\s` beyond ASCII follow Unicode 14, as Python 3.11 does.
 
 mod compile;
+mod escapes;
 mod matcher;
 mod parse;
+mod syntax;
 mod template;
 mod unicode;
 mod unicode_tables;

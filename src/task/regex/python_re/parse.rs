@@ -1,168 +1,27 @@
 //! The grammar of patterns: text to syntax tree, accepting and refusing what Python 3.11 does.
 
+use super::syntax::{At, Greed, MAX_REPEAT, Node, Parsed, Width, factor, flag, unpack, width};
 use super::{NESTING_LIMIT, ReError, unicode};
 use std::collections::HashMap;
 
-/// "No upper limit" of a repeat, and the first number a repeat may not name.
-pub(super) const MAX_REPEAT: u32 = u32::MAX;
-
-/// Flags of a pattern or of a group, as bits.
-pub(super) mod flag {
-    pub const IGNORE_CASE: u8 = 1;
-    pub const LOCALE: u8 = 2;
-    pub const MULTILINE: u8 = 4;
-    pub const DOT_ALL: u8 = 8;
-    pub const VERBOSE: u8 = 16;
-    pub const ASCII: u8 = 32;
-    pub const UNICODE: u8 = 64;
-    pub const TEMPLATE: u8 = 128;
-    /// The kinds of text, of which one holds.
-    pub const TYPES: u8 = ASCII | LOCALE | UNICODE;
-}
-
-/// A place between characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum At {
-    Start,
-    End,
-    TextStart,
-    TextEnd,
-    Boundary,
-    NoBoundary,
-}
-
-/// `\d`, `\s`, `\w`, or one of them negated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Category {
-    pub class: unicode::Class,
-    pub negated: bool,
-}
-
-/// One member of a character set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Member {
-    One(u32),
-    Range(u32, u32),
-    Category(Category),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Greed {
-    Max,
-    Min,
-    Possessive,
-}
-
-/// The syntax tree.
-#[derive(Clone, Debug)]
-pub(super) enum Node {
-    Literal(u32),
-    NotLiteral(u32),
-    Any,
-    Set { negated: bool, members: Vec<Member> },
-    At(At),
-    Branch(Vec<Vec<Node>>),
-    Group { capture: Option<usize>, add: u8, del: u8, body: Vec<Node> },
-    Atomic(Vec<Node>),
-    Repeat { greed: Greed, min: u32, max: u32, body: Vec<Node> },
-    Look { ahead: bool, negated: bool, body: Vec<Node> },
-    Reference(usize),
-    Conditional { group: usize, yes: Vec<Node>, no: Option<Vec<Node>> },
-}
-
-impl Node {
-    /// Whether two alternatives begin with "the same" node, so that Python takes it out of the branch. Nodes that hold
-    /// others never count as the same.
-    fn same_leaf(&self, other: &Node) -> bool {
-        match (self, other) {
-            (Node::Literal(a), Node::Literal(b)) | (Node::NotLiteral(a), Node::NotLiteral(b)) => a == b,
-            (Node::Any, Node::Any) => true,
-            (Node::Set { negated: a, members: x }, Node::Set { negated: b, members: y }) => a == b && x == y,
-            (Node::At(a), Node::At(b)) => a == b,
-            (Node::Reference(a), Node::Reference(b)) => a == b,
-            _ => false,
-        }
-    }
-}
-
-/// Least and greatest number of characters, clamped as Python clamps them.
-pub(super) type Width = (u64, u64);
-
-pub(super) struct Parsed {
-    pub body: Vec<Node>,
-    pub flags: u8,
-    /// Width of each group; index 0 is unused.
-    pub widths: Vec<Option<Width>>,
-    pub names: HashMap<String, usize>,
-}
-
-/// Width of a sequence, given the widths of the groups that are closed.
-pub(super) fn width(nodes: &[Node], groups: &[Option<Width>]) -> Width {
-    let (mut low, mut high) = (0u128, 0u128);
-    for node in nodes {
-        let (l, h): (u128, u128) = match node {
-            Node::Branch(items) => {
-                let mut least = u64::from(MAX_REPEAT - 1);
-                let mut most = 0;
-                for item in items {
-                    let (l, h) = width(item, groups);
-                    least = least.min(l);
-                    most = most.max(h);
-                }
-                (least.into(), most.into())
-            }
-            Node::Atomic(body) => wide(width(body, groups)),
-            Node::Group { capture, body, .. } => match capture.and_then(|group| groups[group]) {
-                Some(known) => wide(known),
-                None => wide(width(body, groups)),
-            },
-            Node::Repeat { min, max, body, .. } => {
-                let (l, h) = wide(width(body, groups));
-                (l * u128::from(*min), h * u128::from(*max))
-            }
-            Node::Literal(_) | Node::NotLiteral(_) | Node::Any | Node::Set { .. } => (1, 1),
-            Node::Reference(group) => wide(groups[*group].unwrap_or((0, 0))),
-            Node::Conditional { yes, no, .. } => {
-                let (l, h) = width(yes, groups);
-                match no {
-                    Some(no) => {
-                        let (l2, h2) = width(no, groups);
-                        (l.min(l2).into(), h.max(h2).into())
-                    }
-                    None => (0, h.into()),
-                }
-            }
-            Node::At(_) | Node::Look { .. } => (0, 0),
-        };
-        low += l;
-        high += h;
-    }
-    let most = u128::from(MAX_REPEAT);
-    (low.min(most - 1) as u64, high.min(most) as u64)
-}
-
-fn wide((low, high): Width) -> (u128, u128) {
-    (low.into(), high.into())
-}
-
 /// One token: a character, or a backslash with the character after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Token {
-    escaped: bool,
-    char: char,
+pub(super) struct Token {
+    pub escaped: bool,
+    pub char: char,
 }
 
 impl Token {
-    fn is(self, c: char) -> bool {
+    pub fn is(self, c: char) -> bool {
         !self.escaped && self.char == c
     }
 }
 
-struct Parser {
-    source: Vec<char>,
-    at: usize,
+pub(super) struct Parser {
+    pub source: Vec<char>,
+    pub at: usize,
     flags: u8,
-    widths: Vec<Option<Width>>,
+    pub widths: Vec<Option<Width>>,
     names: HashMap<String, usize>,
     /// Number of groups when the outermost lookbehind began.
     lookbehind: Option<usize>,
@@ -171,9 +30,9 @@ struct Parser {
     depth: usize,
 }
 
-type Result<T> = std::result::Result<T, ReError>;
+pub(super) type Result<T> = std::result::Result<T, ReError>;
 
-fn fail<T>(reason: &'static str) -> Result<T> {
+pub(super) fn fail<T>(reason: &'static str) -> Result<T> {
     Err(ReError::Syntax(reason))
 }
 
@@ -219,7 +78,7 @@ impl Parser {
         }
     }
 
-    fn next(&mut self) -> Option<Token> {
+    pub fn next(&mut self) -> Option<Token> {
         let token = self.peek()?;
         self.at += 1 + usize::from(token.escaped);
         Some(token)
@@ -229,11 +88,11 @@ impl Parser {
         self.peek().is_some_and(|t| t.is(c))
     }
 
-    fn peek_in(&self, test: fn(char) -> bool) -> bool {
+    pub fn peek_in(&self, test: fn(char) -> bool) -> bool {
         self.peek().is_some_and(|t| !t.escaped && test(t.char))
     }
 
-    fn accept(&mut self, c: char) -> bool {
+    pub fn accept(&mut self, c: char) -> bool {
         let found = self.peek_is(c);
         if found {
             self.at += 1;
@@ -242,7 +101,7 @@ impl Parser {
     }
 
     /// Up to `most` characters that pass the test.
-    fn take(&mut self, most: usize, test: fn(char) -> bool) -> String {
+    pub fn take(&mut self, most: usize, test: fn(char) -> bool) -> String {
         let mut taken = String::new();
         while taken.len() < most && self.peek_in(test) {
             taken.push(self.source[self.at]);
@@ -271,11 +130,11 @@ impl Parser {
         }
     }
 
-    fn group_is_closed(&self, group: usize) -> bool {
+    pub fn group_is_closed(&self, group: usize) -> bool {
         self.widths.get(group).is_some_and(Option::is_some)
     }
 
-    fn check_lookbehind_group(&self, group: usize) -> Result<()> {
+    pub fn check_lookbehind_group(&self, group: usize) -> Result<()> {
         if let Some(known) = self.lookbehind {
             if !self.group_is_closed(group) {
                 return fail("cannot refer to an open group");
@@ -596,206 +455,6 @@ impl Parser {
         }
         Ok(Some((add, del)))
     }
-
-    /// `[…]`, after the opening bracket.
-    fn set(&mut self) -> Result<Node> {
-        let negated = self.accept('^');
-        let mut members: Vec<Member> = Vec::new();
-        loop {
-            let Some(token) = self.next() else { return fail("unterminated character set") };
-            if token.is(']') && !members.is_empty() {
-                break;
-            }
-            let member = self.set_member(token)?;
-            if !self.accept('-') {
-                members.push(member);
-                continue;
-            }
-            let Some(end) = self.next() else { return fail("unterminated character set") };
-            if end.is(']') {
-                members.push(member);
-                members.push(Member::One('-'.into()));
-                break;
-            }
-            match (member, self.set_member(end)?) {
-                (Member::One(low), Member::One(high)) if low <= high => members.push(Member::Range(low, high)),
-                _ => return fail("bad character range"),
-            }
-        }
-        drop_repeated(&mut members);
-        Ok(match members[..] {
-            [Member::One(c)] if negated => Node::NotLiteral(c),
-            [Member::One(c)] => Node::Literal(c),
-            _ => Node::Set { negated, members },
-        })
-    }
-
-    fn set_member(&mut self, token: Token) -> Result<Member> {
-        if !token.escaped {
-            return Ok(Member::One(token.char.into()));
-        }
-        let c = token.char;
-        if c == 'b' {
-            return Ok(Member::One(8));
-        }
-        if let Some(code) = control_escape(c) {
-            return Ok(Member::One(code));
-        }
-        if let Some(category) = category(c) {
-            return Ok(Member::Category(category));
-        }
-        if let Some(code) = self.code_point(c)? {
-            return Ok(Member::One(code));
-        }
-        if is_octal(c) {
-            return self.octal(c, 2).map(Member::One);
-        }
-        if c.is_ascii_alphanumeric() {
-            return fail("bad escape");
-        }
-        Ok(Member::One(c.into()))
-    }
-
-    /// An escape outside a set.
-    fn escape(&mut self, c: char) -> Result<Node> {
-        let at = match c {
-            'A' => Some(At::TextStart),
-            'Z' => Some(At::TextEnd),
-            'b' => Some(At::Boundary),
-            'B' => Some(At::NoBoundary),
-            _ => None,
-        };
-        if let Some(at) = at {
-            return Ok(Node::At(at));
-        }
-        if let Some(category) = category(c) {
-            return Ok(Node::Set { negated: false, members: vec![Member::Category(category)] });
-        }
-        if let Some(code) = control_escape(c) {
-            return Ok(Node::Literal(code));
-        }
-        if let Some(code) = self.code_point(c)? {
-            return Ok(Node::Literal(code));
-        }
-        if c == '0' {
-            return self.octal(c, 2).map(Node::Literal);
-        }
-        if c.is_ascii_digit() {
-            let mut group = c as usize - '0' as usize;
-            if self.peek_in(|c| c.is_ascii_digit()) {
-                let second = self.source[self.at];
-                self.at += 1;
-                if is_octal(c) && is_octal(second) && self.peek_in(is_octal) {
-                    let code = octal_value(&[c, second, self.source[self.at]]);
-                    self.at += 1;
-                    return if code > 0o377 {
-                        fail("octal escape value out of range")
-                    } else {
-                        Ok(Node::Literal(code))
-                    };
-                }
-                group = group * 10 + (second as usize - '0' as usize);
-            }
-            if group >= self.widths.len() {
-                return fail("invalid group reference");
-            }
-            if !self.group_is_closed(group) {
-                return fail("cannot refer to an open group");
-            }
-            self.check_lookbehind_group(group)?;
-            return Ok(Node::Reference(group));
-        }
-        if c.is_ascii_alphabetic() {
-            return fail("bad escape");
-        }
-        Ok(Node::Literal(c.into()))
-    }
-
-    fn octal(&mut self, first: char, more: usize) -> Result<u32> {
-        let rest = self.take(more, is_octal);
-        let code = rest.chars().fold(octal_value(&[first]), |n, c| n * 8 + octal_value(&[c]));
-        if code > 0o377 { fail("octal escape value out of range") } else { Ok(code) }
-    }
-
-    /// `\x..`, `\u....`, `\U........`.
-    fn code_point(&mut self, c: char) -> Result<Option<u32>> {
-        let digits = match c {
-            'x' => 2,
-            'u' => 4,
-            'U' => 8,
-            'N' => return fail("named characters are not supported"),
-            _ => return Ok(None),
-        };
-        let text = self.take(digits, |c| c.is_ascii_hexdigit());
-        if text.len() != digits {
-            return fail("incomplete escape");
-        }
-        match u32::from_str_radix(&text, 16) {
-            Ok(code) if code <= 0x10_ffff => Ok(Some(code)),
-            _ => fail("bad escape"),
-        }
-    }
-}
-
-/// Takes a prefix that all alternatives share out of the branch, and makes a set of single characters, as Python does:
-/// the result matches the same, but a set repeats as one character does, which shows in what groups hold.
-fn factor(mut items: Vec<Vec<Node>>) -> Vec<Node> {
-    let mut nodes = Vec::new();
-    while let Some(prefix) = items[0].first() {
-        if !items[1..].iter().all(|item| item.first().is_some_and(|n| n.same_leaf(prefix))) {
-            break;
-        }
-        nodes.push(prefix.clone());
-        for item in &mut items {
-            item.remove(0);
-        }
-    }
-    let mut members = Vec::new();
-    let all_characters = items.iter().all(|item| match &item[..] {
-        [Node::Literal(c)] => {
-            members.push(Member::One(*c));
-            true
-        }
-        [Node::Set { negated: false, members: set }] => {
-            members.extend(set.iter().copied());
-            true
-        }
-        _ => false,
-    });
-    if all_characters {
-        drop_repeated(&mut members);
-        nodes.push(Node::Set { negated: false, members });
-    } else {
-        nodes.push(Node::Branch(items));
-    }
-    nodes
-}
-
-/// Replaces groups that neither capture nor change flags by what they hold.
-fn unpack(nodes: Vec<Node>) -> Vec<Node> {
-    let plain = |n: &Node| matches!(n, Node::Group { capture: None, add: 0, del: 0, .. });
-    if !nodes.iter().any(plain) {
-        return nodes;
-    }
-    let mut flat = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        match node {
-            Node::Group { capture: None, add: 0, del: 0, body } => flat.extend(body),
-            other => flat.push(other),
-        }
-    }
-    flat
-}
-
-fn drop_repeated(members: &mut Vec<Member>) {
-    let mut kept = 0;
-    for i in 0..members.len() {
-        if !members[..kept].contains(&members[i]) {
-            members[kept] = members[i];
-            kept += 1;
-        }
-    }
-    members.truncate(kept);
 }
 
 fn repeat_number(digits: &str) -> Result<u32> {
@@ -803,37 +462,6 @@ fn repeat_number(digits: &str) -> Result<u32> {
         Ok(n) if n < MAX_REPEAT => Ok(n),
         _ => fail("the repetition number is too large"),
     }
-}
-
-fn is_octal(c: char) -> bool {
-    ('0'..='7').contains(&c)
-}
-
-fn octal_value(digits: &[char]) -> u32 {
-    digits.iter().fold(0, |n, c| n * 8 + (*c as u32 - '0' as u32))
-}
-
-fn control_escape(c: char) -> Option<u32> {
-    Some(match c {
-        'a' => 7,
-        'f' => 12,
-        'n' => 10,
-        'r' => 13,
-        't' => 9,
-        'v' => 11,
-        '\\' => 92,
-        _ => return None,
-    })
-}
-
-fn category(c: char) -> Option<Category> {
-    let class = match c.to_ascii_lowercase() {
-        'd' => unicode::Class::Digit,
-        's' => unicode::Class::Space,
-        'w' => unicode::Class::Word,
-        _ => return None,
-    };
-    Some(Category { class, negated: c.is_ascii_uppercase() })
 }
 
 fn flag_of(c: char) -> Option<u8> {

@@ -14,8 +14,11 @@
 //!
 //! `docs/architecture.md` draws the same flow with its files.
 
+pub mod cli;
+pub mod config;
 pub mod export;
 pub mod rng;
 pub mod run;
 pub mod store;
 pub mod task;
+pub mod telemetry;

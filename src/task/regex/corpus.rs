@@ -257,9 +257,7 @@ fn read_vocabularies(path: &Path) -> Result<Vocabularies, CorpusError> {
     let content = |what| CorpusError::Content { path: path.to_path_buf(), what };
     let vocabularies: Vocabularies =
         serde_json::from_slice(&read_gz(path)?).map_err(|error| content(error.to_string()))?;
-    for (name, list) in
-        [("word", &vocabularies.word), ("char", &vocabularies.char), ("regex", &vocabularies.regex)]
-    {
+    for (name, list) in [("word", &vocabularies.word), ("char", &vocabularies.char), ("regex", &vocabularies.regex)] {
         if list.len() <= SPECIAL.len() || list.iter().zip(SPECIAL).any(|(symbol, special)| symbol != special) {
             return Err(content(format!("`{name}` must begin with {} and hold more symbols", SPECIAL.join(" "))));
         }

@@ -121,8 +121,21 @@ mod tests {
     #[test]
     fn what_makes_an_execution_invalid() {
         for expression in [
-            "", "n", "()(n)()", "()(n)()@c@d", "()(n)()@C", "()(n)()@V", "()(n)()@(", "()(n)()@)", "(n)@c", "()(n)@c",
-            "()(n()@c", "()(n)()@\\4", "()(n)()@\\", "()(a**)()@b", "()(n)()@\\q",
+            "",
+            "n",
+            "()(n)()",
+            "()(n)()@c@d",
+            "()(n)()@C",
+            "()(n)()@V",
+            "()(n)()@(",
+            "()(n)()@)",
+            "(n)@c",
+            "()(n)@c",
+            "()(n()@c",
+            "()(n)()@\\4",
+            "()(n)()@\\",
+            "()(a**)()@b",
+            "()(n)()@\\q",
         ] {
             // A backslash at the end of the replacement makes `\\3`: a backslash and a three, which Python accepts.
             let expected = (expression == "()(n)()@\\").then(|| "embolde\\3".to_owned());

@@ -352,9 +352,8 @@ impl Scratch {
                     if self.text.len() - at < length {
                         return Ok(Ended::FAILED);
                     }
-                    let same = |x: u32, y: u32| {
-                        x == y || (ignore && unicode::lower(x, ascii) == unicode::lower(y, ascii))
-                    };
+                    let same =
+                        |x: u32, y: u32| x == y || (ignore && unicode::lower(x, ascii) == unicode::lower(y, ascii));
                     if !(0..length).all(|i| same(self.text[a + i], self.text[at + i])) {
                         return Ok(Ended::FAILED);
                     }
@@ -386,9 +385,7 @@ impl Scratch {
 
     /// Begins the next alternative of a branch that is not certain to fail at once.
     fn next_alternative(&mut self, program: &Program, mut frame: Frame) -> Result<After, ReError> {
-        let Op::Branch { first, len } = program.ops[frame.op] else {
-            unreachable!("only branches have alternatives")
-        };
+        let Op::Branch { first, len } = program.ops[frame.op] else { unreachable!("only branches have alternatives") };
         loop {
             frame.count += 1;
             if frame.count == i64::from(len) {

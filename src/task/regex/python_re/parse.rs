@@ -363,8 +363,7 @@ impl Parser {
                 }
                 let here = self.at;
                 let low = self.take(usize::MAX, |c| c.is_ascii_digit());
-                let high =
-                    if self.accept(',') { self.take(usize::MAX, |c| c.is_ascii_digit()) } else { low.clone() };
+                let high = if self.accept(',') { self.take(usize::MAX, |c| c.is_ascii_digit()) } else { low.clone() };
                 if !self.accept('}') {
                     nodes.push(Node::Literal('{'.into()));
                     self.at = here;
@@ -689,7 +688,11 @@ impl Parser {
                 if is_octal(c) && is_octal(second) && self.peek_in(is_octal) {
                     let code = octal_value(&[c, second, self.source[self.at]]);
                     self.at += 1;
-                    return if code > 0o377 { fail("octal escape value out of range") } else { Ok(Node::Literal(code)) };
+                    return if code > 0o377 {
+                        fail("octal escape value out of range")
+                    } else {
+                        Ok(Node::Literal(code))
+                    };
                 }
                 group = group * 10 + (second as usize - '0' as usize);
             }

@@ -1,0 +1,3 @@
+//! Settings, one file a concern.
+
+pub mod server;

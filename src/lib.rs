@@ -16,6 +16,7 @@
 
 pub mod agent;
 pub mod algorithm;
+pub mod cli;
 pub mod config;
 pub mod error;
 pub mod evaluation;
@@ -27,6 +28,7 @@ pub mod run;
 pub mod store;
 pub mod task;
 pub mod teacher;
+pub mod telemetry;
 #[cfg(test)]
 pub mod testing;
 pub mod trainer;

@@ -3,8 +3,10 @@
 pub mod agent;
 pub mod corpus;
 pub mod diff;
+pub mod drawing;
 pub mod family;
 pub mod grammar;
+pub mod import;
 pub mod kit;
 pub mod marginal;
 pub mod metric;

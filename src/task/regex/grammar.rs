@@ -4,11 +4,9 @@
 //! beside this module. The phrasings of a kind are dealt out to the splits once and for all (about 70 / 15 / 15 %), so
 //! that a validation request is never worded as a training request, whatever the seed.
 
-use super::PAIRS;
-use super::corpus::{Corpus, Item, SPECIAL, Vocabularies};
+use super::corpus::{Corpus, Item, Vocabularies};
+use super::drawing::{TWO_LETTERS, draw_examples, vocabularies};
 use super::marginal::Marginal;
-use super::program::Expression;
-use super::python_re::Scratch;
 use super::tokenise::tokenise;
 use crate::rng::{Stream, stream};
 use crate::task::Split;
@@ -18,15 +16,6 @@ use std::collections::HashMap;
 
 const TEXTS: [&str; 3] =
     [include_str!("grammar/replace.txt"), include_str!("grammar/insert.txt"), include_str!("grammar/delete.txt")];
-
-/// Longest output word, in letters.
-pub const LONGEST_OUTPUT: usize = 30;
-
-/// How many of an item's words the expression changes at least.
-const CHANGED: usize = 3;
-
-/// Share of two-letter replacements where one or two letters may stand.
-const TWO_LETTERS: f64 = 0.4;
 
 /// Words of the list that are left out: nobody should be surprised by them on a page.
 const UNWANTED: &[&str] = &[
@@ -154,7 +143,8 @@ impl Grammar {
     }
 
     /// A small grammar of the same structure, for tests that learn in a minute: eight kinds, six letters, one letter put
-    /// in at a time, words of 3 to 6 letters.
+    /// in at a time, words of 3 to 6 letters. A hundred phrasings are too few to learn wording from, so here, and only
+    /// here, the splits share them and differ in letters and words.
     pub fn tiny() -> Grammar {
         const KINDS: [&str; 8] = [
             "replace-letter",
@@ -166,7 +156,11 @@ impl Grammar {
             "replace-first",
             "delete-last",
         ];
-        let kinds = read_kinds(|name| KINDS.contains(&name));
+        let mut kinds = read_kinds(|name| KINDS.contains(&name));
+        for kind in &mut kinds {
+            let all: Vec<String> = kind.phrasings.concat();
+            kind.phrasings = std::array::from_fn(|_| all.clone());
+        }
         Grammar {
             kinds,
             letters: "aeonst".chars().collect(),
@@ -219,7 +213,7 @@ impl Grammar {
             let kind = &self.kinds[stream.random_range(0..self.kinds.len())];
             let letters = self.draw_letters(kind, stream);
             let expression = kind.expression(&letters);
-            let Some(examples) = self.draw_examples(&expression, stream) else { continue };
+            let Some(examples) = draw_examples(&self.words, &expression, stream) else { continue };
             let mut phrasings: Vec<&String> = kind.phrasings(split).iter().collect();
             let requests = if split == Split::Train { 3 } else { 1 };
             let (chosen, _) = phrasings.partial_shuffle(stream, requests);
@@ -241,43 +235,7 @@ impl Grammar {
         Letters { before, after }
     }
 
-    /// Five different words, the first and at least three of them changed. `None` when the expression changes too few.
-    fn draw_examples(&self, expression: &str, stream: &mut Stream) -> Option<[(String, String); PAIRS]> {
-        let compiled = Expression::new(expression)?;
-        let mut scratch = Scratch::default();
-        let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
-        for _ in 0..100 {
-            let word = &self.words[stream.random_range(0..self.words.len())];
-            let output = compiled.apply(word, &mut scratch)?;
-            let pair = (word.clone(), output);
-            let length = pair.1.chars().count();
-            if length == 0 || length > LONGEST_OUTPUT || changed.contains(&pair) || unchanged.contains(&pair) {
-                continue;
-            }
-            if pair.0 == pair.1 {
-                if unchanged.len() < PAIRS - CHANGED {
-                    unchanged.push(pair);
-                }
-            } else {
-                changed.push(pair);
-            }
-            if changed.len() >= CHANGED && changed.len() + unchanged.len() >= PAIRS {
-                break;
-            }
-        }
-        if changed.len() < CHANGED || changed.len() + unchanged.len() < PAIRS {
-            return None;
-        }
-        let first = changed.remove(0);
-        let mut rest: Vec<(String, String)> = changed.into_iter().chain(unchanged).take(PAIRS - 1).collect();
-        rest.shuffle(stream);
-        let mut examples = vec![first];
-        examples.append(&mut rest);
-        examples.try_into().ok()
-    }
-
-    /// Symbols of requests, words and expressions, from the training phrasings only. Request tokens are sorted by how
-    /// many phrasings have them, then by the alphabet; all letters are there, so that any can be typed.
+    /// Symbols of requests, words and expressions, from the training phrasings only.
     fn vocabularies(&self) -> Vocabularies {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for kind in &self.kinds {
@@ -287,19 +245,7 @@ impl Grammar {
                 }
             }
         }
-        let letters: Vec<String> = ('a'..='z').map(String::from).collect();
-        for token in ["[", "]"].into_iter().chain(letters.iter().map(String::as_str)) {
-            counts.entry(token).or_default();
-        }
-        let mut tokens: Vec<(&str, usize)> = counts.into_iter().collect();
-        tokens.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        let special = || SPECIAL.iter().map(|symbol| (*symbol).to_owned());
-        let symbols = |marks: &str| special().chain(marks.chars().map(String::from)).chain(letters.clone()).collect();
-        Vocabularies {
-            word: special().chain(tokens.into_iter().map(|(token, _)| token.to_owned())).collect(),
-            char: symbols("@"),
-            regex: symbols("$().2@CV\\^"),
-        }
+        vocabularies(counts)
     }
 }
 

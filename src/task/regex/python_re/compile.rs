@@ -131,6 +131,8 @@ pub(super) struct Program {
     pub names: HashMap<String, usize>,
     /// Whether a match can only begin at the start of the text.
     pub anchored: bool,
+    /// The instruction that the first character of a match must satisfy, where one is certain.
+    pub first: Option<Op>,
 }
 
 pub(super) fn compile(parsed: Parsed) -> Result<Program, ReError> {
@@ -140,11 +142,11 @@ pub(super) fn compile(parsed: Parsed) -> Result<Program, ReError> {
     let mut program = compiler.program;
     program.groups = parsed.widths.len() - 1;
     program.names = parsed.names;
-    program.anchored = program
-        .ops
-        .iter()
-        .find(|op| !matches!(op, Op::Mark(_)))
-        .is_some_and(|op| matches!(op, Op::At { at: At::Start | At::TextStart, multiline: false, .. }));
+    match program.ops.iter().find(|op| !matches!(op, Op::Mark(_))) {
+        Some(Op::At { at: At::Start | At::TextStart, multiline: false, .. }) => program.anchored = true,
+        Some(op) if is_single_op(*op) => program.first = Some(*op),
+        _ => {}
+    }
     Ok(program)
 }
 
@@ -355,6 +357,12 @@ fn is_single(body: &[Node]) -> bool {
         [Node::Literal(_) | Node::NotLiteral(_) | Node::Any | Node::Set { .. }] => true,
         _ => false,
     }
+}
+
+/// Whether an instruction takes exactly one character.
+fn is_single_op(op: Op) -> bool {
+    use Op::{Any, AnyAll, Literal, LiteralIgnore, NotLiteral, Set};
+    matches!(op, Literal(_) | NotLiteral(_) | LiteralIgnore { .. } | Any | AnyAll | Set(_))
 }
 
 /// Whether a repeat has no upper limit.

@@ -138,6 +138,11 @@ fn search(
         if program.anchored && start > 0 {
             return Ok(None);
         }
+        let hopeless = program.first.is_some_and(|op| !s.text.get(start).is_some_and(|c| matches_one(program, op, *c)));
+        if hopeless {
+            must_advance = false;
+            continue;
+        }
         if let Some(end) = s.attempt(program, start, must_advance)? {
             return Ok(Some((start, end)));
         }
@@ -235,17 +240,8 @@ impl Scratch {
     ) -> Result<Ended, ReError> {
         loop {
             self.count_steps(1)?;
-            let frame = Frame {
-                kind: Kind::Branch,
-                top,
-                saved: false,
-                op,
-                at,
-                count: 0,
-                marked: self.marked,
-                repeat: self.repeat,
-                last: NONE,
-            };
+            let (marked, repeat) = (self.marked, self.repeat);
+            let frame = move |kind| Frame { kind, top, saved: false, op, at, count: 0, marked, repeat, last: NONE };
             match program.ops[op] {
                 Op::Success => {
                     if top && forbidden_end == Some(at) {
@@ -267,7 +263,7 @@ impl Scratch {
                     op += 1;
                 }
                 Op::Branch { .. } => {
-                    let frame = Frame { saved: self.repeat != NONE, count: -1, ..frame };
+                    let frame = Frame { saved: self.repeat != NONE, count: -1, ..frame(Kind::Branch) };
                     if frame.saved {
                         self.save();
                     }
@@ -293,7 +289,7 @@ impl Scratch {
                         Greed::Max => Kind::One,
                         Greed::Min => Kind::OneLazy,
                     };
-                    let frame = Frame { kind, at, count: found as i64, saved: self.repeat != NONE, ..frame };
+                    let frame = Frame { at, count: found as i64, saved: self.repeat != NONE, ..frame(kind) };
                     if frame.saved {
                         self.save();
                     }
@@ -302,17 +298,17 @@ impl Scratch {
                 Op::Repeat { until, .. } => {
                     self.repeats.push(Repeat { op, count: -1, last: NONE, outer: self.repeat });
                     self.repeat = self.repeats.len() - 1;
-                    self.push(Frame { kind: Kind::Repeat, repeat: self.repeat, ..frame })?;
+                    self.push(Frame { repeat: self.repeat, ..frame(Kind::Repeat) })?;
                     op = until as usize;
                 }
                 Op::MaxUntil | Op::MinUntil => {
                     let count = self.repeats[self.repeat].count + 1;
-                    let frame = Frame { count, ..frame };
                     let lazy = matches!(program.ops[op], Op::MinUntil);
+                    let frame = Frame { count, ..frame(if lazy { Kind::MinNeeded } else { Kind::MaxNeeded }) };
                     let (body, min, _) = self.repeat_of(program, frame.repeat);
                     if count < i64::from(min) {
                         self.repeats[frame.repeat].count = count;
-                        self.push(Frame { kind: if lazy { Kind::MinNeeded } else { Kind::MaxNeeded }, ..frame })?;
+                        self.push(frame)?;
                         op = body;
                     } else {
                         let begun = if lazy { self.lazy_tail(frame)? } else { self.one_more(program, frame)? };
@@ -321,11 +317,10 @@ impl Scratch {
                 }
                 Op::Possessive { .. } => {
                     self.end = at;
-                    let frame = Frame { kind: Kind::PossessiveNeeded, ..frame };
-                    return self.possessive(program, frame).map(Ended::from);
+                    return self.possessive(program, frame(Kind::PossessiveNeeded)).map(Ended::from);
                 }
                 Op::Atomic { .. } => {
-                    self.push(Frame { kind: Kind::Atomic, ..frame })?;
+                    self.push(frame(Kind::Atomic))?;
                     return Ok(After::Run { op: op + 1, at, top: false }.into());
                 }
                 Op::Look { negated, back, tail } => {
@@ -338,7 +333,7 @@ impl Scratch {
                         continue;
                     }
                     let kind = if negated { Kind::LookNot } else { Kind::Look };
-                    let frame = Frame { kind, saved: negated && self.repeat != NONE, ..frame };
+                    let frame = Frame { saved: negated && self.repeat != NONE, ..frame(kind) };
                     if frame.saved {
                         self.save();
                     }

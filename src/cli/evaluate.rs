@@ -1,0 +1,62 @@
+//! `iliad evaluate`: how good a checkpoint is.
+
+use super::settings::Common;
+use super::{CliResult, not_connected};
+use crate::task::Split;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  iliad evaluate iliad-data/runs/a/best.safetensors                 success on the test split, with its interval
+  iliad evaluate best.safetensors --split validation --limit 500    on the first 500 validation tasks
+  iliad evaluate best.safetensors --json                            all figures as one line of JSON";
+
+/// Flags of `iliad evaluate`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    /// Checkpoint file
+    #[arg(value_name = "CHECKPOINT")]
+    pub checkpoint: PathBuf,
+    /// Tasks to evaluate on: train, validation or test
+    #[arg(long, value_name = "SPLIT", default_value = "test", value_parser = split)]
+    pub split: Split,
+    /// Evaluate on this many tasks of the split at most; 0: on all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub limit: usize,
+    /// Write the result as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// SEAM for the lead: carries out `iliad evaluate`.
+pub(super) fn run(args: &Args) -> CliResult {
+    let _settings = args.common.load()?;
+    not_connected("evaluate")
+}
+
+/// A split by name.
+pub(super) fn split(text: &str) -> Result<Split, String> {
+    match text {
+        "train" => Ok(Split::Train),
+        "validation" => Ok(Split::Validation),
+        "test" => Ok(Split::Test),
+        _ => Err("use train, validation or test".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_read_by_their_stored_names() {
+        for split_name in ["train", "validation", "test"] {
+            let json = serde_json::to_value(split(split_name).unwrap()).unwrap();
+            assert_eq!(json, split_name);
+        }
+        assert!(split("dev").is_err());
+    }
+}

@@ -121,7 +121,7 @@ export class Charts {
     const bands = [];
     if (name === "success") {
       series.push(hidden(), hidden(), { ...hidden(), scale: "n" });
-      bands.push({ series: [4, 3], fill: `color-mix(in srgb, ${colour("agent")} 16%, transparent)` });
+      bands.push({ series: [4, 3], fill: `${colour("agent")}2b` });
     }
     if (this.#other) series.push(...chart.lines.map((l) => line([l[0], l[1], l[2] === "agent" ? "you" : "line-strong", Math.max(l[3] - 0.5, 1)], [6, 4])));
     const grid = { stroke: colour("line"), width: 1 };

@@ -31,6 +31,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     state.families = iliad::task::registry::families();
     let mut row = support::run_row("study", mode);
     row.family = "regex".to_owned();
+    let earlier = iliad::store::Run { id: "earlier".to_owned(), ..row.clone() };
+    support::ended_run(&store, earlier).await;
     state.runs.add(support::start_run(&store, row).await);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("Iliad is ready at http://{}{}/", listener.local_addr()?, state.settings.base_path);

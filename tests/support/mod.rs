@@ -229,7 +229,7 @@ impl Fake {
                     let _ = reply.send(self.attempt(&request, &start));
                 }
                 Ok(Command::DescriptionArrived) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Command::Shutdown) | Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.status.state == RunState::Running {
                 self.learn();

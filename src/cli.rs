@@ -174,9 +174,30 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-/// SEAM for the lead: what a command answers whose body is written on another branch. Goes away with its last caller.
-fn not_connected(command: &str) -> CliResult {
-    Err(CliError::Failed(anyhow::anyhow!("`iliad {command}` is not part of this build")))
+/// A configuration from flags; what cannot be used is the person's to change.
+fn configure(preset: &str, seed: u64, set: &[String]) -> Result<crate::config::run::RunConfig, CliError> {
+    crate::app::configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))
+}
+
+/// The training side of a configuration's family.
+fn trainer_of(
+    config: &crate::config::run::RunConfig,
+) -> Result<&'static dyn crate::task::kit::FamilyTrainer, CliError> {
+    crate::task::registry::trainer(&config.family)
+        .ok_or_else(|| CliError::Usage(format!("there is no task family `{}`", config.family)))
+}
+
+/// Opens the device of the settings.
+fn device(settings: &crate::config::server::ServerConfig) -> Result<candle_core::Device, CliError> {
+    crate::nn::device::open(&settings.device.to_string()).map_err(|e| CliError::Usage(e.to_string()))
+}
+
+/// A bar on the standard error stream that shows a share done and what is going on; hidden when nobody watches.
+fn bar() -> indicatif::ProgressBar {
+    let style = indicatif::ProgressStyle::with_template("{bar:30} {percent:>3}%  {elapsed}  {wide_msg}");
+    let bar = indicatif::ProgressBar::new(1000);
+    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+    bar
 }
 
 #[cfg(test)]

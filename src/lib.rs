@@ -16,6 +16,7 @@
 
 pub mod agent;
 pub mod algorithm;
+pub mod app;
 pub mod cli;
 pub mod config;
 pub mod error;

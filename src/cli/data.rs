@@ -1,7 +1,10 @@
 //! `iliad data`: bringing corpora in, and looking at them.
 
 use super::settings::Common;
-use super::{CliResult, not_connected};
+use super::{CliError, CliResult, Exit};
+use crate::task::regex::import;
+use crate::task::regex::world::RegexWorld;
+use crate::task::{Split, World};
 use std::path::PathBuf;
 
 /// Commands of `iliad data`.
@@ -34,6 +37,9 @@ pub(super) struct ImportArgs {
     /// Folder to write the corpus to
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
+    /// Write what was imported as one line of JSON
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -66,14 +72,70 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// SEAM for the lead: reads the L3 files in `args.source`, writes a corpus to `args.output`.
+/// Carries out `iliad data import-l3`.
 fn import_l3(args: &ImportArgs) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("data import-l3")
+    args.common.load()?;
+    let report = import::import_l3(&args.source, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+        return Ok(Exit::Done);
+    }
+    println!("tasks: {} train, {} validation, {} test", report.train, report.validation, report.test);
+    println!("left out: {}; words: {}; unlabelled expressions: {}", report.left_out, report.words, report.unlabeled);
+    report.notes.iter().for_each(|note| println!("{note}"));
+    println!("The corpus is in {}; use it with --preset paper --set task.path={0}", args.output.display());
+    Ok(Exit::Done)
 }
 
-/// SEAM for the lead: prints sizes of splits, requests and vocabularies.
+/// Carries out `iliad data describe`.
 fn describe(args: &DescribeArgs) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("data describe")
+    args.common.load()?;
+    let world = match &args.corpus {
+        Some(folder) => RegexWorld::load(folder).map_err(|e| CliError::Usage(e.to_string()))?,
+        None => RegexWorld::builtin(1),
+    };
+    let splits = [("train", Split::Train), ("validation", Split::Validation), ("test", Split::Test)];
+    let counts: Vec<(&str, usize, usize)> = splits
+        .into_iter()
+        .map(|(name, split)| {
+            (name, world.len(split), (0..world.len(split)).map(|i| world.requests(split, i).len()).sum())
+        })
+        .collect();
+    if args.json {
+        let splits: serde_json::Map<String, serde_json::Value> = counts
+            .iter()
+            .map(|(name, tasks, requests)| ((*name).into(), serde_json::json!({"tasks": tasks, "requests": requests})))
+            .collect();
+        let vocabularies = serde_json::json!({
+            "characters": world.char_vocab().len(),
+            "request_words": world.request_vocab().len(),
+            "expressions": world.expression_vocab().len(),
+        });
+        println!(
+            "{}",
+            serde_json::json!({
+                "splits": splits, "words": world.words().len(), "vocabularies": vocabularies,
+            })
+        );
+        return Ok(Exit::Done);
+    }
+    for (name, tasks, requests) in counts {
+        println!("{name:<11} {tasks:>7} tasks {requests:>7} requests");
+    }
+    println!("dictionary  {:>7} words", world.words().len());
+    println!(
+        "vocabulary  {:>7} request words, {} characters, {} characters of expressions",
+        world.request_vocab().len(),
+        world.char_vocab().len(),
+        world.expression_vocab().len()
+    );
+    if world.len(Split::Train) > 0 {
+        let task = world.task(Split::Train, 0);
+        println!("\nfor example: {}", task.request);
+        let edit = world.gold(Split::Train, 0);
+        for (word, output) in task.start.words.iter().zip(edit.outputs.iter().flatten()) {
+            println!("  {word} → {output}");
+        }
+    }
+    Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! `iliad evaluate`: how good a checkpoint is.
 
 use super::settings::Common;
-use super::{CliResult, not_connected};
+use super::{CliError, CliResult, Exit, device, trainer_of};
 use crate::task::Split;
 use std::path::PathBuf;
 
@@ -31,10 +31,29 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// SEAM for the lead: carries out `iliad evaluate`.
+/// Carries out `iliad evaluate`.
 pub(super) fn run(args: &Args) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("evaluate")
+    let settings = args.common.load()?;
+    let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
+    let found = trainer_of(&header.config)?.evaluate(&args.checkpoint, args.split, args.limit, &device(&settings)?)?;
+    if args.json {
+        let mut json = serde_json::to_value(&found)?;
+        json["split"] = serde_json::to_value(args.split)?;
+        json["update"] = header.counters.update.into();
+        json["episodes"] = header.counters.episodes.into();
+        println!("{json}");
+    } else {
+        let percent = |r: &crate::run::Rate| {
+            format!("{:.1}% ({:.1} to {:.1}, n = {})", 100.0 * r.value, 100.0 * r.low, 100.0 * r.high, r.n)
+        };
+        println!("after update {}, {} episodes", header.counters.update, header.counters.episodes);
+        println!("success     {}", percent(&found.success));
+        println!("valid       {}", percent(&found.valid));
+        for (name, value) in &found.figures {
+            println!("{name:<11} {value:.3}");
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// A split by name.

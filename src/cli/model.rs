@@ -1,7 +1,7 @@
 //! `iliad model`: checks of model files.
 
 use super::settings::Common;
-use super::{CliResult, not_connected};
+use super::{CliError, CliResult, Exit, device};
 use std::path::PathBuf;
 
 /// Commands of `iliad model`.
@@ -43,8 +43,29 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// SEAM for the lead: carries out `iliad model check`.
+/// Largest difference that passes.
+const TOLERANCE: f64 = 1e-5;
+
+/// Carries out `iliad model check`.
 fn check(args: &CheckArgs) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("model check")
+    let settings = args.common.load()?;
+    let found = crate::model::parity::check(&args.file, &device(&settings)?)
+        .map_err(|e| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display())))?;
+    let passes = found.worst() <= TOLERANCE;
+    if args.json {
+        let mut json = serde_json::to_value(&found)?;
+        json["worst"] = found.worst().into();
+        json["tolerance"] = TOLERANCE.into();
+        json["passes"] = passes.into();
+        println!("{json}");
+    } else {
+        println!("{}", found.model);
+        println!("{:<32} {:.2e}", "logits", found.logits);
+        println!("{:<32} {:.2e}", "loss", found.loss);
+        for (name, difference) in &found.gradients {
+            println!("{:<32} {difference:.2e}", format!("gradient of {name}"));
+        }
+        println!("{:<32} {:.2e} ({} {TOLERANCE:e})", "largest", found.worst(), if passes { "within" } else { "above" });
+    }
+    Ok(if passes { Exit::Done } else { Exit::Failed })
 }

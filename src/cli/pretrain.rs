@@ -2,7 +2,7 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliResult, not_connected};
+use super::{CliResult, Exit, bar, configure, device, trainer_of};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -30,8 +30,16 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// SEAM for the lead: carries out `iliad pretrain`.
+/// Carries out `iliad pretrain`.
 pub(super) fn run(args: &Args) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("pretrain")
+    let settings = args.common.load()?;
+    let config = configure(&args.preset, args.seed, &args.set)?;
+    let bar = bar();
+    trainer_of(&config)?.pretrain(&config, &args.output, &device(&settings)?, &|what, share| {
+        bar.set_position((1000.0 * share) as u64);
+        bar.set_message(what.to_owned());
+    })?;
+    bar.finish_and_clear();
+    println!("The policy is in {}.", args.output.display());
+    Ok(Exit::Done)
 }

@@ -1,7 +1,8 @@
 //! `iliad serve`: the web application.
 
 use super::settings::{Common, Listen};
-use super::{CliResult, Exit, not_connected};
+use super::{CliResult, Exit, configure, runtime};
+use crate::app::FirstRun;
 use crate::config::server::ServerConfig;
 
 const AFTER: &str = "\
@@ -21,6 +22,15 @@ pub(super) struct Args {
     /// Show all settings and where each came from, then end
     #[arg(long)]
     pub print_config: bool,
+    /// Preset of the run that is started in an empty data folder
+    #[arg(long, value_name = "NAME", default_value = "small", help_heading = "First run")]
+    pub preset: String,
+    /// Seed of that run
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "First run")]
+    pub seed: u64,
+    /// Change a setting of that run; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::train::key_and_value, help_heading = "First run")]
+    pub set: Vec<String>,
     #[command(flatten)]
     pub listen: Listen,
     #[command(flatten)]
@@ -34,13 +44,10 @@ pub(super) fn run(args: &Args) -> CliResult {
         return Ok(Exit::Done);
     }
     let settings = args.common.load_with(&args.listen)?;
-    serve(&settings)
-}
-
-/// SEAM for the lead: start or resume runs and serve until Ctrl+C. `settings` are parsed, logging is on; nothing has
-/// been opened or written yet.
-fn serve(_settings: &ServerConfig) -> CliResult {
-    not_connected("serve")
+    configure(&args.preset, args.seed, &args.set)?;
+    let first = FirstRun { preset: args.preset.clone(), seed: args.seed, set: args.set.clone() };
+    runtime()?.block_on(crate::app::serve(&settings, first))?;
+    Ok(Exit::Done)
 }
 
 /// The settings as aligned TOML, each with its source as a comment: what is shown can be copied into `iliad.toml`.

@@ -2,7 +2,8 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliResult, not_connected};
+use super::{CliResult, Exit, bar, configure, device, trainer_of};
+use crate::task::kit::TeacherTraining;
 use std::path::PathBuf;
 
 /// Commands of `iliad teacher`.
@@ -72,8 +73,41 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// SEAM for the lead: carries out `iliad teacher train`.
+/// Carries out `iliad teacher train`.
 fn train(args: &TrainArgs) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("teacher train")
+    let settings = args.common.load()?;
+    let config = configure(&args.preset, args.seed, &args.set)?;
+    let length = config.teacher.training;
+    let bar = bar();
+    let device = device(&settings)?;
+    let report = trainer_of(&config)?.train_teacher(&TeacherTraining {
+        executor_updates: args.executor_updates.unwrap_or(length.executor_updates),
+        describer_updates: args.describer_updates.unwrap_or(length.describer_updates),
+        batch: args.batch.unwrap_or(length.batch),
+        evaluate_every: args.evaluate_every.unwrap_or(length.evaluate_every).max(1),
+        output: &args.output,
+        half: args.half,
+        seconds: args.seconds,
+        device: &device,
+        progress: &|what, share| {
+            bar.set_position((1000.0 * share) as u64);
+            bar.set_message(what.to_owned());
+            tracing::info!("{what}");
+        },
+        config: &config,
+    })?;
+    bar.finish_and_clear();
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("executor: {:.1}% of validation words right", 100.0 * report.executor_success);
+        println!(
+            "describer: the greedy description qualifies for {:.1}%, some candidate for {:.1}% of {} items",
+            100.0 * report.greedy_qualifies,
+            100.0 * report.some_qualifies,
+            report.n
+        );
+        println!("{:.0} s; the teacher is in {}", report.seconds, args.output.display());
+    }
+    Ok(Exit::Done)
 }

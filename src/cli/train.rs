@@ -1,8 +1,9 @@
 //! `iliad train`: a run without a server.
 
 use super::settings::Common;
-use super::{CliResult, not_connected};
-use crate::run::TeacherMode;
+use super::{CliError, CliResult, Exit, bar, configure, device, trainer_of};
+use crate::run::{Event, RunState, TeacherMode};
+use crate::trainer::{Launch, checkpoint};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -44,10 +45,96 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// SEAM for the lead: carries out `iliad train`. A run that was stopped ends with [`super::Exit::Stopped`].
+/// Carries out `iliad train`.
 pub(super) fn run(args: &Args) -> CliResult {
-    let _settings = args.common.load()?;
-    not_connected("train")
+    let settings = args.common.load()?;
+    let config = if args.resume {
+        let folder = args.run_dir.as_deref().unwrap_or(std::path::Path::new("."));
+        let (found, _) = checkpoint::newest(folder)?;
+        let Some((header, _)) = found else {
+            return Err(CliError::Usage(format!("{} has no checkpoint to go on from", folder.display())));
+        };
+        header.config
+    } else {
+        configure(&args.preset, args.seed, &args.set)?
+    };
+    let mode = args.teacher_mode.unwrap_or(TeacherMode::Simulated);
+    if mode != TeacherMode::Simulated {
+        return Err(CliError::Usage("people teach through the pages: use `iliad serve`".into()));
+    }
+    let id = crate::app::new_run_id(&config);
+    let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
+    if !args.resume && !checkpoint::list(&folder).is_empty() {
+        return Err(CliError::Usage(format!(
+            "{} holds a run already; go on with --resume or choose another folder",
+            folder.display()
+        )));
+    }
+    let bar = if args.json { indicatif::ProgressBar::hidden() } else { bar() };
+    let (budget, shown) = (config.schedule.episodes, bar.clone());
+    let launch = Launch {
+        id,
+        folder: folder.clone(),
+        device: device(&settings)?,
+        store: None,
+        teacher: Some(mode),
+        listener: Some(Box::new(move |event| show(&shown, budget, event))),
+        config,
+    };
+    let (handle, thread) = trainer_of(&launch.config)?.spawn(launch)?;
+    let commands = handle.commands.clone();
+    // The first Ctrl+C ends the run in an orderly way; the listener lives until the process ends.
+    std::thread::spawn(move || {
+        if let Ok(runtime) = super::runtime() {
+            runtime.block_on(crate::app::interrupted());
+            let _ = commands.send(crate::run::Command::Shutdown);
+        }
+    });
+    let report = thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;
+    bar.finish_and_clear();
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        let percent = |r: &crate::run::Rate| format!("{:.1}% (n = {})", 100.0 * r.value, r.n);
+        println!("{} episodes, {} descriptions, {:.0} s", report.episodes, report.descriptions, report.seconds);
+        println!(
+            "validation success {}, of the policy after update {}",
+            percent(&report.validation),
+            report.best_update
+        );
+        if report.complete {
+            println!("test success       {}", percent(&report.test));
+        } else {
+            println!("It was stopped; go on with --run-dir {} --resume", folder.display());
+        }
+        println!("checkpoints and record in {}", folder.display());
+    }
+    Ok(if report.complete { Exit::Done } else { Exit::Stopped })
+}
+
+/// Shows an event on the bar.
+fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
+    match event {
+        Event::Status(s) => match &s.state {
+            RunState::Starting { what, done } => {
+                bar.set_position((1000.0 * done.unwrap_or(0.0)) as u64);
+                bar.set_message(what.clone());
+            }
+            _ => {
+                if budget > 0 {
+                    bar.set_position(1000 * s.episodes.min(budget) / budget);
+                }
+                let best =
+                    s.best_validation.map_or(String::new(), |r| format!(", best validation {:.1}%", 100.0 * r.value));
+                bar.set_message(format!(
+                    "{} episodes, {} descriptions, {:.0} episodes/s{best}",
+                    s.episodes, s.descriptions_simulated, s.episodes_per_second
+                ));
+            }
+        },
+        Event::Log { message } => bar.println(message),
+        _ => {}
+    }
 }
 
 /// A text with a key before `=`, for `--set`; what the key may be is the configuration's business.

@@ -44,6 +44,8 @@ fn settings(config: &Value) -> Vec<Setting> {
                     flatten(&name, value, out);
                 }
             }
+            Value::Object(_) => {}
+            Value::String(text) if text.is_empty() => out.push((prefix.to_owned(), "(empty)".to_owned())),
             Value::String(text) => out.push((prefix.to_owned(), text.clone())),
             other => out.push((prefix.to_owned(), other.to_string())),
         }
@@ -121,6 +123,13 @@ mod tests {
         let lines = settings(&config);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].differs);
+    }
+
+    #[test]
+    fn no_differences_are_no_line() {
+        let lines = settings(&json!({"a": "", "differences": {}}));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!((lines[0].value.as_str(), lines[0].differs), ("(empty)", false));
     }
 
     #[test]

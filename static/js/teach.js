@@ -391,3 +391,4 @@ if (current) {
   rest({ ended });
   poll();
 }
+$("teach").dataset.ready = "";

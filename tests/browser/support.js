@@ -80,11 +80,13 @@ export async function person(browser, options = {}) {
   return { context, errors, page: await context.newPage() };
 }
 
-export async function openTeaching(server, page) {
+export async function openTeaching(server, page, { script = true } = {}) {
   await page.goto(`${server.address}teach/${server.run}`);
   const start = page.getByRole("button", { name: "Start teaching" });
   if (await start.count() > 0) await start.click();
   await page.locator("#text").waitFor({ timeout: PATIENCE });
+  // A person is slower than a script that loads; this file is not.
+  if (script) await page.locator("#teach[data-ready]").waitFor();
   return page;
 }
 

@@ -174,7 +174,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-/// SEAM for the lead: what a command answers whose body is written on another branch. Goes away with its last caller.
+/// SEAM: what a command answers that has no body yet. Goes away with its last caller.
 fn not_connected(command: &str) -> CliResult {
     Err(CliError::Failed(anyhow::anyhow!("`iliad {command}` is not part of this build")))
 }

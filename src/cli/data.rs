@@ -66,13 +66,13 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// SEAM for the lead: reads the L3 files in `args.source`, writes a corpus to `args.output`.
+/// SEAM: reads the L3 files in `args.source`, writes a corpus to `args.output`.
 fn import_l3(args: &ImportArgs) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("data import-l3")
 }
 
-/// SEAM for the lead: prints sizes of splits, requests and vocabularies.
+/// SEAM: prints sizes of splits, requests and vocabularies.
 fn describe(args: &DescribeArgs) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("data describe")

@@ -31,7 +31,7 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// SEAM for the lead: carries out `iliad evaluate`.
+/// SEAM: carries out `iliad evaluate`.
 pub(super) fn run(args: &Args) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("evaluate")

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// SEAM for the lead: carries out `iliad model check`.
+/// SEAM: carries out `iliad model check`.
 fn check(args: &CheckArgs) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("model check")

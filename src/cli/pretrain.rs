@@ -30,7 +30,7 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// SEAM for the lead: carries out `iliad pretrain`.
+/// SEAM: carries out `iliad pretrain`.
 pub(super) fn run(args: &Args) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("pretrain")

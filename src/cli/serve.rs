@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     serve(&settings)
 }
 
-/// SEAM for the lead: start or resume runs and serve until Ctrl+C. `settings` are parsed, logging is on; nothing has
+/// SEAM: start or resume runs and serve until Ctrl+C. `settings` are parsed, logging is on; nothing has
 /// been opened or written yet.
 fn serve(_settings: &ServerConfig) -> CliResult {
     not_connected("serve")

@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// SEAM for the lead: carries out `iliad teacher train`.
+/// SEAM: carries out `iliad teacher train`.
 fn train(args: &TrainArgs) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("teacher train")

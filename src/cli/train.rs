@@ -44,7 +44,7 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// SEAM for the lead: carries out `iliad train`. A run that was stopped ends with [`super::Exit::Stopped`].
+/// SEAM: carries out `iliad train`. A run that was stopped ends with [`super::Exit::Stopped`].
 pub(super) fn run(args: &Args) -> CliResult {
     let _settings = args.common.load()?;
     not_connected("train")

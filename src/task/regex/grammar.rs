@@ -187,7 +187,12 @@ impl Grammar {
 
     /// P_ω over the same letters: broader than the tasks.
     pub fn marginal(&self) -> Marginal {
-        Marginal::Composed { letters: self.letters.clone() }
+        // A small grammar puts one letter in at a time.
+        let slot = |form: &str| if self.two_letters { form.to_owned() } else { form.replace("{yy}", "{y}") };
+        Marginal::Composed {
+            letters: self.letters.clone(),
+            forms: self.kinds.iter().map(|kind| slot(&kind.expression)).collect(),
+        }
     }
 
     /// Draws the corpus of a seed.

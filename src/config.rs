@@ -1,3 +1,4 @@
 //! Settings, one file a concern.
 
 pub mod run;
+pub mod server;

@@ -16,7 +16,10 @@
 
 pub mod agent;
 pub mod algorithm;
+pub mod app;
+pub mod cli;
 pub mod config;
+pub mod error;
 pub mod evaluation;
 pub mod export;
 pub mod model;
@@ -26,7 +29,9 @@ pub mod run;
 pub mod store;
 pub mod task;
 pub mod teacher;
+pub mod telemetry;
 #[cfg(test)]
 pub mod testing;
 pub mod trainer;
 pub mod vocab;
+pub mod web;

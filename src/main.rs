@@ -1,1 +1,5 @@
-fn main() {}
+//! The program. Everything is in the library: see `src/cli.rs`.
+
+fn main() -> std::process::ExitCode {
+    iliad::cli::main()
+}

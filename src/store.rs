@@ -96,6 +96,8 @@ pub struct Leased {
     pub episode: u64,
     /// What to show.
     pub view: serde_json::Value,
+    /// The request d*, only when the run's configuration lets teachers see it (`pool.show_request`).
+    pub request: Option<String>,
     /// When the lease ends unless renewed.
     pub expires_at: OffsetDateTime,
 }

@@ -6,6 +6,7 @@
 
 pub mod kit;
 pub mod regex;
+pub mod registry;
 
 use crate::rng::Stream;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -77,11 +77,38 @@ pub struct TeacherConfig {
     pub models: String,
     /// Pragmatic inference.
     pub pragmatics: Pragmatics,
+    /// How `iliad teacher train` makes the models.
+    pub training: TeacherLength,
+}
+
+/// Length of a teacher's training.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TeacherLength {
+    /// Updates of the executor (paper, REGEX: 30,000).
+    pub executor_updates: u64,
+    /// Updates of the describer (paper, REGEX: 40,000).
+    pub describer_updates: u64,
+    /// Batch size (paper, REGEX: 256).
+    pub batch: usize,
+    /// Updates between two evaluations.
+    pub evaluate_every: u64,
+}
+
+impl Default for TeacherLength {
+    fn default() -> Self {
+        Self { executor_updates: 30_000, describer_updates: 40_000, batch: 256, evaluate_every: 1000 }
+    }
 }
 
 impl Default for TeacherConfig {
     fn default() -> Self {
-        Self { mode: TeacherMode::Simulated, models: "shipped".into(), pragmatics: Pragmatics::default() }
+        Self {
+            mode: TeacherMode::Simulated,
+            models: "shipped".into(),
+            pragmatics: Pragmatics::default(),
+            training: TeacherLength::default(),
+        }
     }
 }
 

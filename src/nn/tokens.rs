@@ -1,7 +1,7 @@
 //! Batches of token sequences on their way to the device: padded, time-major, with lengths.
 
 use crate::nn::lstm::Lengths;
-use candle_core::{Device, Result, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 
 /// Index of the padding symbol in every vocabulary.
 pub const PAD: u32 = 0;
@@ -94,13 +94,11 @@ impl Tokens {
     }
 }
 
-/// `[n, vocabulary]` rows with a single one.
+/// `[n, vocabulary]` rows with a single one, made on the device: only the ids travel.
 pub fn one_hot(ids: &[u32], vocabulary: usize, device: &Device) -> Result<Tensor> {
-    let mut rows = vec![0f32; ids.len() * vocabulary];
-    for (i, &id) in ids.iter().enumerate() {
-        rows[i * vocabulary + id as usize] = 1.0;
-    }
-    Tensor::from_vec(rows, (ids.len(), vocabulary), device)
+    let ids = Tensor::new(ids, device)?.unsqueeze(1)?;
+    let all = Tensor::arange(0u32, vocabulary as u32, device)?.unsqueeze(0)?;
+    ids.broadcast_eq(&all)?.to_dtype(DType::F32)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Store {
     /// by the same teacher about an execution they have answered (two tabs again) replace the earlier ones, as a
     /// correction does; only a skip never replaces a description.
     ///
-    /// Whether the teacher could see the request is taken from the run's configuration (`show_request`).
+    /// Whether the teacher could see the request is taken from the run's configuration (`pool.show_request`).
     ///
     /// # Errors
     /// [`StoreError::KeyReused`] when the key was stored with other words, [`StoreError::NotFound`] for an unknown
@@ -211,7 +211,7 @@ async fn insert(
 ) -> Result<i64> {
     let target: Target = sqlx::query_as(
         "SELECT executions.run, executions.episode, executions.policy_update,
-             runs.config ->> '$.show_request' IS 1 AS request_shown
+             runs.config ->> '$.pool.show_request' IS 1 AS request_shown
          FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?",
     )
     .bind(new.execution)

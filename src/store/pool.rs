@@ -179,9 +179,17 @@ impl Store {
         .await
         .or_missing("the teacher")?;
         sqlx::query("UPDATE executions SET shown = 1 WHERE id = ? AND shown = 0").bind(id).execute(&mut *tx).await?;
+        let request: Option<String> = sqlx::query_scalar(
+            "SELECT executions.request FROM executions CROSS JOIN runs ON runs.id = executions.run
+             WHERE executions.id = ? AND runs.config ->> '$.pool.show_request' IS 1",
+        )
+        .bind(id)
+        .fetch_optional(&mut *tx)
+        .await?;
         tx.commit().await?;
         let view = from_json("an execution's view", &view)?;
-        Ok(Some(Leased { execution: id, episode: from_int(episode), view, expires_at: from_nanos(expires_at) }))
+        let (episode, expires_at) = (from_int(episode), from_nanos(expires_at));
+        Ok(Some(Leased { execution: id, episode, view, request, expires_at }))
     }
 
     /// Extends a lease (the page's heartbeat). A lease that ran out is taken up again when nobody else has the

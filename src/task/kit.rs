@@ -115,7 +115,7 @@ pub struct TeacherReport {
 /// A family's training side without its types.
 pub trait FamilyTrainer: Send + Sync {
     /// The pages' side.
-    fn family(&self) -> &dyn Family;
+    fn family(&'static self) -> &'static dyn Family;
     /// Named configurations.
     fn presets(&self) -> Vec<Preset>;
     /// Starts (or resumes) a run on its own thread.
@@ -144,7 +144,7 @@ pub trait FamilyTrainer: Send + Sync {
 }
 
 impl<K: TaskKit> FamilyTrainer for K {
-    fn family(&self) -> &dyn Family {
+    fn family(&'static self) -> &'static dyn Family {
         self
     }
 

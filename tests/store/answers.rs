@@ -240,9 +240,9 @@ async fn the_stored_answer_says_whether_the_request_was_shown_and_what_the_page_
     let bench = Bench::new().await;
     let teacher = bench.teacher("a").await;
     let mut shown = run("shown");
-    shown.config = json!({"show_request": true});
+    shown.config = json!({"pool": {"show_request": true}});
     let mut hidden = run("hidden");
-    hidden.config = json!({"show_request": false});
+    hidden.config = json!({"pool": {"show_request": false}});
     for run in [&shown, &hidden] {
         bench.store.create_run(run).await.unwrap();
         bench.store.offer(&run.id, &[execution(0, 4)]).await.unwrap();

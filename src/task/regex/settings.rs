@@ -1,6 +1,6 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
-use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig};
+use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
 use crate::run::TeacherMode;
 use crate::teacher::simulated::{Draw, Pragmatics};
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,11 @@ pub fn presets() -> Vec<Preset> {
                     mode: TeacherMode::Human,
                     models: "shipped".into(),
                     pragmatics: pragmatics(4),
+                    training: TeacherLength {
+                        executor_updates: 12_000,
+                        describer_updates: 20_000,
+                        ..TeacherLength::default()
+                    },
                 },
                 schedule: Schedule {
                     evaluate_every: 50,
@@ -120,6 +125,12 @@ pub fn presets() -> Vec<Preset> {
                     mode: TeacherMode::Simulated,
                     models: "shipped".into(),
                     pragmatics: pragmatics(4),
+                    training: TeacherLength {
+                        executor_updates: 6000,
+                        describer_updates: 14_000,
+                        batch: 128,
+                        evaluate_every: 500,
+                    },
                 },
                 schedule: Schedule {
                     episodes: 32 * 400,
@@ -150,6 +161,7 @@ pub fn presets() -> Vec<Preset> {
                     mode: TeacherMode::Simulated,
                     models: "none".into(),
                     pragmatics: pragmatics(10),
+                    training: TeacherLength::default(),
                 },
                 schedule: Schedule {
                     episodes: 1_000_000,

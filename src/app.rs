@@ -1,0 +1,297 @@
+//! Putting the parts together: the server with its store, its runs and its pages. Commands of the command line that
+//! need a run use the same functions.
+
+use crate::config::run::{ConfigError, RunConfig};
+use crate::config::server::{DATABASE, ServerConfig};
+use crate::run::{Command, Event, RunHandle, TeacherMode};
+use crate::store::{Run, Store};
+use crate::task::registry;
+use crate::trainer::{FinalReport, Launch};
+use crate::web::{AppState, Runs, WebSettings};
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// A run's thread.
+type Thread = std::thread::JoinHandle<anyhow::Result<FinalReport>>;
+
+/// How long a run may take to write its last checkpoint when the program ends.
+const LAST_CHECKPOINT: Duration = Duration::from_secs(30);
+
+/// Which run to start where there is none yet.
+#[derive(Clone, Debug)]
+pub struct FirstRun {
+    /// Preset.
+    pub preset: String,
+    /// Seed.
+    pub seed: u64,
+    /// Overrides `key=value`.
+    pub set: Vec<String>,
+}
+
+/// A configuration from a preset, a seed and overrides.
+///
+/// # Errors
+/// When the preset does not exist or an override cannot be used.
+pub fn configure(preset: &str, seed: u64, set: &[String]) -> Result<RunConfig, ConfigError> {
+    let (_, preset) = registry::preset(preset)?;
+    let mut config = preset.config.with_overrides(set)?;
+    if !set.iter().any(|s| s.starts_with("seed=")) {
+        config.seed = seed;
+    }
+    Ok(config)
+}
+
+/// A new run id: its family, preset and the time, so that folders sort and people can tell them apart.
+pub fn new_run_id(config: &RunConfig) -> String {
+    let now = time::OffsetDateTime::now_utc();
+    let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
+    let time = now.format(&format).unwrap_or_default();
+    format!("{}-{}-{time}", config.family, config.preset)
+}
+
+/// Folder of a run within the data folder.
+pub fn run_folder(data_dir: &Path, id: &str) -> PathBuf {
+    data_dir.join("runs").join(id)
+}
+
+/// The runs of a server: starts them, resumes them, ends them.
+pub struct Manager {
+    store: Store,
+    runs: Runs,
+    data_dir: PathBuf,
+    device: candle_core::Device,
+    runtime: tokio::runtime::Handle,
+    threads: Mutex<Vec<(String, Thread)>>,
+}
+
+impl Manager {
+    /// Creates a run and starts it; its id.
+    pub async fn create(&self, config: RunConfig) -> anyhow::Result<String> {
+        config.check()?;
+        let mut id = new_run_id(&config);
+        // Two runs of the same second get different names.
+        for n in 2.. {
+            if self.store.run(&id).await.is_err() {
+                break;
+            }
+            id = format!("{}-{n}", new_run_id(&config));
+        }
+        let (_, preset) = registry::preset(&format!("{}/{}", config.family, config.preset))?;
+        let mut json = serde_json::to_value(&config)?;
+        json["differences"] = config
+            .differences(&preset.config)
+            .into_iter()
+            .filter(|(key, _)| key != "seed")
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        let run = Run {
+            id: id.clone(),
+            family: config.family.clone(),
+            preset: config.preset.clone(),
+            config: json,
+            seed: config.seed,
+            teacher: config.teacher.mode,
+            active: true,
+            created_at: time::OffsetDateTime::now_utc(),
+        };
+        self.store.create_run(&run).await?;
+        self.start(&id, config, None)?;
+        Ok(id)
+    }
+
+    /// Starts a stored run again where it stopped.
+    pub async fn resume(&self, id: &str) -> anyhow::Result<()> {
+        let run = self.store.run(id).await?;
+        let mut json = run.config.clone();
+        if let Some(o) = json.as_object_mut() {
+            o.remove("differences");
+        }
+        let config: RunConfig =
+            serde_json::from_value(json).with_context(|| format!("the stored configuration of {id} cannot be read"))?;
+        self.store.set_active(id, true).await?;
+        self.start(id, config, Some(run.teacher))
+    }
+
+    fn start(&self, id: &str, config: RunConfig, teacher: Option<TeacherMode>) -> anyhow::Result<()> {
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        if threads.iter().any(|(other, thread)| other == id && !thread.is_finished()) {
+            anyhow::bail!("the run {id} is going on already")
+        }
+        threads.retain(|(_, thread)| !thread.is_finished());
+        let trainer =
+            registry::trainer(&config.family).with_context(|| format!("there is no task family {}", config.family))?;
+        let (sender, receiver) = unbounded_channel();
+        self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
+        let launch = Launch {
+            id: id.to_owned(),
+            config,
+            folder: run_folder(&self.data_dir, id),
+            device: self.device.clone(),
+            store: Some((self.store.clone(), self.runtime.clone())),
+            teacher,
+            listener: Some(Box::new(move |event| {
+                // The recorder ends with the server, after the runs.
+                let _ = sender.send(event.clone());
+            })),
+        };
+        let (handle, thread) = trainer.spawn(launch)?;
+        self.runs.add(handle);
+        threads.push((id.to_owned(), thread));
+        Ok(())
+    }
+
+    /// Lets every run write a checkpoint and waits for them.
+    async fn shut_down(&self, handles: Vec<RunHandle>) {
+        for handle in handles {
+            let _ = handle.commands.send(Command::Shutdown);
+        }
+        let deadline = tokio::time::Instant::now() + LAST_CHECKPOINT;
+        loop {
+            let busy =
+                self.threads.lock().unwrap_or_else(|e| e.into_inner()).iter().any(|(_, thread)| !thread.is_finished());
+            if !busy {
+                return;
+            }
+            if tokio::time::Instant::now() > deadline {
+                tracing::warn!("a run did not end in time; it goes on from its last checkpoint at the next start");
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// Writes a run's curve and list of checkpoints into the store as events come.
+async fn record(store: Store, run: String, mut events: UnboundedReceiver<Arc<Event>>) {
+    let mut batch = Vec::new();
+    while events.recv_many(&mut batch, 256).await > 0 {
+        let points: Vec<_> = batch
+            .iter()
+            .filter_map(|e| match &**e {
+                Event::Point(point) => Some(point.clone()),
+                _ => None,
+            })
+            .collect();
+        let mut outcome = if points.is_empty() { Ok(()) } else { store.record_points(&run, &points).await };
+        for event in &batch {
+            if let Event::Checkpoint(row) = &**event {
+                outcome = outcome.and(store.record_checkpoint(&run, row).await);
+            }
+        }
+        if let Err(error) = outcome {
+            // The curve is also in the run's folder; teaching goes on.
+            tracing::error!("cannot record the run's curve: {error}");
+        }
+        batch.clear();
+    }
+}
+
+/// Keeps a second server from the same data folder as long as it lives.
+struct FolderLock(#[allow(dead_code)] std::fs::File);
+
+fn lock(data_dir: &Path) -> anyhow::Result<FolderLock> {
+    let path = data_dir.join("server.lock");
+    let file = std::fs::File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("cannot write into the data folder ({})", path.display()))?;
+    if file.try_lock().is_err() {
+        anyhow::bail!("another iliad is using the data folder {}; choose another with --data-dir", data_dir.display())
+    }
+    Ok(FolderLock(file))
+}
+
+/// Serves until Ctrl+C or SIGTERM. Prints the address once the pages are up.
+pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<()> {
+    let config = configure(&first.preset, first.seed, &first.set)?;
+    std::fs::create_dir_all(settings.data_dir.join("runs"))
+        .with_context(|| format!("cannot make the data folder {}", settings.data_dir.display()))?;
+    let _lock = lock(&settings.data_dir)?;
+    let device = crate::nn::device::open(&settings.device.to_string())?;
+    let listener = tokio::net::TcpListener::bind((settings.address, settings.port))
+        .await
+        .with_context(|| format!("cannot listen on {}:{}", settings.address, settings.port))?;
+    let store = Store::open(&settings.data_dir.join(DATABASE)).await?;
+    let runs = Runs::default();
+    let manager = Arc::new(Manager {
+        store: store.clone(),
+        runs: runs.clone(),
+        data_dir: settings.data_dir.clone(),
+        device,
+        runtime: tokio::runtime::Handle::current(),
+        threads: Mutex::new(Vec::new()),
+    });
+    let known = store.runs().await?;
+    if known.is_empty() {
+        manager.create(config).await?;
+    }
+    for run in known.iter().filter(|r| r.active) {
+        if let Err(error) = manager.resume(&run.id).await {
+            tracing::error!("the run {} cannot go on: {error:#}", run.id);
+        }
+    }
+    let address = listener.local_addr()?;
+    let base = settings.base_path.as_str().to_owned();
+    let state = AppState {
+        store,
+        families: registry::families(),
+        runs: runs.clone(),
+        settings: Arc::new(WebSettings {
+            base_path: base.clone(),
+            access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
+            loopback: settings.address.is_loopback(),
+            trust_proxy: settings.trust_proxy,
+            ..WebSettings::default()
+        }),
+        shutdown: tokio_util::sync::CancellationToken::new(),
+    };
+    announce(settings, &address.to_string(), &base);
+    let stop = state.shutdown.clone();
+    tokio::spawn(async move {
+        interrupted().await;
+        eprintln!("Ending: runs write a checkpoint and go on at the next start.");
+        stop.cancel();
+    });
+    crate::web::serve(state, listener).await?;
+    let handles = store_handles(&runs, &manager);
+    manager.shut_down(handles).await;
+    Ok(())
+}
+
+fn store_handles(runs: &Runs, manager: &Manager) -> Vec<RunHandle> {
+    let threads = manager.threads.lock().unwrap_or_else(|e| e.into_inner());
+    threads.iter().filter_map(|(id, _)| runs.get(id)).collect()
+}
+
+/// Says where to look. On the standard output, so that scripts can read the address.
+fn announce(settings: &ServerConfig, address: &str, base: &str) {
+    println!("Iliad is ready: http://{address}{base}/");
+    println!("  Everything it writes is in {}.", settings.data_dir.display());
+    if let Some(token) = &settings.access_token
+        && !settings.address.is_loopback()
+    {
+        println!("  To steer runs from other machines, the access token is {}", token.reveal());
+    }
+    println!("  Ctrl+C ends it.");
+}
+
+/// Returns at Ctrl+C or SIGTERM.
+pub async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

@@ -1,0 +1,254 @@
+//! The command line: one binary, `iliad`. Plain `iliad` is `iliad serve`.
+//!
+//! Each command lives in its own file under `cli/`: its flags with their help, and what it does, in terms of the same
+//! library that the server uses. Results go to the standard output, everything else to the standard error stream.
+
+mod data;
+mod doctor;
+mod evaluate;
+mod execute;
+mod export;
+mod model;
+mod pretrain;
+mod serve;
+mod settings;
+mod teacher;
+mod train;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// How a command ended, as the shell sees it. Documented in `iliad --help`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done.
+    Done = 0,
+    /// Something failed on the way.
+    Failed = 1,
+    /// The command was used wrongly, or part of its input was bad.
+    Usage = 2,
+    /// It was stopped before it was through, in an orderly way: what was reached is saved.
+    Stopped = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum CliError {
+    /// What was asked for cannot be: the person has to change something.
+    Usage(String),
+    /// It failed.
+    Failed(anyhow::Error),
+}
+
+/// Result of a command.
+pub type CliResult = Result<Exit, CliError>;
+
+impl<E: Into<anyhow::Error>> From<E> for CliError {
+    fn from(error: E) -> Self {
+        CliError::Failed(error.into())
+    }
+}
+
+impl std::fmt::Display for CliError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CliError::Usage(problem) => f.write_str(problem),
+            // The causes as well: "cannot read x: no such file".
+            CliError::Failed(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
+const ABOUT: &str = "People teach an agent by describing what it just did.";
+
+const LONG_ABOUT: &str = "\
+People teach an agent by describing what it just did.
+
+Without a command, iliad serves: it starts (or resumes) a run and prints the address of its pages. The other commands \
+train and evaluate without a server, bring data in and out, and check the installation.";
+
+const AFTER: &str = "\
+Examples:
+  iliad                                      serve on http://127.0.0.1:8642
+  iliad --port 0 --data-dir /srv/iliad       serve on any free port, keep everything there
+  iliad train --preset tiny --seed 1 --json  train without a server, result as JSON
+  iliad export --format csv -o all.csv       the collected descriptions
+  iliad doctor                               what is in order here, and what to do about the rest
+
+Settings come from flags, then environment variables (ILIAD_PORT, …), then a TOML file (--config FILE, ILIAD_CONFIG, \
+or ./iliad.toml), then defaults. `iliad --print-config` shows each with its source; docs/configuration.md explains them.
+
+Exit codes:
+  0  done
+  1  failed
+  2  used wrongly, or part of the input was bad
+  3  stopped early in an orderly way (Ctrl+C); what was reached is saved";
+
+#[derive(Parser, Debug)]
+#[command(
+    name = "iliad",
+    version,
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = AFTER,
+    args_conflicts_with_subcommands = true,
+    max_term_width = 110
+)]
+struct Cli {
+    #[command(flatten)]
+    serve: serve::Args,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Serve the web application (also what plain `iliad` does)
+    Serve(serve::Args),
+    /// Train an agent without a server
+    Train(train::Args),
+    /// Evaluate a checkpoint
+    Evaluate(evaluate::Args),
+    /// The simulated teacher
+    Teacher(teacher::Args),
+    /// Pretrain a policy on executions without requests
+    Pretrain(pretrain::Args),
+    /// Bring data in, and look at it
+    Data(data::Args),
+    /// Execute what an agent writes
+    Execute(execute::Args),
+    /// Check model files
+    Model(model::Args),
+    /// Write the collected descriptions as JSON lines or CSV
+    Export(export::Args),
+    /// Check the installation
+    Doctor(doctor::Args),
+}
+
+/// Runs the program. The whole of `main`.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version are printed to the standard output with code 0, errors to the other with code 2.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match dispatch(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("iliad: {error}");
+            match error {
+                CliError::Usage(_) => Exit::Usage.into(),
+                CliError::Failed(_) => Exit::Failed.into(),
+            }
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> CliResult {
+    match cli.command {
+        None => serve::run(&cli.serve),
+        Some(Command::Serve(args)) => serve::run(&args),
+        Some(Command::Train(args)) => train::run(&args),
+        Some(Command::Evaluate(args)) => evaluate::run(&args),
+        Some(Command::Teacher(args)) => teacher::run(&args),
+        Some(Command::Pretrain(args)) => pretrain::run(&args),
+        Some(Command::Data(args)) => data::run(&args),
+        Some(Command::Execute(args)) => execute::run(&args),
+        Some(Command::Model(args)) => model::run(&args),
+        Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+    }
+}
+
+/// The runtime of a command that reads the store or serves.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+/// A configuration from flags; what cannot be used is the person's to change.
+fn configure(preset: &str, seed: u64, set: &[String]) -> Result<crate::config::run::RunConfig, CliError> {
+    crate::app::configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))
+}
+
+/// The training side of a configuration's family.
+fn trainer_of(
+    config: &crate::config::run::RunConfig,
+) -> Result<&'static dyn crate::task::kit::FamilyTrainer, CliError> {
+    crate::task::registry::trainer(&config.family)
+        .ok_or_else(|| CliError::Usage(format!("there is no task family `{}`", config.family)))
+}
+
+/// Opens the device of the settings.
+fn device(settings: &crate::config::server::ServerConfig) -> Result<candle_core::Device, CliError> {
+    crate::nn::device::open(&settings.device.to_string()).map_err(|e| CliError::Usage(e.to_string()))
+}
+
+/// A bar on the standard error stream that shows a share done and what is going on; hidden when nobody watches.
+fn bar() -> indicatif::ProgressBar {
+    let style = indicatif::ProgressStyle::with_template("{bar:30} {percent:>3}%  {elapsed}  {wide_msg}");
+    let bar = indicatif::ProgressBar::new(1000);
+    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// Every command and flag says what it is for; every command that does something gives an example.
+    #[test]
+    fn help_is_complete() {
+        fn check(command: &clap::Command, path: &str) {
+            assert!(command.get_about().is_some(), "{path} says what it is for");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{path} {} has help", argument.get_id());
+            }
+            let mut inner = command.get_subcommands().filter(|c| c.get_name() != "help").peekable();
+            if inner.peek().is_none() {
+                let after = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+                assert!(after.contains("Example"), "{path} gives an example");
+                assert!(after.contains(path), "{path}'s example uses it");
+            }
+            inner.for_each(|c| check(c, &format!("{path} {}", c.get_name())));
+        }
+        let mut command = Cli::command();
+        command.build();
+        check(&command, "iliad");
+        let help = command.render_long_help().to_string();
+        for code in 0..=3 {
+            assert!(help.contains(&format!("\n  {code}  ")), "exit code {code} is documented");
+        }
+    }
+
+    #[test]
+    fn plain_iliad_serves_with_the_same_flags_as_serve() {
+        let plain = Cli::try_parse_from(["iliad", "--port", "0"]).unwrap();
+        assert!(plain.command.is_none());
+        let serve = Cli::try_parse_from(["iliad", "serve", "--port", "0"]).unwrap();
+        let Some(Command::Serve(args)) = serve.command else { panic!("{serve:?}") };
+        assert_eq!(format!("{args:?}"), format!("{:?}", plain.serve));
+        assert!(Cli::try_parse_from(["iliad", "--port", "0", "doctor"]).is_err());
+    }
+
+    #[test]
+    fn errors_tell_their_causes() {
+        let inner = std::io::Error::other("no room");
+        let error = CliError::Failed(anyhow::Error::new(inner).context("cannot write x"));
+        assert_eq!(error.to_string(), "cannot write x: no room");
+    }
+}

@@ -1,0 +1,141 @@
+//! `iliad data`: bringing corpora in, and looking at them.
+
+use super::settings::Common;
+use super::{CliError, CliResult, Exit};
+use crate::task::regex::import;
+use crate::task::regex::world::RegexWorld;
+use crate::task::{Split, World};
+use std::path::PathBuf;
+
+/// Commands of `iliad data`.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+pub(super) enum Command {
+    /// Turn the public L3 regular-expression data into Iliad's corpus format
+    ImportL3(ImportArgs),
+    /// Say what a corpus, or the built-in world, holds
+    Describe(DescribeArgs),
+}
+
+const AFTER_IMPORT: &str = "\
+Examples:
+  iliad data import-l3 l3-data -o corpora/regex    read the files of the folder l3-data, write a corpus
+  iliad data describe corpora/regex                see what came of it";
+
+/// Flags of `iliad data import-l3`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER_IMPORT)]
+pub(super) struct ImportArgs {
+    /// Folder with the L3 data set's own files
+    #[arg(value_name = "FOLDER")]
+    pub source: PathBuf,
+    /// Folder to write the corpus to
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Write what was imported as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const AFTER_DESCRIBE: &str = "\
+Examples:
+  iliad data describe                     the built-in world
+  iliad data describe corpora/regex       tasks, requests and words of a corpus
+  iliad data describe corpora/regex --json";
+
+/// Flags of `iliad data describe`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER_DESCRIBE)]
+pub(super) struct DescribeArgs {
+    /// Folder of a corpus [default: the built-in world]
+    #[arg(value_name = "FOLDER")]
+    pub corpus: Option<PathBuf>,
+    /// Write the figures as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad data …`.
+pub(super) fn run(args: &Args) -> CliResult {
+    match &args.command {
+        Command::ImportL3(args) => import_l3(args),
+        Command::Describe(args) => describe(args),
+    }
+}
+
+/// Carries out `iliad data import-l3`.
+fn import_l3(args: &ImportArgs) -> CliResult {
+    args.common.load()?;
+    let report = import::import_l3(&args.source, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+        return Ok(Exit::Done);
+    }
+    println!("tasks: {} train, {} validation, {} test", report.train, report.validation, report.test);
+    println!("left out: {}; words: {}; unlabelled expressions: {}", report.left_out, report.words, report.unlabeled);
+    report.notes.iter().for_each(|note| println!("{note}"));
+    println!("The corpus is in {}; use it with --preset paper --set task.path={0}", args.output.display());
+    Ok(Exit::Done)
+}
+
+/// Carries out `iliad data describe`.
+fn describe(args: &DescribeArgs) -> CliResult {
+    args.common.load()?;
+    let world = match &args.corpus {
+        Some(folder) => RegexWorld::load(folder).map_err(|e| CliError::Usage(e.to_string()))?,
+        None => RegexWorld::builtin(1),
+    };
+    let splits = [("train", Split::Train), ("validation", Split::Validation), ("test", Split::Test)];
+    let counts: Vec<(&str, usize, usize)> = splits
+        .into_iter()
+        .map(|(name, split)| {
+            (name, world.len(split), (0..world.len(split)).map(|i| world.requests(split, i).len()).sum())
+        })
+        .collect();
+    if args.json {
+        let splits: serde_json::Map<String, serde_json::Value> = counts
+            .iter()
+            .map(|(name, tasks, requests)| ((*name).into(), serde_json::json!({"tasks": tasks, "requests": requests})))
+            .collect();
+        let vocabularies = serde_json::json!({
+            "characters": world.char_vocab().len(),
+            "request_words": world.request_vocab().len(),
+            "expressions": world.expression_vocab().len(),
+        });
+        println!(
+            "{}",
+            serde_json::json!({
+                "splits": splits, "words": world.words().len(), "vocabularies": vocabularies,
+            })
+        );
+        return Ok(Exit::Done);
+    }
+    for (name, tasks, requests) in counts {
+        println!("{name:<11} {tasks:>7} tasks {requests:>7} requests");
+    }
+    println!("dictionary  {:>7} words", world.words().len());
+    println!(
+        "vocabulary  {:>7} request words, {} characters, {} characters of expressions",
+        world.request_vocab().len(),
+        world.char_vocab().len(),
+        world.expression_vocab().len()
+    );
+    if world.len(Split::Train) > 0 {
+        let task = world.task(Split::Train, 0);
+        println!("\nfor example: {}", task.request);
+        let edit = world.gold(Split::Train, 0);
+        for (word, output) in task.start.words.iter().zip(edit.outputs.iter().flatten()) {
+            println!("  {word} → {output}");
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,81 @@
+//! `iliad evaluate`: how good a checkpoint is.
+
+use super::settings::Common;
+use super::{CliError, CliResult, Exit, device, trainer_of};
+use crate::task::Split;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  iliad evaluate iliad-data/runs/a/best.safetensors                 success on the test split, with its interval
+  iliad evaluate best.safetensors --split validation --limit 500    on the first 500 validation tasks
+  iliad evaluate best.safetensors --json                            all figures as one line of JSON";
+
+/// Flags of `iliad evaluate`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    /// Checkpoint file
+    #[arg(value_name = "CHECKPOINT")]
+    pub checkpoint: PathBuf,
+    /// Tasks to evaluate on: train, validation or test
+    #[arg(long, value_name = "SPLIT", default_value = "test", value_parser = split)]
+    pub split: Split,
+    /// Evaluate on this many tasks of the split at most; 0: on all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub limit: usize,
+    /// Write the result as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad evaluate`.
+pub(super) fn run(args: &Args) -> CliResult {
+    let settings = args.common.load()?;
+    let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
+    let found = trainer_of(&header.config)?.evaluate(&args.checkpoint, args.split, args.limit, &device(&settings)?)?;
+    if args.json {
+        let mut json = serde_json::to_value(&found)?;
+        json["split"] = serde_json::to_value(args.split)?;
+        json["update"] = header.counters.update.into();
+        json["episodes"] = header.counters.episodes.into();
+        println!("{json}");
+    } else {
+        let percent = |r: &crate::run::Rate| {
+            format!("{:.1}% ({:.1} to {:.1}, n = {})", 100.0 * r.value, 100.0 * r.low, 100.0 * r.high, r.n)
+        };
+        println!("after update {}, {} episodes", header.counters.update, header.counters.episodes);
+        println!("success     {}", percent(&found.success));
+        println!("valid       {}", percent(&found.valid));
+        for (name, value) in &found.figures {
+            println!("{name:<11} {value:.3}");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A split by name.
+pub(super) fn split(text: &str) -> Result<Split, String> {
+    match text {
+        "train" => Ok(Split::Train),
+        "validation" => Ok(Split::Validation),
+        "test" => Ok(Split::Test),
+        _ => Err("use train, validation or test".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_read_by_their_stored_names() {
+        for split_name in ["train", "validation", "test"] {
+            let json = serde_json::to_value(split(split_name).unwrap()).unwrap();
+            assert_eq!(json, split_name);
+        }
+        assert!(split("dev").is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! `iliad model`: checks of model files.
+
+use super::settings::Common;
+use super::{CliError, CliResult, Exit, device};
+use std::path::PathBuf;
+
+/// Commands of `iliad model`.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+pub(super) enum Command {
+    /// Compare this build's models with a numeric fixture: logits, loss and every gradient
+    Check(CheckArgs),
+}
+
+const AFTER: &str = "\
+Examples:
+  iliad model check fixture.safetensors                  prints the largest differences; code 1 when one exceeds 1e-5
+  iliad model check fixture.safetensors --device cuda    the same on a GPU";
+
+/// Flags of `iliad model check`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct CheckArgs {
+    /// Fixture with weights, inputs, logits, loss and gradients
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Write the differences as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad model …`.
+pub(super) fn run(args: &Args) -> CliResult {
+    match &args.command {
+        Command::Check(args) => check(args),
+    }
+}
+
+/// Largest difference that passes.
+const TOLERANCE: f64 = 1e-5;
+
+/// Carries out `iliad model check`.
+fn check(args: &CheckArgs) -> CliResult {
+    let settings = args.common.load()?;
+    let found = crate::model::parity::check(&args.file, &device(&settings)?)
+        .map_err(|e| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display())))?;
+    let passes = found.worst() <= TOLERANCE;
+    if args.json {
+        let mut json = serde_json::to_value(&found)?;
+        json["worst"] = found.worst().into();
+        json["tolerance"] = TOLERANCE.into();
+        json["passes"] = passes.into();
+        println!("{json}");
+    } else {
+        println!("{}", found.model);
+        println!("{:<32} {:.2e}", "logits", found.logits);
+        println!("{:<32} {:.2e}", "loss", found.loss);
+        for (name, difference) in &found.gradients {
+            println!("{:<32} {difference:.2e}", format!("gradient of {name}"));
+        }
+        println!("{:<32} {:.2e} ({} {TOLERANCE:e})", "largest", found.worst(), if passes { "within" } else { "above" });
+    }
+    Ok(if passes { Exit::Done } else { Exit::Failed })
+}

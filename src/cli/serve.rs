@@ -1,0 +1,96 @@
+//! `iliad serve`: the web application.
+
+use super::settings::{Common, Listen};
+use super::{CliResult, Exit, configure, runtime};
+use crate::app::FirstRun;
+use crate::config::server::ServerConfig;
+
+const AFTER: &str = "\
+Examples:
+  iliad serve                                     on http://127.0.0.1:8642, for this machine alone
+  iliad serve --port 0                            on any free port; the address is printed
+  iliad serve --address 0.0.0.0                   for other machines, too; prints the access token to steer runs
+  iliad serve --base-path /iliad --trust-proxy    behind a proxy that serves it under /iliad
+  iliad serve --print-config                      all settings and where each came from
+
+Ctrl+C ends it in an orderly way: runs write a checkpoint and go on at the next start.";
+
+/// Flags of `iliad serve` and of plain `iliad`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    /// Show all settings and where each came from, then end
+    #[arg(long)]
+    pub print_config: bool,
+    /// Preset of the run that is started in an empty data folder
+    #[arg(long, value_name = "NAME", default_value = "small", help_heading = "First run")]
+    pub preset: String,
+    /// Seed of that run
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "First run")]
+    pub seed: u64,
+    /// Change a setting of that run; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::train::key_and_value, help_heading = "First run")]
+    pub set: Vec<String>,
+    #[command(flatten)]
+    pub listen: Listen,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad serve`.
+pub(super) fn run(args: &Args) -> CliResult {
+    if args.print_config {
+        print!("{}", table(&args.common.read(&args.listen)?));
+        return Ok(Exit::Done);
+    }
+    let settings = args.common.load_with(&args.listen)?;
+    configure(&args.preset, args.seed, &args.set)?;
+    let first = FirstRun { preset: args.preset.clone(), seed: args.seed, set: args.set.clone() };
+    runtime()?.block_on(crate::app::serve(&settings, first))?;
+    Ok(Exit::Done)
+}
+
+/// The settings as aligned TOML, each with its source as a comment: what is shown can be copied into `iliad.toml`.
+fn table(settings: &ServerConfig) -> String {
+    let rows: Vec<(String, String)> = settings
+        .rows()
+        .into_iter()
+        .map(|(key, value, origin)| {
+            let line = match key {
+                "access_token" => format!("# {key} = {value}"),
+                "port" | "trust_proxy" => format!("{key} = {value}"),
+                _ => format!("{key} = {}", toml::Value::String(value)),
+            };
+            (line, format!("# {origin}"))
+        })
+        .collect();
+    let width = rows.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
+    rows.iter().map(|(line, origin)| format!("{line:<width$}  {origin}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+    use crate::config::server::{Flags, ServerConfig};
+
+    #[test]
+    fn the_printed_settings_are_a_file_that_gives_the_same_settings() {
+        let given = vec![
+            ("address", "0.0.0.0".to_string()),
+            ("port", "0".into()),
+            ("data_dir", "a \"quoted\" folder".into()),
+            ("base_path", "/iliad".into()),
+            ("access_token", "a-secret-of-mine".into()),
+        ];
+        let flags = Flags { file: None, given };
+        let folder = tempfile::tempdir().unwrap();
+        let first = ServerConfig::resolve(&flags, |_| None, folder.path()).unwrap();
+        let printed = table(&first);
+        assert!(!printed.contains("a-secret-of-mine"), "{printed}");
+        assert!(printed.contains("# --port\n") && printed.contains("# default\n"), "{printed}");
+        std::fs::write(folder.path().join("iliad.toml"), &printed).unwrap();
+        let second = ServerConfig::resolve(&Flags::default(), |_| None, folder.path()).unwrap();
+        let values = |c: &ServerConfig| c.rows().into_iter().map(|row| (row.0, row.1)).collect::<Vec<_>>();
+        assert_eq!(values(&second), values(&first));
+    }
+}

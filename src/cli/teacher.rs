@@ -1,0 +1,113 @@
+//! `iliad teacher`: the simulated teacher.
+
+use super::settings::Common;
+use super::train::key_and_value;
+use super::{CliResult, Exit, bar, configure, device, trainer_of};
+use crate::task::kit::TeacherTraining;
+use std::path::PathBuf;
+
+/// Commands of `iliad teacher`.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+pub(super) enum Command {
+    /// Train a simulated teacher (executor and describer) on the simulation split
+    Train(TrainArgs),
+}
+
+const AFTER: &str = "\
+Examples:
+  iliad teacher train --preset tiny --seed 1 -o teacher.safetensors        the built-in task's teacher
+  iliad teacher train --preset paper --seed 1 -o teacher.safetensors --half  stored at half the size
+  iliad train --set teacher.models=teacher.safetensors                     a run that uses it";
+
+/// Flags of `iliad teacher train`. Numbers that are left out are the preset's.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct TrainArgs {
+    /// Named configuration to start from
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub preset: String,
+    /// Seed of every random stream
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Change a setting of the preset; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub set: Vec<String>,
+    /// File to write the teacher to
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Updates of the executor [default: the preset's]
+    #[arg(long, value_name = "N")]
+    pub executor_updates: Option<u64>,
+    /// Updates of the describer [default: the preset's]
+    #[arg(long, value_name = "N")]
+    pub describer_updates: Option<u64>,
+    /// Examples per update [default: the preset's]
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// Updates between two evaluations [default: the preset's]
+    #[arg(long, value_name = "N")]
+    pub evaluate_every: Option<u64>,
+    /// Stop after so many seconds and keep what is best by then; 0: never
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    pub seconds: f64,
+    /// Store float16: half the size
+    #[arg(long)]
+    pub half: bool,
+    /// Write the result as one line of JSON, and no progress bar
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad teacher …`.
+pub(super) fn run(args: &Args) -> CliResult {
+    match &args.command {
+        Command::Train(args) => train(args),
+    }
+}
+
+/// Carries out `iliad teacher train`.
+fn train(args: &TrainArgs) -> CliResult {
+    let settings = args.common.load()?;
+    let config = configure(&args.preset, args.seed, &args.set)?;
+    let length = config.teacher.training;
+    let bar = bar();
+    let device = device(&settings)?;
+    let report = trainer_of(&config)?.train_teacher(&TeacherTraining {
+        executor_updates: args.executor_updates.unwrap_or(length.executor_updates),
+        describer_updates: args.describer_updates.unwrap_or(length.describer_updates),
+        batch: args.batch.unwrap_or(length.batch),
+        evaluate_every: args.evaluate_every.unwrap_or(length.evaluate_every).max(1),
+        output: &args.output,
+        half: args.half,
+        seconds: args.seconds,
+        device: &device,
+        progress: &|what, share| {
+            bar.set_position((1000.0 * share) as u64);
+            bar.set_message(what.to_owned());
+            tracing::info!("{what}");
+        },
+        config: &config,
+    })?;
+    bar.finish_and_clear();
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("executor: {:.1}% of validation words right", 100.0 * report.executor_success);
+        println!(
+            "describer: the greedy description qualifies for {:.1}%, some candidate for {:.1}% of {} items",
+            100.0 * report.greedy_qualifies,
+            100.0 * report.some_qualifies,
+            report.n
+        );
+        println!("{:.0} s; the teacher is in {}", report.seconds, args.output.display());
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,180 @@
+//! `iliad train`: a run without a server.
+
+use super::settings::Common;
+use super::{CliError, CliResult, Exit, bar, configure, device, trainer_of};
+use crate::run::{Event, RunState, TeacherMode};
+use crate::trainer::{Launch, checkpoint};
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Examples:
+  iliad train --preset tiny --seed 1                     two minutes on two cores; shows that it learns
+  iliad train --preset tiny --seed 1 --json              the last line holds the result for machines
+  iliad train --set algorithm.replay=2 --set pool.size=8 settings of the preset changed
+  iliad train --run-dir runs/a --resume                  go on where runs/a stopped
+
+With --json the last line of the output is one object with the final validation and test success, episodes, \
+descriptions and seconds. Ctrl+C writes a checkpoint and ends with code 3; --resume goes on from it.";
+
+/// Flags of `iliad train`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    /// Named configuration to start from
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub preset: String,
+    /// Seed of every random stream of the run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Change a setting of the preset; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub set: Vec<String>,
+    /// Who describes: simulated, human, or mixed:SHARE (the share of episodes offered to people)
+    #[arg(long, value_name = "MODE", value_parser = teacher_mode)]
+    pub teacher_mode: Option<TeacherMode>,
+    /// Folder of the run: checkpoints, record, curve [default: a new folder in the data folder's `runs`]
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
+    /// Go on from the last checkpoint in --run-dir; preset, seed and settings are the checkpoint's
+    #[arg(long, requires = "run_dir", conflicts_with_all = ["preset", "seed", "set"])]
+    pub resume: bool,
+    /// Write the result as one line of JSON, and no progress bar
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad train`.
+pub(super) fn run(args: &Args) -> CliResult {
+    let settings = args.common.load()?;
+    let config = if args.resume {
+        let folder = args.run_dir.as_deref().unwrap_or(std::path::Path::new("."));
+        let (found, _) = checkpoint::newest(folder)?;
+        let Some((header, _)) = found else {
+            return Err(CliError::Usage(format!("{} has no checkpoint to go on from", folder.display())));
+        };
+        header.config
+    } else {
+        configure(&args.preset, args.seed, &args.set)?
+    };
+    let mode = args.teacher_mode.unwrap_or(TeacherMode::Simulated);
+    if mode != TeacherMode::Simulated {
+        return Err(CliError::Usage("people teach through the pages: use `iliad serve`".into()));
+    }
+    let id = crate::app::new_run_id(&config);
+    let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
+    if !args.resume && !checkpoint::list(&folder).is_empty() {
+        return Err(CliError::Usage(format!(
+            "{} holds a run already; go on with --resume or choose another folder",
+            folder.display()
+        )));
+    }
+    let bar = if args.json { indicatif::ProgressBar::hidden() } else { bar() };
+    let (budget, shown) = (config.schedule.episodes, bar.clone());
+    let launch = Launch {
+        id,
+        folder: folder.clone(),
+        device: device(&settings)?,
+        store: None,
+        teacher: Some(mode),
+        listener: Some(Box::new(move |event| show(&shown, budget, event))),
+        config,
+    };
+    let (handle, thread) = trainer_of(&launch.config)?.spawn(launch)?;
+    let commands = handle.commands.clone();
+    // The first Ctrl+C ends the run in an orderly way; the listener lives until the process ends.
+    std::thread::spawn(move || {
+        if let Ok(runtime) = super::runtime() {
+            runtime.block_on(crate::app::interrupted());
+            let _ = commands.send(crate::run::Command::Shutdown);
+        }
+    });
+    let report = thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;
+    bar.finish_and_clear();
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        let percent = |r: &crate::run::Rate| format!("{:.1}% (n = {})", 100.0 * r.value, r.n);
+        println!("{} episodes, {} descriptions, {:.0} s", report.episodes, report.descriptions, report.seconds);
+        println!(
+            "validation success {}, of the policy after update {}",
+            percent(&report.validation),
+            report.best_update
+        );
+        if report.complete {
+            println!("test success       {}", percent(&report.test));
+        } else {
+            println!("It was stopped; go on with --run-dir {} --resume", folder.display());
+        }
+        println!("checkpoints and record in {}", folder.display());
+    }
+    Ok(if report.complete { Exit::Done } else { Exit::Stopped })
+}
+
+/// Shows an event on the bar.
+fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
+    match event {
+        Event::Status(s) => match &s.state {
+            RunState::Starting { what, done } => {
+                bar.set_position((1000.0 * done.unwrap_or(0.0)) as u64);
+                bar.set_message(what.clone());
+            }
+            _ => {
+                if budget > 0 {
+                    bar.set_position(1000 * s.episodes.min(budget) / budget);
+                }
+                let best =
+                    s.best_validation.map_or(String::new(), |r| format!(", best validation {:.1}%", 100.0 * r.value));
+                bar.set_message(format!(
+                    "{} episodes, {} descriptions, {:.0} episodes/s{best}",
+                    s.episodes, s.descriptions_simulated, s.episodes_per_second
+                ));
+            }
+        },
+        Event::Log { message } => bar.println(message),
+        _ => {}
+    }
+}
+
+/// A text with a key before `=`, for `--set`; what the key may be is the configuration's business.
+pub(super) fn key_and_value(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((key, _)) if !key.trim().is_empty() => Ok(text.to_owned()),
+        _ => Err("write it as key=value, such as algorithm.replay=2".into()),
+    }
+}
+
+/// `simulated`, `human`, `mixed:0.3`.
+fn teacher_mode(text: &str) -> Result<TeacherMode, String> {
+    match text.split_once(':') {
+        None if text == "simulated" => Ok(TeacherMode::Simulated),
+        None if text == "human" => Ok(TeacherMode::Human),
+        Some(("mixed", share)) => match share.parse() {
+            Ok(share) if (0.0..=1.0).contains(&share) => Ok(TeacherMode::Mixed { share }),
+            _ => Err(format!("the share must be a number between 0 and 1, not {share:?}")),
+        },
+        _ => Err("use simulated, human, or mixed with a share, such as mixed:0.3".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teacher_modes_are_read() {
+        assert_eq!(teacher_mode("human"), Ok(TeacherMode::Human));
+        assert_eq!(teacher_mode("simulated"), Ok(TeacherMode::Simulated));
+        assert_eq!(teacher_mode("mixed:0.25"), Ok(TeacherMode::Mixed { share: 0.25 }));
+        for bad in ["mixed", "mixed:2", "mixed:x", "people", "mixed:NaN", ""] {
+            assert!(teacher_mode(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn settings_need_a_key() {
+        assert!(key_and_value("a.b=c=d").is_ok() && key_and_value("a=").is_ok());
+        assert!(key_and_value("a").is_err() && key_and_value("=1").is_err());
+    }
+}

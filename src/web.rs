@@ -1,0 +1,244 @@
+//! The web application: the teachers' room, the researchers' room, and the JSON that both are made of.
+//!
+//! Handlers never touch tensors: they send [`crate::run::Command`]s, read [`crate::run::Status`] and
+//! [`crate::run::Event`]s, and talk to the [`Store`]. A handler's file holds its template struct, the handler and its
+//! tests. `docs/http-api.md` lists every address.
+//!
+//! Layers, outermost first: request number and log span, security headers, rendering of errors, cookies of new visitors,
+//! compression, panics, the same-site check; a time limit lies on everything but event streams and exports.
+
+mod access;
+mod answers;
+mod assets;
+mod events;
+mod export;
+mod extract;
+mod guide;
+mod home;
+mod layers;
+mod page;
+mod run_api;
+mod run_page;
+mod run_view;
+mod teach;
+mod teach_api;
+mod teaching;
+mod visitor;
+
+use crate::run::{Event, RunHandle};
+use crate::store::Store;
+use crate::task::Family;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use time::OffsetDateTime;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::timeout::TimeoutLayer;
+use tower_http::trace::TraceLayer;
+
+/// Largest body a request may have. A description of 5,000 characters in any script fits with room to spare.
+pub const BODY_LIMIT: usize = 64 * 1024;
+
+/// Most characters (Unicode scalar values) an answer may have.
+pub const TEXT_LIMIT: usize = 5_000;
+
+/// How long an ordinary request may take.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long open connections may take to end after shutdown was asked for.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
+
+/// Log lines kept per run for people who open the dashboard later.
+const LOG_LINES: usize = 200;
+
+/// How the web application is set up; does not change while the server runs.
+#[derive(Clone, Debug)]
+pub struct WebSettings {
+    /// Path in front of every address, without a slash at its end: `""` or `"/iliad"`. A proxy may strip it or pass it on.
+    pub base_path: String,
+    /// Token that opens the researchers' pages to people who are not on this machine. `None`: nobody else may steer.
+    pub access_token: Option<String>,
+    /// Whether the listener is bound to a loopback address.
+    pub loopback: bool,
+    /// Whether a proxy stands in front whose `X-Forwarded-Host` and `X-Forwarded-Proto` are to be believed.
+    pub trust_proxy: bool,
+    /// How long an execution is a teacher's unless the page renews it.
+    pub lease_ttl: Duration,
+}
+
+impl Default for WebSettings {
+    fn default() -> Self {
+        WebSettings {
+            base_path: String::new(),
+            access_token: None,
+            loopback: true,
+            trust_proxy: false,
+            lease_ttl: Duration::from_secs(180),
+        }
+    }
+}
+
+/// Everything a handler can reach. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    /// The database.
+    pub store: Store,
+    /// The registered task families.
+    pub families: &'static [&'static dyn Family],
+    /// The runs that are alive in this process.
+    pub runs: Runs,
+    /// Settings.
+    pub settings: Arc<WebSettings>,
+    /// Cancelled when the server is to end; event streams end with it.
+    pub shutdown: CancellationToken,
+}
+
+impl AppState {
+    /// The family called `name`.
+    pub fn family(&self, name: &str) -> Option<&'static dyn Family> {
+        self.families.iter().copied().find(|family| family.name() == name)
+    }
+}
+
+/// A line of a run's log with the time it was told.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct LogLine {
+    /// When.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// The sentence.
+    pub message: String,
+}
+
+type Log = Arc<Mutex<VecDeque<LogLine>>>;
+
+/// The runs alive in this process. Runs come and go while the server is up; clones share one map.
+#[derive(Clone, Default)]
+pub struct Runs(Arc<RwLock<BTreeMap<String, (RunHandle, Log)>>>);
+
+impl Runs {
+    /// Adds a run (replacing one of the same id) and begins to keep its log. Call it within a Tokio runtime.
+    pub fn add(&self, handle: RunHandle) {
+        let log = Log::default();
+        let (mut events, kept) = (handle.events.subscribe(), log.clone());
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(handle.id.to_string(), (handle, log));
+        tokio::spawn(async move {
+            loop {
+                match events.recv().await {
+                    Ok(event) => {
+                        if let Event::Log { message } = event.as_ref() {
+                            let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                            lines.push_back(LogLine { at: OffsetDateTime::now_utc(), message: message.clone() });
+                            if lines.len() > LOG_LINES {
+                                lines.pop_front();
+                            }
+                        }
+                    }
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => break,
+                }
+            }
+        });
+    }
+
+    /// Removes a run; its pages then show what the store has of it.
+    pub fn remove(&self, id: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    /// The handle of a live run.
+    pub fn get(&self, id: &str) -> Option<RunHandle> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|(handle, _)| handle.clone())
+    }
+
+    /// The kept log of a live run, oldest first; empty when the run is not alive.
+    pub fn log(&self, id: &str) -> Vec<LogLine> {
+        let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        runs.get(id)
+            .map(|(_, log)| log.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect())
+            .unwrap_or_default()
+    }
+}
+
+/// `GET /healthz`.
+async fn healthz() -> Json<serde_json::Value> {
+    Json(serde_json::json!({ "status": "ok" }))
+}
+
+/// Every address, without the layers.
+fn routes() -> Router<AppState> {
+    let ordinary = Router::new()
+        .route("/", get(home::home))
+        .route("/healthz", get(healthz))
+        .route("/static/{*path}", get(assets::asset))
+        .route("/access", get(access::form).post(access::enter))
+        .route("/teach/{run}", get(teach::page).post(teach::send))
+        .route("/teach/{run}/guide", get(guide::page).post(guide::seen))
+        .route("/teach/{run}/answers", get(answers::page))
+        .route("/teach/{run}/answers/{answer}", post(answers::correct))
+        .route("/runs", get(home::runs))
+        .route("/runs/{run}", get(run_page::page))
+        .route("/api/runs", get(run_api::list))
+        .route("/api/runs/{run}", get(run_api::status))
+        .route("/api/runs/{run}/points", get(run_api::points))
+        .route("/api/runs/{run}/episodes", get(run_api::episodes))
+        .route("/api/runs/{run}/checkpoints", get(run_api::checkpoints).post(run_api::checkpoint_now))
+        .route("/api/runs/{run}/pause", post(run_api::pause))
+        .route("/api/runs/{run}/resume", post(run_api::resume))
+        .route("/api/runs/{run}/stop", post(run_api::stop))
+        .route("/api/runs/{run}/teacher", post(run_api::teacher))
+        .route("/api/runs/{run}/try", post(run_api::try_agent))
+        .route("/api/runs/{run}/lease", post(teach_api::lease))
+        .route("/api/runs/{run}/executions/{execution}/renew", post(teach_api::renew))
+        .route("/api/runs/{run}/executions/{execution}/release", post(teach_api::release))
+        .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
+        .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
+        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
+    let long = Router::new()
+        .route("/runs/{run}/events", get(events::stream))
+        .route("/runs/{run}/export.jsonl", get(export::jsonl))
+        .route("/runs/{run}/export.csv", get(export::csv));
+    ordinary.merge(long)
+}
+
+/// The whole application as a router.
+pub fn router(state: AppState) -> Router {
+    let base = state.settings.base_path.clone();
+    let routes = match base.as_str() {
+        "" => routes(),
+        // Both forms are served: some proxies pass the prefix on, some strip it.
+        base => Router::new().nest(base, routes()).merge(routes()),
+    };
+    routes
+        .fallback(layers::nowhere)
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(middleware::from_fn_with_state(state.clone(), layers::same_site))
+        .layer(CatchPanicLayer::custom(layers::panicked))
+        .layer(CompressionLayer::new())
+        .layer(middleware::from_fn_with_state(state.clone(), visitor::keep_cookie))
+        .layer(middleware::from_fn_with_state(state.clone(), layers::render_errors))
+        .layer(middleware::from_fn(layers::security_headers))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(TraceLayer::new_for_http().make_span_with(layers::span))
+        .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
+        .with_state(state)
+}
+
+/// Serves until [`AppState::shutdown`] is cancelled, then ends event streams, lets ordinary requests finish and returns.
+/// A client that will not let go is left behind after some seconds.
+pub async fn serve(state: AppState, listener: tokio::net::TcpListener) -> std::io::Result<()> {
+    let shutdown = state.shutdown.clone();
+    let served = axum::serve(listener, router(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    tokio::select! {
+        ended = served => ended,
+        () = async { shutdown.cancelled().await; tokio::time::sleep(SHUTDOWN_GRACE).await } => Ok(()),
+    }
+}

@@ -1,0 +1,138 @@
+//! Back: a person's last answers, to be read again and corrected.
+
+use super::AppState;
+use super::extract::{Form, Path, Query};
+use super::page::{self, Page};
+use super::run_view::RunView;
+use super::teaching::{self, Given, OWN_ANSWERS};
+use super::visitor::{self, KnownVisitor, Visitor};
+use crate::error::{Error, Result};
+use crate::store::{AnswerKind, OwnAnswer, StoreError};
+use crate::task::Audience;
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+
+struct Item {
+    own: OwnAnswer,
+    html: String,
+    /// What the box of the form holds.
+    text: String,
+    key: String,
+    problem: Option<String>,
+}
+
+impl Item {
+    fn said(&self) -> &'static str {
+        match self.own.kind {
+            AnswerKind::Described => "You wrote",
+            AnswerKind::NothingChanged => "You said that nothing changed",
+            AnswerKind::CannotDescribe => "You said that it cannot be described",
+            AnswerKind::Skipped => "You skipped this",
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "answers.html")]
+struct AnswersPage {
+    page: Page,
+    view: RunView,
+    items: Vec<Item>,
+    corrected: bool,
+    /// Text whose answer is no longer in the list, with the reason why it was not stored.
+    homeless: Option<(String, String)>,
+}
+
+/// Query of the page: the answer that was just corrected.
+#[derive(Deserialize)]
+pub(super) struct Corrected {
+    corrected: Option<i64>,
+}
+
+async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Vec<Item>> {
+    let own = state.store.own_answers(&view.run.id, visitor.teacher.id, OWN_ANSWERS).await?;
+    let mut items = Vec::new();
+    for own in own {
+        let text = if own.kind == AnswerKind::Described { own.text.clone() } else { String::new() };
+        let html = view.family.render(&own.view, Audience::Teacher).unwrap_or_else(|error| {
+            tracing::warn!(%error, answer = own.answer, "an own answer cannot be drawn");
+            String::new()
+        });
+        let key = visitor::new_token()?;
+        items.push(Item { own, html, text, key, problem: None });
+    }
+    Ok(items)
+}
+
+/// `GET /teach/{run}/answers`.
+pub(super) async fn page(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Query(Corrected { corrected }): Query<Corrected>,
+    page: Page,
+    visitor: Visitor,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    let items = items(&state, &view, &visitor).await?;
+    Ok(page::html(&AnswersPage { page, view, items, corrected: corrected.is_some(), homeless: None }))
+}
+
+/// What the form of one answer sends.
+#[derive(Deserialize)]
+pub(super) struct Sent {
+    execution: i64,
+    client_key: String,
+    #[serde(default)]
+    text: String,
+}
+
+/// `POST /teach/{run}/answers/{answer}`: the plain form. An error shows the list again with the text in its box.
+pub(super) async fn correct(
+    State(state): State<AppState>,
+    Path((run, answer)): Path<(String, i64)>,
+    page: Page,
+    KnownVisitor(visitor): KnownVisitor,
+    Form(sent): Form<Sent>,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    let text = sent.text.replace("\r\n", "\n");
+    let given = |client_key: String| Given {
+        client_key,
+        execution: sent.execution,
+        kind: AnswerKind::Described,
+        text: text.clone(),
+        shown_at: None,
+        active_ms: None,
+    };
+    let stored = match teaching::correct(&state, &view, &visitor, answer, given(sent.client_key.clone())).await {
+        Err(Error::Store(StoreError::KeyReused { .. })) => {
+            // A correction that arrived before, and other words since: an answer to the same execution replaces it.
+            let key = teaching::key_of_words(&sent.client_key, &text);
+            teaching::answer(&state, &view, &visitor, given(key)).await
+        }
+        other => other,
+    };
+    let error = match stored {
+        Ok(thanks) => {
+            let to = page.url(&format!("/teach/{run}/answers?corrected={}", thanks.answer));
+            return Ok(Redirect::to(&to).into_response());
+        }
+        Err(error) => error,
+    };
+    let problem = error.problem();
+    let mut items = items(&state, &view, &visitor).await?;
+    let mut homeless = None;
+    match items.iter_mut().find(|item| item.own.answer == answer) {
+        Some(item) => {
+            item.text = text;
+            item.problem = Some(problem.detail);
+        }
+        // Corrected elsewhere meanwhile: the list holds the newest version, and these words have no box there.
+        None => homeless = Some((text, problem.detail)),
+    }
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Ok((status, page::html(&AnswersPage { page, view, items, corrected: false, homeless })).into_response())
+}

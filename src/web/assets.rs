@@ -1,0 +1,104 @@
+//! Static files out of the binary. Pages address them under one version for all (`/static/{version}/…`), so that
+//! modules can import each other by relative paths and browsers may keep every file for ever.
+
+use crate::error::Error;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::header::{self, HeaderMap};
+use axum::http::{Response, StatusCode};
+use rust_embed::RustEmbed;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// Our own files. `build.rs` has this crate compiled again when one comes or goes.
+#[derive(RustEmbed)]
+#[folder = "static/"]
+struct Own;
+
+/// Third-party files that `build.rs` fetched from npm by the lockfile: (path under `/static/`, content).
+const VENDOR: [(&str, &[u8]); 3] = [
+    ("vendor/uplot.js", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.js"))),
+    ("vendor/uplot.css", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.css"))),
+    ("vendor/uplot.LICENSE.txt", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.LICENSE.txt"))),
+];
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Digest of all static files together.
+pub(super) fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let mut paths: Vec<Cow<'static, str>> = Own::iter().collect();
+        paths.sort();
+        let mut hash = Sha256::new();
+        for path in paths {
+            if let Some(file) = Own::get(&path) {
+                hash.update(path.as_bytes());
+                hash.update(file.metadata.sha256_hash());
+            }
+        }
+        VENDOR.iter().for_each(|(_, content)| hash.update(content));
+        hex(&hash.finalize()[..8])
+    });
+    &VERSION
+}
+
+/// Content type by the end of the name; only what pages use is served, so `package.json` and the like are not.
+fn content_type(path: &str) -> Option<&'static str> {
+    Some(match path.rsplit_once('.')?.1 {
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" => "image/jpeg",
+        "webp" => "image/webp",
+        "woff2" => "font/woff2",
+        "glb" => "model/gltf-binary",
+        "txt" => "text/plain; charset=utf-8",
+        "webmanifest" => "application/manifest+json",
+        _ => return None,
+    })
+}
+
+fn find(path: &str) -> Option<(Cow<'static, [u8]>, &'static str)> {
+    let kind = content_type(path)?;
+    if let Some((_, content)) = VENDOR.iter().find(|(name, _)| *name == path) {
+        return Some((Cow::Borrowed(*content), kind));
+    }
+    Own::get(path).map(|file| (file.data, kind))
+}
+
+/// `GET /static/{path}` and `GET /static/{version}/{path}`. Without the current version the file is revalidated each
+/// time, so that a page from before an upgrade goes on working.
+pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Result<Response<Body>, Error> {
+    let (asked, rest) = path.split_once('/').unwrap_or(("", &path));
+    let versioned = asked.len() == version().len() && asked.bytes().all(|b| b.is_ascii_hexdigit());
+    let (content, kind) = find(if versioned { rest } else { &path }).ok_or(Error::NotFound("the file"))?;
+    let cache = if asked == version() { "public, max-age=31536000, immutable" } else { "public, no-cache" };
+    let tag = format!("\"{}\"", hex(&Sha256::digest(&content)[..12]));
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().any(|v| v.to_str().is_ok_and(|v| v.contains(&tag)));
+    let response = Response::builder().header(header::ETAG, &tag).header(header::CACHE_CONTROL, cache);
+    let response = if known {
+        response.status(StatusCode::NOT_MODIFIED).body(Body::empty())
+    } else {
+        response.header(header::CONTENT_TYPE, kind).body(Body::from(content))
+    };
+    response.map_err(|error| Error::Panic(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_files_are_in_the_binary_and_others_are_not_served() {
+        for path in ["css/base.css", "js/teach.js", "vendor/uplot.js", "vendor/uplot.css"] {
+            assert!(find(path).is_some_and(|(content, _)| !content.is_empty()), "{path}");
+        }
+        for path in ["package.json", "package-lock.json", "../Cargo.toml", "css/none.css"] {
+            assert!(find(path).is_none(), "{path}");
+        }
+    }
+}

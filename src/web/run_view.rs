@@ -1,0 +1,141 @@
+//! A run as pages see it: alive in this process, or what the store remembers of it.
+
+use super::AppState;
+use super::page;
+use crate::error::{Error, Result};
+use crate::run::{RunState, Status, TeacherMode};
+use crate::store::Run;
+use crate::task::Family;
+
+/// A run with its status.
+pub(super) struct RunView {
+    /// The stored row.
+    pub(super) run: Run,
+    /// The task family.
+    pub(super) family: &'static dyn Family,
+    /// Current status; for a run that is not alive, put together from the store.
+    pub(super) status: Status,
+    /// Whether the run's trainer is alive in this process.
+    pub(super) live: bool,
+}
+
+impl RunView {
+    /// The run called `id`.
+    pub(super) async fn load(state: &AppState, id: &str) -> Result<RunView> {
+        let run = state.store.run(id).await?;
+        RunView::of(state, run).await
+    }
+
+    /// The view of a stored run.
+    pub(super) async fn of(state: &AppState, run: Run) -> Result<RunView> {
+        let family = state.family(&run.family).ok_or(Error::NotFound("the task family"))?;
+        let handle = state.runs.get(&run.id);
+        let live = handle.is_some();
+        let status = match handle {
+            Some(handle) => handle.status.borrow().clone(),
+            None => remembered(state, &run).await?,
+        };
+        Ok(RunView { run, family, status, live })
+    }
+
+    /// One word for the state.
+    pub(super) fn word(&self) -> &'static str {
+        match &self.status.state {
+            RunState::Starting { .. } => "Getting ready",
+            RunState::Running => "Learning",
+            RunState::Paused => "Paused",
+            RunState::Stopped => "Ended",
+            RunState::Failed { .. } => "Stopped by an error",
+        }
+    }
+
+    /// The state as a class name.
+    pub(super) fn class(&self) -> &'static str {
+        match &self.status.state {
+            RunState::Starting { .. } => "starting",
+            RunState::Running => "running",
+            RunState::Paused => "paused",
+            RunState::Stopped => "stopped",
+            RunState::Failed { .. } => "failed",
+        }
+    }
+
+    /// Whether the run can still learn.
+    pub(super) fn ended(&self) -> bool {
+        !self.live || matches!(self.status.state, RunState::Stopped | RunState::Failed { .. })
+    }
+
+    /// Descriptions used so far, by people and simulated, in words.
+    pub(super) fn taught(&self) -> String {
+        let Status { descriptions_human: people, descriptions_simulated: simulated, .. } = &self.status;
+        match (people, simulated) {
+            (0, 0) => "no descriptions yet".to_owned(),
+            (people, 0) => format!("{} from people", page::counted(people, "description")),
+            (0, simulated) => format!("{} from the simulated teacher", page::counted(simulated, "description")),
+            (people, simulated) => format!(
+                "{} from people and {} from the simulated teacher",
+                page::counted(people, "description"),
+                page::count(simulated)
+            ),
+        }
+    }
+
+    /// Validation success in words, when there is a reading.
+    pub(super) fn success(&self) -> Option<String> {
+        self.status.best_validation.as_ref().map(page::rate)
+    }
+
+    /// What a teacher is told when there is nothing to describe: what is the case, and what to do.
+    pub(super) fn nothing_to_describe(&self) -> String {
+        if self.ended() {
+            return match &self.status.state {
+                RunState::Failed { .. } => {
+                    "The agent stopped because of an error. Your descriptions are safe. The people who run this study can see on its page what happened; there is nothing you need to do.".to_owned()
+                }
+                _ => "This run has ended and your descriptions are kept. Thank you for teaching. The start page shows whether another agent wants to learn.".to_owned(),
+            };
+        }
+        match (&self.status.state, self.status.teacher) {
+            (RunState::Starting { what, .. }, _) => format!(
+                "The agent is getting ready ({what}). Leave this page open: the first thing to describe will appear here by itself."
+            ),
+            (_, TeacherMode::Simulated) => {
+                "At the moment a simulated teacher describes everything, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then goes on by itself.".to_owned()
+            }
+            (RunState::Paused, _) => {
+                "The agent is paused and everything it had ready is described. Leave this page open: it goes on by itself when the agent does.".to_owned()
+            }
+            _ => "Everything is described just now. The agent is trying the next ones; they appear here by themselves, usually within seconds.".to_owned(),
+        }
+    }
+
+    /// What a teacher should know though there is something to describe.
+    pub(super) fn remark(&self) -> Option<&'static str> {
+        (!self.ended() && self.status.state == RunState::Paused).then_some(
+            "The agent is paused. You can go on describing: it will learn from your descriptions when it goes on.",
+        )
+    }
+}
+
+async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
+    let points = state.store.points(&run.id, 1_000).await?;
+    let last = points.last().cloned().unwrap_or_default();
+    let readings = || points.iter().filter_map(|point| point.validation);
+    let people = state.store.used_answers(&run.id, last.update).await?.len() as u64;
+    Ok(Status {
+        run: run.id.clone(),
+        state: RunState::Stopped,
+        teacher: run.teacher,
+        simulated_available: false,
+        device: "not running".to_owned(),
+        update: last.update,
+        episodes: last.episodes,
+        descriptions_human: people,
+        descriptions_simulated: last.descriptions.saturating_sub(people),
+        lambda: last.lambda.unwrap_or_default(),
+        episodes_per_second: 0.0,
+        validation: readings().last(),
+        best_validation: readings().max_by(|a, b| a.value.total_cmp(&b.value)),
+        seconds: last.seconds,
+    })
+}

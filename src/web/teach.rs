@@ -1,0 +1,204 @@
+//! The teacher's page, whole without a script: one execution, one sentence, next.
+
+use super::AppState;
+use super::extract::{Form, Path, Query};
+use super::page::{self, Page};
+use super::run_view::RunView;
+use super::teaching::{self, Given, Shown};
+use super::visitor::{KnownVisitor, Visitor};
+use super::{TEXT_LIMIT, guide};
+use crate::error::{Error, Problem, Result};
+use crate::store::{AnswerKind, StoreError};
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Reasons for skipping that the menu offers; own words are possible beside them.
+const SKIP_REASONS: [&str; 3] =
+    ["I do not understand what happened", "Too much happened at once", "Something looks broken"];
+
+#[derive(Template)]
+#[template(path = "teach.html")]
+struct TeachPage {
+    page: Page,
+    view: RunView,
+    shown: Option<Shown>,
+    /// Whether the request is shown beside it.
+    asked: bool,
+    /// Why there is nothing to describe.
+    idle: String,
+    /// Text that was sent and not stored.
+    text: String,
+    problem: Option<String>,
+    thanks: Option<String>,
+    reasons: &'static [&'static str],
+    /// What the script needs to know, as JSON.
+    data: String,
+}
+
+/// Query of the page: what was just stored, after a plain form was sent.
+#[derive(Deserialize)]
+pub(super) struct Said {
+    said: Option<AnswerKind>,
+}
+
+/// `GET /teach/{run}`.
+pub(super) async fn page(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Query(Said { said }): Query<Said>,
+    page: Page,
+    visitor: Visitor,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    if !visitor.teacher.seen_guide && !view.ended() {
+        return guide::show(page, view, true);
+    }
+    let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
+    let thanks = match said {
+        Some(kind) => Some(teaching::sentence(kind, state.store.teacher_counts(&run, visitor.teacher.id).await?)),
+        None => None,
+    };
+    Ok(page::html(&teach_page(&state, page, view, shown, thanks)))
+}
+
+fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>, thanks: Option<String>) -> TeachPage {
+    let data = json!({
+        "run": view.run.id,
+        "api": page.url(&format!("/api/runs/{}", view.run.id)),
+        "limit": TEXT_LIMIT,
+        "lease_seconds": state.settings.lease_ttl.as_secs(),
+        "ended": view.ended(),
+        "shown": shown.as_ref().map(|shown| json!({
+            "execution": shown.execution,
+            "client_key": shown.client_key,
+            "shown_at": page::exact(&shown.shown_at),
+            "text": shown.text,
+        })),
+    });
+    TeachPage {
+        idle: view.nothing_to_describe(),
+        text: String::new(),
+        problem: None,
+        reasons: &SKIP_REASONS,
+        data: data.to_string(),
+        asked: shown.as_ref().is_some_and(|shown| shown.request.is_some()),
+        page,
+        view,
+        shown,
+        thanks,
+    }
+}
+
+/// What the plain form sends.
+#[derive(Deserialize)]
+pub(super) struct Sent {
+    execution: i64,
+    client_key: String,
+    kind: AnswerKind,
+    #[serde(default)]
+    text: String,
+    /// A reason chosen from the menu.
+    reason: Option<String>,
+    #[serde(default)]
+    shown_at: String,
+}
+
+impl Sent {
+    /// What the person said. Browsers send line ends as CRLF; a person typed one line end.
+    fn words(&self) -> String {
+        let text = self.text.replace("\r\n", "\n");
+        match &self.reason {
+            Some(reason) if self.kind == AnswerKind::Skipped && text.trim().is_empty() => reason.clone(),
+            _ => text,
+        }
+    }
+
+    /// The kind as it is written in forms and addresses.
+    fn kind_word(&self) -> String {
+        serde_json::to_value(self.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// The page of last resort: the store does not answer at all, and the words are still there to be sent again.
+#[derive(Template)]
+#[template(path = "unsent.html")]
+struct UnsentPage {
+    page: Page,
+    problem: Problem,
+    action: String,
+    sent: Sent,
+    kind: String,
+    text: String,
+}
+
+/// `POST /teach/{run}`: the plain form. Whatever goes wrong, a page comes back with the text in the box.
+pub(super) async fn send(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    page: Page,
+    visitor: Result<KnownVisitor>,
+    Form(sent): Form<Sent>,
+) -> Response {
+    let text = sent.words();
+    let action = page.url(&format!("/teach/{}", page::encode(&run)));
+    let (visitor, error) = match visitor {
+        Ok(KnownVisitor(visitor)) => match attempt(&state, &run, &visitor, &sent, &text).await {
+            Ok(()) => return Redirect::to(&format!("{action}?said={}", sent.kind_word())).into_response(),
+            Err(error) => (Some(visitor), error),
+        },
+        Err(error) => (None, error),
+    };
+    let problem = error.problem();
+    if problem.status >= 500 {
+        tracing::error!(%error, "an answer could not be stored");
+    }
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let again = match &visitor {
+        Some(visitor) => show_again(&state, &run, visitor, &sent).await,
+        None => None,
+    };
+    let html = match again {
+        Some((view, shown)) => {
+            let mut again = teach_page(&state, page, view, Some(shown), None);
+            (again.text, again.problem) = (text, Some(problem.detail));
+            page::html(&again)
+        }
+        None => {
+            let kind = sent.kind_word();
+            page::html(&UnsentPage { page, problem, action, sent, kind, text })
+        }
+    };
+    (status, html).into_response()
+}
+
+async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, text: &str) -> Result<()> {
+    let view = RunView::load(state, run).await?;
+    let given = |client_key: String| Given {
+        client_key,
+        execution: sent.execution,
+        kind: sent.kind,
+        text: text.to_owned(),
+        shown_at: Some(sent.shown_at.clone()),
+        active_ms: None,
+    };
+    match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
+        // The browser's back button, other words, sent again: what was said last is what the person means.
+        Err(Error::Store(StoreError::KeyReused { .. })) => {
+            let key = teaching::key_of_words(&sent.client_key, text);
+            teaching::answer(state, &view, visitor, given(key)).await
+        }
+        other => other,
+    }
+    .map(|_| ())
+}
+
+/// The same execution once more, to be shown above words that could not be stored. `None` when it cannot be had.
+async fn show_again(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
+    let view = RunView::load(state, run).await.ok()?;
+    let shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;
+    (shown.execution == sent.execution).then_some((view, shown))
+}

@@ -1,0 +1,269 @@
+//! Leasing, showing and answering: what the teacher's page and the JSON addresses share.
+
+use super::run_view::RunView;
+use super::visitor::{self, Visitor};
+use super::{AppState, TEXT_LIMIT};
+use crate::error::{Error, Result};
+use crate::run::Command;
+use crate::store::{AnswerKind, NewAnswer, Stored, TeacherCounts};
+use crate::task::{Audience, Family};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+/// How many of a person's own answers the Back page lists.
+pub(super) const OWN_ANSWERS: u32 = 20;
+
+/// How many executions that cannot be drawn are passed over before giving up.
+const PASSED_OVER: usize = 5;
+
+/// An execution drawn for a teacher.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Shown {
+    /// Key of the execution.
+    pub(super) execution: i64,
+    /// Number of the episode in the run.
+    pub(super) episode: u64,
+    /// The family's drawing.
+    pub(super) html: String,
+    /// The same in plain text.
+    pub(super) text: String,
+    /// The request, in a run that lets teachers see it.
+    pub(super) request: Option<String>,
+    /// Key that makes sending the answer twice harmless.
+    pub(super) client_key: String,
+    /// When the lease ends unless it is renewed.
+    #[serde(with = "time::serde::rfc3339")]
+    pub(super) expires_at: OffsetDateTime,
+    /// When it was given out.
+    #[serde(with = "time::serde::rfc3339")]
+    pub(super) shown_at: OffsetDateTime,
+}
+
+/// The lease of settings as the store wants it.
+pub(super) fn ttl(state: &AppState) -> time::Duration {
+    time::Duration::try_from(state.settings.lease_ttl).unwrap_or(time::Duration::minutes(3))
+}
+
+/// Leases an execution to the visitor and draws it. `None` when there is none, or the run has ended.
+pub(super) async fn lease(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    except: &[i64],
+) -> Result<Option<Shown>> {
+    if view.ended() {
+        return Ok(None);
+    }
+    let mut except = except.to_vec();
+    for _ in 0..=PASSED_OVER {
+        let Some(leased) = state.store.lease(&view.run.id, visitor.teacher.id, &except, ttl(state)).await? else {
+            return Ok(None);
+        };
+        let drawn = draw(view.family, &leased.view, Audience::Teacher);
+        match drawn {
+            Ok((html, text)) => {
+                return Ok(Some(Shown {
+                    execution: leased.execution,
+                    episode: leased.episode,
+                    html,
+                    text,
+                    request: leased.request,
+                    client_key: visitor::new_token()?,
+                    expires_at: leased.expires_at,
+                    shown_at: OffsetDateTime::now_utc(),
+                }));
+            }
+            // One damaged row must not stand in the way of all others.
+            Err(error) => {
+                tracing::warn!(execution = leased.execution, %error, "passing over an execution that cannot be drawn");
+                except.push(leased.execution);
+            }
+        }
+    }
+    Err(Error::Panic("many executions in a row cannot be drawn".to_owned()))
+}
+
+/// An execution as HTML and as text.
+pub(super) fn draw(family: &dyn Family, view: &Value, audience: Audience) -> Result<(String, String)> {
+    Ok((family.render(view, audience)?, family.render_text(view)?))
+}
+
+/// An answer as a page or program sends it, before it is checked.
+pub(super) struct Given {
+    /// Key that makes sending twice harmless.
+    pub(super) client_key: String,
+    /// Execution it is about.
+    pub(super) execution: i64,
+    /// Kind.
+    pub(super) kind: AnswerKind,
+    /// Description, or the reason of a skip.
+    pub(super) text: String,
+    /// RFC 3339 time at which it was shown.
+    pub(super) shown_at: Option<String>,
+    /// Milliseconds of activity.
+    pub(super) active_ms: Option<u64>,
+}
+
+impl Given {
+    /// Checks what a person typed; the sentences say what to change.
+    fn checked(self, teacher: i64) -> Result<NewAnswer> {
+        let length = self.text.chars().count();
+        if self.client_key.is_empty() || self.client_key.chars().count() > 64 {
+            return Err(Error::Unreadable("client_key must have 1 to 64 characters".to_owned()));
+        }
+        if self.kind == AnswerKind::Described && self.text.trim().is_empty() {
+            return Err(Error::change(
+                "empty",
+                "Write a sentence first. If there is nothing to say, choose \u{201c}Nothing changed\u{201d} or \u{201c}I can\u{2019}t describe this\u{201d}.",
+            ));
+        }
+        if length > TEXT_LIMIT {
+            return Err(Error::change(
+                "too-long",
+                format!(
+                    "Your text has {} characters and {} fit. It is still in the box: shorten it and send it again.",
+                    super::page::count(&(length as u64)),
+                    super::page::count(&(TEXT_LIMIT as u64))
+                ),
+            ));
+        }
+        let now = OffsetDateTime::now_utc();
+        let shown_at = self
+            .shown_at
+            .and_then(|at| OffsetDateTime::parse(&at, &time::format_description::well_known::Rfc3339).ok())
+            // A clock that is wrong, or a page left open for weeks: better no time than a false one.
+            .filter(|at| *at <= now + time::Duration::minutes(1) && now - *at < time::Duration::days(7))
+            .map(|at| at.min(now));
+        Ok(NewAnswer {
+            client_key: self.client_key,
+            execution: self.execution,
+            teacher,
+            kind: self.kind,
+            text: self.text,
+            shown_at,
+            active_ms: self.active_ms.map(|ms| ms.min(24 * 3_600_000)),
+        })
+    }
+}
+
+/// What an answer led to.
+#[derive(Debug, Serialize)]
+pub(super) struct Thanks {
+    /// Key of the stored answer.
+    pub(super) answer: i64,
+    /// Whether it had been stored before.
+    pub(super) again: bool,
+    /// The teacher's figures in this run.
+    pub(super) counts: TeacherCounts,
+    /// One true sentence.
+    pub(super) thanks: String,
+}
+
+/// Stores an answer and tells the trainer. When it returns, the answer is on disk.
+pub(super) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, given: Given) -> Result<Thanks> {
+    let new = given.checked(visitor.teacher.id)?;
+    let stored = state.store.answer(&new).await?;
+    arrived(state, view);
+    thanks(state, view, visitor, new.kind, stored).await
+}
+
+/// Key for other words sent by a plain form that was sent before (the browser's back button): the same words sent
+/// twice have the same key.
+pub(super) fn key_of_words(key: &str, text: &str) -> String {
+    let digest = Sha256::digest(format!("{key} {text}"));
+    digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Stores a corrected answer.
+pub(super) async fn correct(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    answer: i64,
+    given: Given,
+) -> Result<Thanks> {
+    let new = given.checked(visitor.teacher.id)?;
+    let stored = state.store.correct(answer, &new).await?;
+    arrived(state, view);
+    thanks(state, view, visitor, new.kind, stored).await
+}
+
+/// Tells the trainer to look into the store. It also looks by itself, so a run that just ended is no error here.
+fn arrived(state: &AppState, view: &RunView) {
+    if let Some(handle) = state.runs.get(&view.run.id) {
+        let _ = handle.commands.send(Command::DescriptionArrived);
+    }
+}
+
+async fn thanks(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    kind: AnswerKind,
+    stored: Stored,
+) -> Result<Thanks> {
+    let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
+    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks: sentence(kind, counts) })
+}
+
+/// One line of thanks with something true in it.
+pub(super) fn sentence(kind: AnswerKind, counts: TeacherCounts) -> String {
+    let n = super::page::count(&counts.described);
+    match (kind, counts.used, counts.described) {
+        (AnswerKind::Skipped, ..) => "Skipped. It waits under Back if you change your mind.".to_owned(),
+        (AnswerKind::NothingChanged, ..) => "Noted: nothing changed. Here is the next one.".to_owned(),
+        (AnswerKind::CannotDescribe, ..) => "Noted, thank you. Not everything can be put into words.".to_owned(),
+        (_, 0, 0 | 1) => "Thank you. Your first description is stored.".to_owned(),
+        (_, 0, _) => format!("Thank you. {n} of your descriptions are stored."),
+        (_, 1, _) => format!("Thank you. The agent has learned from 1 of your {n} descriptions."),
+        (_, used, described) if used == described => {
+            format!("Thank you. The agent has learned from all {n} of your descriptions.")
+        }
+        (_, used, _) => {
+            format!("Thank you. The agent has learned from {} of your {n} descriptions.", super::page::count(&used))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(kind: AnswerKind, text: &str) -> Given {
+        Given {
+            client_key: "k".into(),
+            execution: 1,
+            kind,
+            text: text.into(),
+            shown_at: Some("2001-01-01T00:00:00Z".into()),
+            active_ms: Some(u64::MAX),
+        }
+    }
+
+    #[test]
+    fn text_is_checked_and_never_altered() {
+        let text = "  it doubled the \u{e9}\u{1f600}  ";
+        let new = given(AnswerKind::Described, text).checked(7).unwrap();
+        assert_eq!((new.text.as_str(), new.teacher), (text, 7));
+        assert_eq!((new.shown_at, new.active_ms), (None, Some(86_400_000)));
+        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(7).is_err());
+        assert!(given(AnswerKind::Skipped, "").checked(7).is_ok());
+    }
+
+    #[test]
+    fn the_limit_counts_characters_not_bytes() {
+        assert!(given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT)).checked(7).is_ok());
+        let error = given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1)).checked(7).unwrap_err();
+        assert!(error.to_string().contains("5,001") && error.to_string().contains("5,000"), "{error}");
+    }
+
+    #[test]
+    fn thanks_are_true() {
+        let said = |described, used| sentence(AnswerKind::Described, TeacherCounts { described, used });
+        assert!(said(1, 0).contains("first"));
+        assert!(said(45, 41).contains("41 of your 45"));
+        assert!(said(3, 3).contains("all 3"));
+    }
+}

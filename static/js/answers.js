@@ -1,0 +1,48 @@
+// Corrections without leaving the page, so that a failure cannot take the words with it.
+
+import { ask, newKey, Problem, whole } from "./net.js";
+
+for (const form of document.querySelectorAll("form[data-correct]")) {
+  const box = form.elements.text;
+  const told = form.querySelector(".problem");
+  const kept = `iliad.correction.${form.dataset.correct}`;
+  let sending = false;
+
+  const tell = (text) => { told.textContent = text; told.hidden = !text; };
+  const store = (change) => { try { change(localStorage); } catch { /* the box itself has it */ } };
+
+  store((storage) => {
+    const draft = storage.getItem(kept);
+    if (draft === null || draft === box.value) return;
+    box.value = draft;
+    form.closest("details").open = true;
+  });
+
+  box.addEventListener("input", () => { store((storage) => storage.setItem(kept, box.value)); tell(""); });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.keyCode === 229 || event.repeat) return;
+    if (event.ctrlKey || event.metaKey) { event.preventDefault(); form.requestSubmit(); }
+  });
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (sending) return;
+    if (box.value.trim() === "") { tell("Write a sentence first."); box.focus(); return; }
+    sending = true;
+    try {
+      const body = { client_key: form.elements.client_key.value, execution: Number(form.elements.execution.value), kind: "described", text: whole(box.value) };
+      const stored = await ask(form.dataset.correct, { body }).catch((error) => {
+        if (error.code !== "key-reused") throw error;
+        // An earlier try arrived though its reply was lost, and the words were changed since: these replace those.
+        const answers = form.dataset.correct.replace(/\/\d+\/correct$/, "");
+        return ask(answers, { body: { ...body, client_key: newKey() } });
+      });
+      store((storage) => storage.removeItem(kept));
+      location.assign(`${location.pathname}?corrected=${stored.answer}`);
+    } catch (error) {
+      const again = error instanceof Problem && error.passing ? " Your words are kept here; send them again in a moment." : "";
+      tell(`${error.detail ?? "Something went wrong on this page. Your words are kept; reload and send them again."}${again}`);
+      sending = false;
+    }
+  });
+}

@@ -1,0 +1,46 @@
+// Talking to the server. Every failure becomes a Problem whose sentence can be shown as it is.
+
+export class Problem extends Error {
+  constructor(status, code, detail, members = {}) {
+    super(detail);
+    Object.assign(this, { status, code, detail, members });
+  }
+
+  // The request may or may not have arrived; sending it again is safe and may help.
+  get passing() {
+    return [0, 408, 502, 503, 504].includes(this.status);
+  }
+}
+
+const PATIENCE = 25_000;
+
+export async function ask(url, { body, method = body === undefined ? "GET" : "POST" } = {}) {
+  const init = { method, headers: { accept: "application/json" }, signal: AbortSignal.timeout(PATIENCE) };
+  if (body !== undefined) {
+    init.headers["content-type"] = "application/json";
+    init.body = JSON.stringify(body);
+  }
+  let response;
+  try {
+    response = await fetch(url, init);
+  } catch {
+    throw new Problem(0, "no-connection", "There is no connection to the server at the moment.");
+  }
+  const text = await response.text().catch(() => "");
+  let data = null;
+  try { data = text ? JSON.parse(text) : null; } catch { /* a proxy's own page */ }
+  if (response.ok) return data;
+  const detail = data?.detail ?? "The server did not answer as it should. Try again in a moment.";
+  throw new Problem(response.status, data?.code ?? "failed", detail, data ?? {});
+}
+
+// A key for one answer. randomUUID exists on secure pages only, and a local network is none.
+export function newKey() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+// JSON has no half characters; a text box can hold one when a pair was cut.
+export function whole(text) {
+  return text.toWellFormed ? text.toWellFormed() : text.replace(/\p{Surrogate}/gu, "\ufffd");
+}

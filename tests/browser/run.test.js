@@ -1,0 +1,102 @@
+// The researcher's page.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
+
+let server;
+let browser;
+let page;
+let context;
+let errors;
+before(async () => {
+  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+  ({ page, context, errors } = await person(browser));
+  await page.goto(`${server.address}runs/${server.run}`);
+  await until("it is live", async () => (await page.locator("#link-state").innerText()) === "Live");
+  await until("it learns", async () => (await (await fetch(server.api)).json()).status.state === "running");
+});
+after(async () => { await browser?.close(); await server?.stop(); });
+
+const points = () => page.evaluate(() => document.querySelectorAll("#points tbody tr").length);
+const state = async () => (await (await fetch(server.api)).json()).status;
+
+test("the teacher is switched and points appear without a reload", async () => {
+  await page.evaluate(() => { window.sameDocument = true; });
+  await page.getByText("The curves as a table").click();
+  await page.getByRole("radio", { name: "Simulated" }).check();
+  await until("the run has switched", async () => (await state()).teacher.mode === "simulated");
+  await until("points appear", async () => (await points()) >= 2);
+  const before = await page.locator("#t-episodes").innerText();
+  await until("figures move", async () => (await page.locator("#t-episodes").innerText()) !== before);
+  assert.ok(await page.evaluate(() => window.sameDocument));
+  assert.ok(await page.locator("#charts canvas").count() >= 4);
+  await page.getByRole("radio", { name: "Mixed" }).check();
+  await page.locator("#share").fill("60");
+  await until("the share is taken", async () => (await state()).teacher.share === 0.6);
+});
+
+test("episodes open and stay under the reader", async () => {
+  const row = page.locator("#episodes > li").first();
+  await row.waitFor({ timeout: PATIENCE });
+  const number = await row.getAttribute("data-episode");
+  const same = page.locator(`#episodes > li[data-episode="${number}"]`);
+  await same.locator("summary").click();
+  await same.locator("dl").waitFor();
+  await until("newer ones wait", async () => page.locator("#episodes-new").isVisible());
+  assert.ok(await same.locator("details[open]").isVisible());
+  await page.locator("#episodes-new").click();
+  assert.equal(await page.locator("#episodes details[open]").count(), 0);
+});
+
+test("pause and resume, by button and by key, and no key while typing", async () => {
+  await page.locator("#pause").click();
+  await until("it is paused", async () => (await state()).state === "paused");
+  await until("the page says so", async () => (await page.locator("#pause").innerText()) === "Resume");
+  await page.locator("#request").fill("");
+  await page.locator("#request").pressSequentially("pcx?");
+  assert.equal(await page.locator("#request").inputValue(), "pcx?");
+  await page.waitForTimeout(300);
+  assert.equal((await state()).state, "paused");
+  assert.equal(await page.locator("#shortcuts").isVisible(), false);
+  await page.locator("h1").click();
+  await page.keyboard.press("p");
+  await until("it goes on", async () => (await state()).state === "running");
+  await page.keyboard.press("?");
+  await page.locator("#shortcuts").waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("x");
+  assert.equal(await page.locator("#axis").inputValue(), "descriptions");
+});
+
+test("the agent is tried, a checkpoint is written", async () => {
+  await page.locator("#request").fill("add an e at the end");
+  await page.locator("#try-go").click();
+  await page.locator("#tried .drawing").waitFor({ timeout: PATIENCE });
+  assert.match(await page.locator("#tried").innerText(), /after [\d,]+ updates/);
+  await page.locator("#checkpoint").click();
+  await page.locator("#checkpoints tbody tr").first().waitFor({ timeout: PATIENCE });
+});
+
+test("a lost connection is said and comes back", async () => {
+  await context.setOffline(true);
+  // An open stream outlives the browser's own switch; the page notices at the next fetch or when the server goes.
+  await page.reload().catch(() => {});
+  await context.setOffline(false);
+  await page.goto(`${server.address}runs/${server.run}`);
+  await until("it is live again", async () => (await page.locator("#link-state").innerText()) === "Live");
+});
+
+test("stopping asks first", async () => {
+  await page.locator("#stop").click();
+  await page.getByRole("button", { name: "Let it run" }).click();
+  await page.waitForTimeout(300);
+  assert.notEqual((await state()).state, "stopped");
+  await page.locator("#stop").click();
+  await page.getByRole("button", { name: "Stop it" }).click();
+  await until("it has ended", async () => (await state()).state === "stopped");
+  await until("the page says so", async () => (await page.locator("#run-word").innerText()) === "Ended");
+  const late = await post(`${server.api}/pause`);
+  assert.equal(late.status, 409);
+  assert.deepEqual(errors.filter((error) => !/ERR_INTERNET_DISCONNECTED/.test(error)), []);
+});

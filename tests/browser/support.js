@@ -1,0 +1,94 @@
+// A server with an empty data folder and a real browser, for one test file.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const BINARY = process.env.ILIAD_BIN ?? fileURLToPath(new URL("../../target/debug/iliad", import.meta.url));
+const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+// A real agent may be warming up when the page opens.
+export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 60_000);
+
+export async function startServer(...extra) {
+  const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
+  const child = spawn(BINARY, ["serve", "--port", "0", "--data-dir", folder, ...extra], { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  const address = await new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`no address within ${PATIENCE} ms; the server said:\n${said}`)), PATIENCE);
+    const hear = (piece) => {
+      said += piece;
+      const found = said.match(/http:\/\/127\.0\.0\.1:\d+\/\S*/);
+      if (found) { clearTimeout(late); resolve(found[0]); }
+    };
+    child.stdout.setEncoding("utf8").on("data", hear);
+    child.stderr.setEncoding("utf8").on("data", hear);
+    child.on("error", reject);
+    child.on("exit", (code) => reject(new Error(`the server ended with ${code}:\n${said}`)));
+  });
+  const home = await (await fetch(address)).text();
+  const run = home.match(/\/teach\/([^"/]+)"/)?.[1];
+  assert.ok(run, "the start page offers a run to teach");
+  const stop = async () => {
+    if (child.exitCode === null) {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await ended;
+    }
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { address, run, stop, api: `${address}api/runs/${run}` };
+}
+
+export async function startBrowser() {
+  const executablePath = BROWSERS.find((path) => path && existsSync(path));
+  assert.ok(executablePath, "Chromium is needed; name it in the environment variable CHROMIUM");
+  return chromium.launch({ executablePath, args: FLAGS });
+}
+
+// A person with a browser of their own. Errors in the console fail the test at the end, but for those it expects.
+export async function person(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const errors = [];
+  context.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
+  context.on("weberror", (error) => errors.push(String(error.error())));
+  return { context, errors, page: await context.newPage() };
+}
+
+export async function openTeaching(server, page) {
+  await page.goto(`${server.address}teach/${server.run}`);
+  const start = page.getByRole("button", { name: "Start teaching" });
+  if (await start.count() > 0) await start.click();
+  await page.locator("#text").waitFor({ timeout: PATIENCE });
+  return page;
+}
+
+export const execution = (page) => page.locator("#describe input[name=execution]").inputValue();
+
+// What people have said, as the dataset has it.
+export async function answers(server) {
+  const text = await (await fetch(`${server.address}runs/${server.run}/export.jsonl`)).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((row) => row.source === "human");
+}
+
+export async function until(what, check, patience = PATIENCE) {
+  const end = Date.now() + patience;
+  for (;;) {
+    const found = await check();
+    if (found) return found;
+    assert.ok(Date.now() < end, `in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+export async function post(url, body = {}) {
+  return fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+}

@@ -1,0 +1,390 @@
+//! A task family and a run made up for tests: the web application must work with any of either.
+
+#![allow(dead_code)] // Every test binary uses its own part.
+
+use iliad::rng;
+use iliad::run::{
+    CheckpointRow, Command, EpisodeRow, Event, Point, Rate, RunHandle, RunState, Source, Status, TeacherMode, Tried,
+};
+use iliad::store::{AnswerKind, NewExecution, Run, Store, UpdateRecord};
+use iliad::task::{Audience, Family, Guide, RenderError};
+use iliad::web::{AppState, Runs, WebSettings};
+use rand::RngExt;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use time::OffsetDateTime;
+use tokio::runtime::Handle;
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Words before and after; a view is `{"pairs": [["before", "after"], …]}`.
+pub struct Pairs;
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+impl Pairs {
+    fn read(view: &Value) -> Result<Vec<(String, String)>, RenderError> {
+        serde_json::from_value(view["pairs"].clone())
+            .map_err(|error| RenderError { family: "pairs", reason: error.to_string() })
+    }
+}
+
+impl Family for Pairs {
+    fn name(&self) -> &'static str {
+        "pairs"
+    }
+    fn title(&self) -> &'static str {
+        "Word pairs"
+    }
+    fn teacher_prompt(&self) -> &'static str {
+        "How do the words on the left become those on the right?"
+    }
+    fn placeholder(&self) -> &'static str {
+        "put an e at the end of every word"
+    }
+    fn guide(&self) -> Guide {
+        Guide {
+            view: json!({"pairs": [["garden", "gardene"], ["stone", "stonee"], ["river", "rivere"], ["cloud", "cloude"], ["path", "pathe"]]}),
+            good: vec![
+                ("add an e to the end".into(), "Says what and where.".into()),
+                ("every word gets another e after its last letter".into(), "Longer, and just as clear.".into()),
+                ("append e".into(), "Short is fine.".into()),
+            ],
+            poor: vec![
+                ("garden becomes gardene".into(), "Only repeats one pair; the rule stays in the dark.".into()),
+                ("it changed the words".into(), "True of almost everything.".into()),
+            ],
+        }
+    }
+    fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
+        let class = if audience == Audience::Teacher { "pairs large" } else { "pairs small" };
+        let row = |(before, after): &(String, String)| {
+            format!(
+                "<li><code>{}</code> <span aria-label=\"becomes\">→</span> <code>{}</code></li>",
+                escaped(before),
+                escaped(after)
+            )
+        };
+        Ok(format!("<ol class=\"{class}\">{}</ol>", Self::read(view)?.iter().map(row).collect::<String>()))
+    }
+    fn render_text(&self, view: &Value) -> Result<String, RenderError> {
+        let line = |(before, after): &(String, String)| format!("{before} becomes {after}");
+        Ok(Self::read(view)?.iter().map(line).collect::<Vec<_>>().join("; "))
+    }
+    fn render_try_fields(&self) -> Result<String, RenderError> {
+        let field = |(i, word): (usize, &&str)| {
+            format!("<input type=\"text\" name=\"words\" value=\"{word}\" aria-label=\"Word {}\">", i + 1)
+        };
+        Ok(["garden", "stone", "river"].iter().enumerate().map(field).collect())
+    }
+}
+
+/// The registry of the tests.
+pub fn families() -> &'static [&'static dyn Family] {
+    &[&Pairs]
+}
+
+const WORDS: [&str; 24] = [
+    "garden", "stone", "river", "cloud", "path", "winter", "lantern", "copper", "meadow", "button", "harbour",
+    "violin", "pepper", "marble", "saddle", "timber", "velvet", "anchor", "basket", "candle", "feather", "hammer",
+    "island", "jacket",
+];
+
+/// What the made-up agent can do to words: its expression, a request for it, and the doing.
+type Edit = (&'static str, &'static str, fn(&str) -> String);
+const EDITS: [Edit; 5] = [
+    ("$@e", "add an e at the end", |word| format!("{word}e")),
+    ("^.@", "drop the first letter", |word| word[1..].to_owned()),
+    ("[aeiou]@o", "turn every vowel into o", |word| word.replace(['a', 'e', 'i', 'u'], "o")),
+    ("^@un", "put un in front", |word| format!("un{word}")),
+    ("(.)$@\\1\\1", "double the last letter", |word| format!("{word}{}", &word[word.len() - 1..])),
+];
+
+/// Executions kept ready for people.
+const POOL: u64 = 6;
+
+/// A new execution of the made-up agent.
+pub fn execution(seed: u64, episode: u64, update: u64) -> NewExecution {
+    let mut stream = rng::stream(seed, "fake", episode);
+    let (expression, request, edit) = EDITS[stream.random_range(0..EDITS.len())];
+    let first = stream.random_range(0..WORDS.len());
+    let pairs: Vec<(&str, String)> =
+        (0..5).map(|i| WORDS[(first + 5 * i) % WORDS.len()]).map(|word| (word, edit(word))).collect();
+    NewExecution {
+        episode,
+        update,
+        request: request.to_owned(),
+        trace: json!({ "expression": expression }),
+        view: json!({ "pairs": pairs }),
+        summary: expression.to_owned(),
+        success: stream.random_bool(0.4),
+        wanted: 1,
+    }
+}
+
+/// A stored run.
+pub fn run_row(id: &str, teacher: TeacherMode) -> Run {
+    Run {
+        id: id.to_owned(),
+        family: "pairs".to_owned(),
+        preset: "tiny".to_owned(),
+        config: json!({"adel": {"lambda": 0.5, "anneal": true}, "batch": 8, "differences": {"batch": 8}}),
+        seed: 7,
+        teacher,
+        active: true,
+        created_at: OffsetDateTime::now_utc(),
+    }
+}
+
+/// 95% interval of a share, roughly.
+fn rate(value: f64, n: u64) -> Rate {
+    let half = 1.96 * (value * (1.0 - value) / n as f64).sqrt();
+    Rate { value, n, low: (value - half).max(0.0), high: (value + half).min(1.0) }
+}
+
+struct Fake {
+    store: Store,
+    runtime: Handle,
+    status: Status,
+    tell: watch::Sender<Status>,
+    events: broadcast::Sender<Arc<Event>>,
+    started: Instant,
+    next_episode: u64,
+}
+
+/// Starts a made-up run on a thread of its own. It ends when it is stopped or its handle's senders are gone.
+pub async fn start(store: &Store, id: &str, teacher: TeacherMode) -> RunHandle {
+    start_run(store, run_row(id, teacher)).await
+}
+
+/// The same for a given row.
+pub async fn start_run(store: &Store, row: Run) -> RunHandle {
+    store.create_run(&row).await.expect("the run is new");
+    let (id, teacher) = (row.id.as_str(), row.teacher);
+    let status = Status {
+        run: id.to_owned(),
+        state: RunState::Running,
+        teacher,
+        simulated_available: true,
+        device: "cpu".to_owned(),
+        update: 0,
+        episodes: 0,
+        descriptions_human: 0,
+        descriptions_simulated: 0,
+        lambda: 0.5,
+        episodes_per_second: 0.0,
+        validation: None,
+        best_validation: None,
+        seconds: 0.0,
+    };
+    let (commands, received) = channel();
+    let (tell, watched) = watch::channel(status.clone());
+    let (events, _) = broadcast::channel(256);
+    let handle = RunHandle { id: id.into(), family: "pairs", commands, events: events.clone(), status: watched };
+    let fake = Fake {
+        store: store.clone(),
+        runtime: Handle::current(),
+        status,
+        tell,
+        events,
+        started: Instant::now(),
+        next_episode: 1,
+    };
+    // The pool is there when this returns, so that a test's first page has something on it.
+    let fake = tokio::task::spawn_blocking(move || {
+        let mut fake = fake;
+        fake.fill_pool();
+        fake
+    });
+    let fake = fake.await.expect("the pool is filled");
+    std::thread::spawn(move || fake.work(received));
+    handle
+}
+
+impl Fake {
+    fn work(mut self, commands: Receiver<Command>) {
+        self.log("The run has begun.");
+        loop {
+            match commands.recv_timeout(Duration::from_millis(250)) {
+                Ok(Command::SetTeacher(mode)) => {
+                    self.status.teacher = mode;
+                    self.log("Another teacher has taken over.");
+                }
+                Ok(Command::Pause) => self.status.state = RunState::Paused,
+                Ok(Command::Resume) => self.status.state = RunState::Running,
+                Ok(Command::Stop) => {
+                    self.status.state = RunState::Stopped;
+                    self.publish();
+                    return;
+                }
+                Ok(Command::Checkpoint(reply)) => {
+                    let row = self.checkpoint();
+                    let _ = reply.send(Ok(row));
+                }
+                Ok(Command::Try { request, start, reply }) => {
+                    let _ = reply.send(self.attempt(&request, &start));
+                }
+                Ok(Command::DescriptionArrived) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Command::Shutdown) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if self.status.state == RunState::Running {
+                self.learn();
+            }
+            self.publish();
+        }
+    }
+
+    fn publish(&mut self) {
+        self.status.seconds = self.started.elapsed().as_secs_f64();
+        self.tell.send_replace(self.status.clone());
+        let _ = self.events.send(Arc::new(Event::Status(self.status.clone())));
+    }
+
+    fn log(&self, message: &str) {
+        let _ = self.events.send(Arc::new(Event::Log { message: message.to_owned() }));
+    }
+
+    fn fill_pool(&mut self) {
+        let run = self.status.run.clone();
+        let pool = self.runtime.block_on(self.store.pool(&run)).unwrap_or_default();
+        if self.status.teacher == TeacherMode::Simulated || pool.open >= POOL {
+            return;
+        }
+        let new: Vec<NewExecution> =
+            (0..POOL - pool.open).map(|i| execution(7, self.next_episode + i, self.status.update)).collect();
+        self.next_episode += new.len() as u64;
+        self.runtime.block_on(self.store.offer(&run, &new)).expect("executions are offered");
+    }
+
+    fn learn(&mut self) {
+        let run = self.status.run.clone();
+        self.fill_pool();
+        let answers = self.runtime.block_on(self.store.unused_answers(&run, 50)).unwrap_or_default();
+        let simulated = self.status.teacher != TeacherMode::Human;
+        if answers.is_empty() && !simulated {
+            return;
+        }
+        self.status.update += 1;
+        let update = self.status.update;
+        let record = UpdateRecord { update, data: json!({}), answers: answers.iter().map(|a| a.answer).collect() };
+        self.runtime.block_on(self.store.record_update(&run, &record)).expect("the update is recorded");
+        for answer in answers {
+            self.status.episodes += 1;
+            self.status.descriptions_human += u64::from(answer.kind == AnswerKind::Described);
+            self.episode(EpisodeRow {
+                episode: answer.episode,
+                update: Some(update),
+                request: answer.request,
+                view: answer.view,
+                summary: answer.summary,
+                source: Some(Source::Human),
+                description: answer.text,
+                candidates: vec![],
+                success: false,
+            });
+        }
+        if simulated {
+            let new = execution(7, self.next_episode, update);
+            self.next_episode += 1;
+            self.status.episodes += 1;
+            self.status.descriptions_simulated += 1;
+            let candidates = vec![(new.request.clone(), true), ("change the words".to_owned(), false)];
+            let row = EpisodeRow {
+                episode: new.episode,
+                update: Some(update),
+                description: new.request.clone(),
+                request: new.request,
+                view: new.view,
+                summary: new.summary,
+                source: Some(Source::Simulated),
+                candidates,
+                success: new.success,
+            };
+            self.runtime.block_on(self.store.record_simulated(&run, std::slice::from_ref(&row))).expect("recorded");
+            self.episode(row);
+        }
+        self.status.episodes_per_second = 4.0;
+        self.point();
+    }
+
+    fn episode(&self, row: EpisodeRow) {
+        let _ = self.events.send(Arc::new(Event::Episode(row)));
+    }
+
+    fn point(&mut self) {
+        let Status { update, episodes, descriptions_human, descriptions_simulated, .. } = self.status;
+        let mut noise = rng::stream(7, "fake-curve", update);
+        let learned = 1.0 - (-(update as f64) / 60.0).exp();
+        let mut near = |middle: f64, spread: f64| (middle + (noise.random::<f64>() - 0.5) * spread).clamp(0.0, 1.0);
+        let validation = (update % 5 == 1).then(|| rate(near(0.82 * learned + 0.05, 0.06), 200));
+        let point = Point {
+            update,
+            episodes,
+            descriptions: descriptions_human + descriptions_simulated,
+            seconds: self.started.elapsed().as_secs_f64(),
+            loss: Some(2.4 * (1.0 - 0.8 * learned) + near(0.1, 0.2)),
+            training_success: Some(near(0.7 * learned + 0.08, 0.14)),
+            valid_share: Some(near(0.6 + 0.35 * learned, 0.08)),
+            gold_share: Some(near(0.5 * learned, 0.1)),
+            validation,
+            lambda: Some(0.5),
+        };
+        if let Some(read) = validation {
+            self.status.validation = Some(read);
+            if self.status.best_validation.is_none_or(|best| read.value > best.value) {
+                self.status.best_validation = Some(read);
+            }
+        }
+        self.runtime
+            .block_on(self.store.record_points(&self.status.run, std::slice::from_ref(&point)))
+            .expect("the point is recorded");
+        let _ = self.events.send(Arc::new(Event::Point(point)));
+    }
+
+    fn checkpoint(&mut self) -> CheckpointRow {
+        let row = CheckpointRow {
+            name: format!("update-{:06}", self.status.update),
+            update: self.status.update,
+            episodes: self.status.episodes,
+            descriptions: self.status.descriptions_human + self.status.descriptions_simulated,
+            validation: self.status.validation,
+            bytes: 2_345_678,
+            written_at: OffsetDateTime::now_utc()
+                .format(&time::format_description::well_known::Rfc3339)
+                .unwrap_or_default(),
+            best: true,
+        };
+        self.runtime.block_on(self.store.record_checkpoint(&self.status.run, &row)).expect("recorded");
+        let _ = self.events.send(Arc::new(Event::Checkpoint(row.clone())));
+        self.log("A checkpoint was written.");
+        row
+    }
+
+    fn attempt(&self, request: &str, start: &Value) -> Result<Tried, String> {
+        let words: Vec<String> = serde_json::from_value(start["words"].clone())
+            .map_err(|_| "Give the agent some words to work on.".to_owned())?;
+        let (summary, _, edit) = *EDITS.iter().find(|(_, known, _)| *known == request).unwrap_or(&EDITS[0]);
+        let pairs: Vec<(String, String)> = words.iter().map(|word| (word.clone(), edit(word))).collect();
+        Ok(Tried {
+            view: json!({ "pairs": pairs }),
+            summary: summary.to_owned(),
+            valid: true,
+            update: self.status.update,
+        })
+    }
+}
+
+/// The application around a store, with no run yet.
+pub fn app_state(store: Store, settings: WebSettings) -> AppState {
+    AppState {
+        store,
+        families: families(),
+        runs: Runs::default(),
+        settings: Arc::new(settings),
+        shutdown: CancellationToken::new(),
+    }
+}

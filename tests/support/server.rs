@@ -1,0 +1,46 @@
+//! Serves the web application with a made-up run behind it: `cargo run --example test_server -- --port 0 --data-dir DIR`.
+//! Takes the arguments that the browser tests give to `iliad`, and prints its address as `iliad serve` does.
+
+#[path = "mod.rs"]
+mod support;
+
+use iliad::run::TeacherMode;
+use iliad::store::Store;
+use iliad::web::{WebSettings, serve};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let given = |name: &str| arguments.iter().position(|a| a == name).and_then(|at| arguments.get(at + 1).cloned());
+    let port: u16 = given("--port").map_or(Ok(0), |port| port.parse())?;
+    let folder = PathBuf::from(given("--data-dir").ok_or("--data-dir is missing")?);
+    std::fs::create_dir_all(&folder)?;
+    let mut settings = WebSettings { base_path: given("--base-path").unwrap_or_default(), ..WebSettings::default() };
+    if let Some(seconds) = given("--lease-seconds") {
+        settings.lease_ttl = Duration::from_secs(seconds.parse()?);
+    }
+    let mode = match given("--teacher").as_deref() {
+        Some("simulated") => TeacherMode::Simulated,
+        Some("mixed") => TeacherMode::Mixed { share: 0.3 },
+        _ => TeacherMode::Human,
+    };
+    let store = Store::open(&folder.join("iliad.sqlite")).await?;
+    let state = support::app_state(store.clone(), settings);
+    state.runs.add(support::start(&store, "study", mode).await);
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    println!("Iliad is ready at http://{}{}/", listener.local_addr()?, state.settings.base_path);
+    let shutdown = state.shutdown.clone();
+    tokio::spawn(async move {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        shutdown.cancel();
+        std::io::Result::Ok(())
+    });
+    serve(state, listener).await?;
+    Ok(())
+}

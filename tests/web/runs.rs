@@ -1,0 +1,178 @@
+//! The dashboard's addresses: status, commands, events, exports.
+
+use crate::Server;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use futures::StreamExt;
+use iliad::run::{Event, RunState, TeacherMode};
+use iliad::web::{WebSettings, router};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tower::ServiceExt;
+
+/// Waits until the run's status is as wanted.
+async fn until(server: &Server, wanted: impl Fn(&iliad::run::Status) -> bool) {
+    let mut status = server.run.status.clone();
+    tokio::time::timeout(Duration::from_secs(10), status.wait_for(wanted)).await.expect("in time").expect("alive");
+}
+
+#[tokio::test]
+async fn commands_reach_the_trainer() {
+    let server = Server::new().await;
+    assert_eq!(server.post("/api/runs/study/pause", "", &json!({})).await.status, StatusCode::ACCEPTED);
+    until(&server, |status| status.state == RunState::Paused).await;
+    server.post("/api/runs/study/resume", "", &json!({})).await;
+    until(&server, |status| status.state == RunState::Running).await;
+    let mode = json!({"mode": "mixed", "share": 0.25});
+    assert_eq!(server.post("/api/runs/study/teacher", "", &mode).await.status, StatusCode::ACCEPTED);
+    until(&server, |status| status.teacher == TeacherMode::Mixed { share: 0.25 }).await;
+    assert_eq!(server.state.store.run("study").await.unwrap().teacher, TeacherMode::Mixed { share: 0.25 });
+    for share in [json!(-0.1), json!(1.5)] {
+        let reply = server.post("/api/runs/study/teacher", "", &json!({"mode": "mixed", "share": share})).await;
+        assert_eq!((reply.status, reply.json()["code"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("share")));
+    }
+    let written = server.post("/api/runs/study/checkpoints", "", &json!({})).await;
+    assert_eq!(written.status, StatusCode::CREATED);
+    assert_eq!(server.get("/api/runs/study/checkpoints", "").await.json()[0]["name"], written.json()["name"]);
+    server.post("/api/runs/study/stop", "", &json!({})).await;
+    until(&server, |status| status.state == RunState::Stopped).await;
+    let late = server.post("/api/runs/study/pause", "", &json!({})).await;
+    assert_eq!((late.status, late.json()["code"].as_str()), (StatusCode::CONFLICT, Some("ended")));
+}
+
+#[tokio::test]
+async fn the_agent_can_be_tried() {
+    let server = Server::new().await;
+    let body = json!({"request": "put un in front", "start": {"words": ["do", "<b>"]}});
+    let tried = server.post("/api/runs/study/try", "", &body).await.json();
+    assert_eq!(
+        (tried["valid"].as_bool(), tried["text"].as_str()),
+        (Some(true), Some("do becomes undo; <b> becomes un<b>"))
+    );
+    assert!(tried["html"].as_str().unwrap().contains("un&lt;b&gt;"));
+    let refused = server.post("/api/runs/study/try", "", &json!({"request": "x", "start": {}})).await;
+    assert_eq!(refused.json()["detail"], "Give the agent some words to work on.");
+    let empty = server.post("/api/runs/study/try", "", &json!({"request": " ", "start": {}})).await;
+    assert_eq!(empty.json()["code"], "empty");
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_alive_is_shown_from_the_store() {
+    let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
+    until(&server, |status| status.update >= 2).await;
+    server.state.runs.remove("study");
+    let run = server.get("/api/runs/study", "").await.json();
+    assert_eq!((run["live"].as_bool(), run["status"]["state"].as_str()), (Some(false), Some("stopped")));
+    assert!(run["status"]["episodes"].as_u64().unwrap() >= 2);
+    let page = server.page("/runs/study", "").await;
+    assert!(page.status == StatusCode::OK && page.text.contains("Ended"));
+    assert_eq!(server.get("/runs/study/events", "").await.status, StatusCode::NO_CONTENT);
+    assert!(server.page("/", "").await.text.contains("No agent is learning right now"));
+}
+
+/// Reads events of an open stream until `enough` says so; (name, id, data) each.
+async fn events(
+    server: &Server,
+    last: Option<&str>,
+    enough: impl Fn(&[(String, String, Value)]) -> bool,
+) -> Vec<(String, String, Value)> {
+    let mut request =
+        Request::get("/runs/study/events").header("host", "localhost").header("accept-encoding", "gzip, br");
+    if let Some(last) = last {
+        request = request.header("last-event-id", last);
+    }
+    let response = router(server.state.clone()).oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert!(!response.headers().contains_key("content-encoding"), "a compressed stream would arrive in lumps");
+    let mut body = response.into_body().into_data_stream();
+    let (mut text, mut seen) = (String::new(), Vec::new());
+    let read = async {
+        while let Some(piece) = body.next().await {
+            text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+            while let Some(end) = text.find("\n\n") {
+                let block: String = text.drain(..end + 2).collect();
+                let field =
+                    |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim().to_owned();
+                if let Ok(data) = serde_json::from_str(&field("data:")) {
+                    seen.push((field("event:"), field("id:"), data));
+                }
+            }
+            if enough(&seen) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), read).await.expect("in time");
+    seen
+}
+
+#[tokio::test]
+async fn events_begin_with_the_status_and_carry_ids() {
+    let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
+    let seen = events(&server, None, |seen| seen.iter().any(|(name, ..)| name == "point")).await;
+    assert_eq!((seen[0].0.as_str(), seen[0].2["run"].as_str()), ("status", Some("study")));
+    assert!(seen.iter().all(|(_, id, _)| id.parse::<u64>().is_ok()));
+    assert!(seen.iter().all(|(name, ..)| name != "resync"));
+    let episode = seen.iter().find(|(name, ..)| name == "episode").expect("episodes are told");
+    assert!(episode.2["html"].as_str().unwrap().contains("<ol"));
+}
+
+#[tokio::test]
+async fn who_comes_back_or_lags_is_told_to_fetch_again() {
+    let server = Server::new().await;
+    let seen = events(&server, Some("3"), |seen| seen.len() >= 2).await;
+    assert_eq!(seen[1].0, "resync");
+    let state = server.state.clone();
+    let flood = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        for i in 0..600 {
+            let _ = server.run.events.send(Arc::new(Event::Log { message: format!("line {i}") }));
+        }
+    };
+    let (seen, ()) = tokio::join!(events(&server, None, |seen| seen.iter().any(|(name, ..)| name == "resync")), flood);
+    assert!(seen.iter().any(|(name, _, data)| name == "resync" && data["missed"].as_u64() > Some(0)));
+    assert!(state.runs.log("study").len() <= 200);
+}
+
+#[tokio::test]
+async fn event_streams_end_at_shutdown() {
+    let server = Server::new().await;
+    let shutdown = server.state.shutdown.clone();
+    let stream = events(&server, None, |_| false);
+    let (seen, ()) = tokio::join!(stream, async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        shutdown.cancel();
+    });
+    assert!(!seen.is_empty());
+}
+
+#[tokio::test]
+async fn the_server_ends_with_an_open_stream() {
+    let server = Server::new().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(iliad::web::serve(server.state.clone(), listener));
+    let mut open = tokio::net::TcpStream::connect(address).await.unwrap();
+    let ask = b"GET /runs/study/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    tokio::io::AsyncWriteExt::write_all(&mut open, ask).await.unwrap();
+    let mut some = [0; 64];
+    tokio::io::AsyncReadExt::read_exact(&mut open, &mut some).await.unwrap();
+    server.state.shutdown.cancel();
+    tokio::time::timeout(Duration::from_secs(5), serving).await.expect("in time").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn exports_have_every_row_exactly_as_typed() {
+    let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
+    until(&server, |status| status.update >= 3).await;
+    server.post("/api/runs/study/pause", "", &json!({})).await;
+    until(&server, |status| status.state == RunState::Paused).await;
+    let jsonl = server.get("/runs/study/export.jsonl", "").await;
+    let total: usize = jsonl.header("x-total-count").parse().unwrap();
+    assert!(total >= 3 && jsonl.header("content-disposition").contains("study.jsonl"));
+    assert_eq!(jsonl.text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count(), total);
+    let csv = server.get("/runs/study/export.csv", "").await;
+    assert_eq!(csv::Reader::from_reader(csv.text.as_bytes()).records().filter(Result::is_ok).count(), total);
+    assert_eq!(server.get("/runs/nobody/export.csv", "").await.status, StatusCode::NOT_FOUND);
+}

@@ -12,6 +12,7 @@
 //! - `\N{NAME}` is refused: the engine does not carry the Unicode name table.
 //! - Group names outside ASCII are judged by Rust's letters and digits rather than by Python's identifier tables.
 //!
+//! Later versions of Python differ in corners: 3.12 refuses group numbers such as `\g< 2 >` and `\g<+2>`, which 3.11 takes.
 //! Letter case, `\w`, `\d` and `\s` beyond ASCII follow Unicode 14, as Python 3.11 does.
 
 mod compile;

@@ -134,7 +134,7 @@ async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
         descriptions_simulated: last.descriptions.saturating_sub(people),
         lambda: last.lambda.unwrap_or_default(),
         episodes_per_second: 0.0,
-        validation: readings().last(),
+        validation: readings().next_back(),
         best_validation: readings().max_by(|a, b| a.value.total_cmp(&b.value)),
         seconds: last.seconds,
     })

@@ -10,7 +10,7 @@ const AXES = {
   seconds: { read: (p) => p.seconds, label: "training time", write: duration },
 };
 const CHARTS = {
-  success: { range: [0, 1], write: share, height: 430, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "muted", 1.3]] },
+  success: { range: [0, 1], write: share, height: 430, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "line-strong", 1.4]] },
   loss: { range: null, write: (v) => (v == null ? "–" : v.toFixed(3)), height: 116, lines: [["loss", "loss", "agent", 1.6]] },
   valid: { range: [0, 1], write: share, height: 116, lines: [["valid_share", "valid", "agent", 1.6]] },
   gold: { range: [0, 1], write: share, height: 116, lines: [["gold_share", "gold", "agent", 1.6]] },
@@ -121,9 +121,9 @@ export class Charts {
     const bands = [];
     if (name === "success") {
       series.push(hidden(), hidden(), { ...hidden(), scale: "n" });
-      bands.push({ series: [4, 3], fill: `color-mix(in srgb, ${colour("agent")} 16%, transparent)` });
+      bands.push({ series: [4, 3], fill: `${colour("agent")}2b` });
     }
-    if (this.#other) series.push(...chart.lines.map((l) => line([l[0], l[1], l[2] === "agent" ? "you" : "muted", Math.max(l[3] - 0.5, 1)], [6, 4])));
+    if (this.#other) series.push(...chart.lines.map((l) => line([l[0], l[1], l[2] === "agent" ? "you" : "line-strong", Math.max(l[3] - 0.5, 1)], [6, 4])));
     const grid = { stroke: colour("line"), width: 1 };
     const main = name === "success";
     return {
@@ -133,7 +133,7 @@ export class Charts {
       series,
       bands,
       legend: { show: false },
-      cursor: { sync: { key: "run" }, drag: { x: false, y: false }, points: { size: 7 } },
+      cursor: { sync: { key: "run" }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: false }, y: chart.range ? { range: chart.range } : { range: (u, low, high) => uPlot.rangeNum(low ?? 0, high ?? 1, 0.1, true) }, n: { auto: false, range: [0, 1] } },
       axes: [
         { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: main ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },

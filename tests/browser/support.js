@@ -18,9 +18,8 @@ const FLAGS = [
 // A real agent may be warming up when the page opens.
 export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 60_000);
 
-export async function startServer(...extra) {
-  const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
-  const child = spawn(BINARY, ["serve", "--port", "0", "--data-dir", folder, ...extra], { stdio: ["ignore", "pipe", "pipe"] });
+async function startProcess(port, folder) {
+  const child = spawn(BINARY, ["serve", "--port", port, "--data-dir", folder], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   const address = await new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`no address within ${PATIENCE} ms; the server said:\n${said}`)), PATIENCE);
@@ -34,18 +33,36 @@ export async function startServer(...extra) {
     child.on("error", reject);
     child.on("exit", (code) => reject(new Error(`the server ended with ${code}:\n${said}`)));
   });
+  const end = async () => {
+    if (child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    await ended;
+  };
+  return { address, end };
+}
+
+export async function startServer() {
+  const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
+  let { address, end } = await startProcess("0", folder);
   const home = await (await fetch(address)).text();
   const run = home.match(/\/teach\/([^"/]+)"/)?.[1];
   assert.ok(run, "the start page offers a run to teach");
-  const stop = async () => {
-    if (child.exitCode === null) {
-      const ended = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await ended;
-    }
-    await rm(folder, { recursive: true, force: true });
+  return {
+    address,
+    run,
+    api: `${address}api/runs/${run}`,
+    // Ends the process, lets `meanwhile` look at the silence, and starts it again with the same data at the same address.
+    async restart(meanwhile) {
+      await end();
+      await meanwhile();
+      ({ end } = await startProcess(new URL(address).port, folder));
+    },
+    async stop() {
+      await end();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
-  return { address, run, stop, api: `${address}api/runs/${run}` };
 }
 
 export async function startBrowser() {

@@ -241,16 +241,20 @@ describe("teaching", () => {
     assert.ok(row && row.active_ms < 60_000, "half an hour away is not counted as work");
   }, { expected: [/409/] });
 
-  asPerson("leaving with an empty box gives the execution to others", async (page, context) => {
+  asPerson("leaving with an empty box gives it back; with words in the box it is kept", async (page) => {
+    const held = async () => (await (await fetch(server.api)).json()).pool.leased;
     const mine = await execution(page);
-    await page.close();
-    await until("it is free", async () => {
-      const offer = await (await post(`${server.api}/lease`)).json();
-      return String(offer.execution) === mine;
-    }, 10_000).catch(() => {});
-    const [state] = await Promise.all([(await fetch(server.api)).json()]);
-    assert.ok(state.pool.open > 0);
-    assert.ok(context);
+    await until("the next one is fetched ahead", async () => (await held()) >= 2);
+    const before = await held();
+    await page.keyboard.type("not finished");
+    await page.goto("about:blank");
+    await until("the one fetched ahead is free", async () => (await held()) === before - 1);
+    await openTeaching(server, page);
+    assert.equal(await execution(page), mine);
+    await until("the next one is fetched ahead", async () => (await held()) === before);
+    await page.fill("#text", "");
+    await page.goto("about:blank");
+    await until("both are free", async () => (await held()) === before - 2);
   });
 
   asPerson("without a script the page teaches too", async (page) => {

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Words before and after; a view is `{"pairs": [["before", "after"], …]}`.
+/// Words before and after; a view is `{"pairs": [{"in": "before", "out": "after"}, …]}`, as REGEX has it.
 pub struct Pairs;
 
 fn escaped(text: &str) -> String {
@@ -28,8 +28,11 @@ fn escaped(text: &str) -> String {
 
 impl Pairs {
     fn read(view: &Value) -> Result<Vec<(String, String)>, RenderError> {
-        serde_json::from_value(view["pairs"].clone())
-            .map_err(|error| RenderError { family: "pairs", reason: error.to_string() })
+        let word = |pair: &Value, key: &str| pair[key].as_str().map(str::to_owned);
+        let pairs = view["pairs"].as_array().into_iter().flatten();
+        let read: Option<Vec<_>> = pairs.map(|pair| Some((word(pair, "in")?, word(pair, "out")?))).collect();
+        let missing = || RenderError { family: "pairs", reason: "a pair is missing".to_owned() };
+        read.filter(|pairs| !pairs.is_empty()).ok_or_else(missing)
     }
 }
 
@@ -48,7 +51,7 @@ impl Family for Pairs {
     }
     fn guide(&self) -> Guide {
         Guide {
-            view: json!({"pairs": [["garden", "gardene"], ["stone", "stonee"], ["river", "rivere"], ["cloud", "cloude"], ["path", "pathe"]]}),
+            view: pairs_view(&["garden", "stone", "river"].map(|word| (word.to_owned(), format!("{word}e")))),
             good: vec![
                 ("add an e to the end".into(), "Says what and where.".into()),
                 ("every word gets another e after its last letter".into(), "Longer, and just as clear.".into()),
@@ -83,6 +86,11 @@ impl Family for Pairs {
     }
 }
 
+/// The view of some pairs.
+pub fn pairs_view(pairs: &[(String, String)]) -> Value {
+    json!({ "pairs": pairs.iter().map(|(before, after)| json!({"in": before, "out": after})).collect::<Vec<_>>() })
+}
+
 /// The registry of the tests.
 pub fn families() -> &'static [&'static dyn Family] {
     &[&Pairs]
@@ -112,14 +120,14 @@ pub fn execution(seed: u64, episode: u64, update: u64) -> NewExecution {
     let mut stream = rng::stream(seed, "fake", episode);
     let (expression, request, edit) = EDITS[stream.random_range(0..EDITS.len())];
     let first = stream.random_range(0..WORDS.len());
-    let pairs: Vec<(&str, String)> =
-        (0..5).map(|i| WORDS[(first + 5 * i) % WORDS.len()]).map(|word| (word, edit(word))).collect();
+    let words = (0..5).map(|i| WORDS[(first + 5 * i) % WORDS.len()]);
+    let pairs: Vec<(String, String)> = words.map(|word| (word.to_owned(), edit(word))).collect();
     NewExecution {
         episode,
         update,
         request: request.to_owned(),
         trace: json!({ "expression": expression }),
-        view: json!({ "pairs": pairs }),
+        view: pairs_view(&pairs),
         summary: expression.to_owned(),
         success: stream.random_bool(0.4),
         wanted: 1,
@@ -161,9 +169,11 @@ pub async fn start(store: &Store, id: &str, teacher: TeacherMode) -> RunHandle {
     start_run(store, run_row(id, teacher)).await
 }
 
-/// The same for a given row.
+/// The same for a given row. A run that is stored already (the test server was started again) goes on.
 pub async fn start_run(store: &Store, row: Run) -> RunHandle {
-    store.create_run(&row).await.expect("the run is new");
+    if store.run(&row.id).await.is_err() {
+        store.create_run(&row).await.expect("the run is new");
+    }
     let (id, teacher) = (row.id.as_str(), row.teacher);
     let status = Status {
         run: id.to_owned(),
@@ -184,7 +194,13 @@ pub async fn start_run(store: &Store, row: Run) -> RunHandle {
     let (commands, received) = channel();
     let (tell, watched) = watch::channel(status.clone());
     let (events, _) = broadcast::channel(256);
-    let handle = RunHandle { id: id.into(), family: "pairs", commands, events: events.clone(), status: watched };
+    let handle = RunHandle {
+        id: id.into(),
+        family: if row.family == "regex" { "regex" } else { "pairs" },
+        commands,
+        events: events.clone(),
+        status: watched,
+    };
     let fake = Fake {
         store: store.clone(),
         runtime: Handle::current(),
@@ -365,17 +381,36 @@ impl Fake {
     }
 
     fn attempt(&self, request: &str, start: &Value) -> Result<Tried, String> {
-        let words: Vec<String> = serde_json::from_value(start["words"].clone())
-            .map_err(|_| "Give the agent some words to work on.".to_owned())?;
+        // One list, or REGEX's fields `words-0` to `words-4`.
+        let listed: Vec<String> = serde_json::from_value(start["words"].clone()).unwrap_or_default();
+        let single = (0..5).filter_map(|i| start[format!("words-{i}")].as_str().map(str::to_owned));
+        let words: Vec<String> = listed.into_iter().chain(single).filter(|word| !word.is_empty()).collect();
+        if words.is_empty() {
+            return Err("Give the agent some words to work on.".to_owned());
+        }
         let (summary, _, edit) = *EDITS.iter().find(|(_, known, _)| *known == request).unwrap_or(&EDITS[0]);
         let pairs: Vec<(String, String)> = words.iter().map(|word| (word.clone(), edit(word))).collect();
-        Ok(Tried {
-            view: json!({ "pairs": pairs }),
-            summary: summary.to_owned(),
-            valid: true,
-            update: self.status.update,
-        })
+        Ok(Tried { view: pairs_view(&pairs), summary: summary.to_owned(), valid: true, update: self.status.update })
     }
+}
+
+/// Stores an ended run with a curve, to be compared with.
+pub async fn ended_run(store: &Store, mut row: Run) {
+    row.active = false;
+    if store.run(&row.id).await.is_ok() {
+        return;
+    }
+    store.create_run(&row).await.expect("the run is new");
+    let point = |update: u64| Point {
+        update,
+        episodes: update * 2,
+        descriptions: update,
+        seconds: update as f64,
+        training_success: Some(update as f64 / 120.0),
+        validation: update.is_multiple_of(5).then(|| rate(update as f64 / 100.0, 200)),
+        ..Point::default()
+    };
+    store.record_points(&row.id, &(1..=60).map(point).collect::<Vec<_>>()).await.expect("points are stored");
 }
 
 /// The application around a store, with no run yet.

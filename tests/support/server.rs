@@ -27,8 +27,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => TeacherMode::Human,
     };
     let store = Store::open(&folder.join("iliad.sqlite")).await?;
-    let state = support::app_state(store.clone(), settings);
-    state.runs.add(support::start(&store, "study", mode).await);
+    let mut state = support::app_state(store.clone(), settings);
+    state.families = iliad::task::registry::families();
+    let mut row = support::run_row("study", mode);
+    row.family = "regex".to_owned();
+    let earlier = iliad::store::Run { id: "earlier".to_owned(), ..row.clone() };
+    support::ended_run(&store, earlier).await;
+    state.runs.add(support::start_run(&store, row).await);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("Iliad is ready at http://{}{}/", listener.local_addr()?, state.settings.base_path);
     let shutdown = state.shutdown.clone();

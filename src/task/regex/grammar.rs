@@ -2,7 +2,7 @@
 //!
 //! A kind is an expression with letter slots and the ways in which people would ask for it; the texts are in the files
 //! beside this module. The phrasings of a kind are dealt out to the splits once and for all (about 70 / 15 / 15 %), so
-//! that a validation request is never worded as a training request, whatever the seed.
+//! that a validation request is never worded as a training request, whatever the seed (the tiny grammar is an exception).
 
 use super::corpus::{Corpus, Item, Vocabularies};
 use super::drawing::{TWO_LETTERS, draw_examples, vocabularies};

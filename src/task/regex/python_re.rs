@@ -19,6 +19,7 @@ mod compile;
 mod escapes;
 mod matcher;
 mod parse;
+mod substitute;
 mod syntax;
 mod template;
 mod unicode;
@@ -83,7 +84,7 @@ impl Regex {
     /// # Errors
     /// [`ReError::Bound`] when a bound is reached.
     pub fn sub(&self, template: &Template, text: &str, scratch: &mut Scratch) -> Result<String, ReError> {
-        matcher::sub(&self.program, template, text, scratch)
+        substitute::sub(&self.program, template, text, scratch)
     }
 }
 

@@ -340,7 +340,10 @@ impl<K: TaskKit> Trainer<'_, K> {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(End::Shutdown),
             };
-            self.since = Instant::now();
+            if paused || idle {
+                // Waiting is not training.
+                self.since = Instant::now();
+            }
             while let Some(command) = next {
                 match command {
                     Command::Stop => return Ok(End::Stopped),

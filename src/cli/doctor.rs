@@ -99,12 +99,12 @@ fn table(findings: &Findings) -> String {
     text
 }
 
-/// SEAM for the lead: names and bytes of the models in this build (the shipped teacher and policy).
+/// SEAM: names and bytes of the models in this build (the shipped teacher and policy).
 fn shipped_models() -> Vec<(String, Vec<u8>)> {
     Vec::new()
 }
 
-/// SEAM for the lead: names and sizes of the third-party files that the pages need.
+/// SEAM: names and sizes of the third-party files that the pages need.
 fn page_files() -> Vec<(String, usize)> {
     Vec::new()
 }

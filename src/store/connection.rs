@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
 /// The migrations, compiled in.
@@ -25,12 +25,15 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Files up to this size are checked whole when opened (well under a second); larger ones by [`Store::check`].
 const CHECKED_AT_OPENING: u64 = 64 << 20;
 
+/// What leases and time stamps go by.
+type Clock = Arc<dyn Fn() -> OffsetDateTime + Send + Sync>;
+
 /// The store. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     writer: SqlitePool,
     readers: SqlitePool,
-    clock: Arc<dyn Fn() -> OffsetDateTime + Send + Sync>,
+    clock: Clock,
 }
 
 impl std::fmt::Debug for Store {
@@ -74,6 +77,20 @@ impl Store {
         path: &Path,
         clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
     ) -> Result<Store> {
+        let clock: Clock = Arc::new(clock);
+        let begin = Instant::now();
+        loop {
+            match Store::open_once(path, clock.clone()).await {
+                // SQLite does not wait by itself while another process makes a new file a WAL file.
+                Err(StoreError::Busy) if begin.elapsed() < BUSY_TIMEOUT => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    async fn open_once(path: &Path, clock: Clock) -> Result<Store> {
         let bytes = prepare(path)?;
         let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).foreign_keys(true);
         if bytes > 0 {
@@ -91,7 +108,7 @@ impl Store {
         // More readers than cores only queue at the disk.
         let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
         let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON")).await?;
-        Ok(Store { writer, readers, clock: Arc::new(clock) })
+        Ok(Store { writer, readers, clock })
     }
 
     /// Checks every page and index of the file (a second per gigabyte or so).

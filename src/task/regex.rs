@@ -1,4 +1,8 @@
 //! REGEX, the word-modification task: the agent writes a regular expression, people see words before and after.
+//!
+//! [`program`] executes expressions with the engine in [`python_re`]. [`world`] holds tasks: drawn from the built-in
+//! [`grammar`], or loaded from a [`corpus`] (which [`import`] makes of the public L3 files); [`marginal`] is P_ω.
+//! [`tokenise`] reads what people type, [`family`] and [`diff`] show executions to them.
 
 pub mod agent;
 pub mod corpus;

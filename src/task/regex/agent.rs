@@ -7,7 +7,7 @@ use crate::agent::{Act, Agent, Example};
 use crate::model::decoder::wrap;
 use crate::model::regex_student::{Batch, RegexStudent, StudentSizes};
 use crate::nn::params::Params;
-use crate::nn::tokens::UNKNOWN;
+use crate::nn::tokens::{END, UNKNOWN};
 use crate::rng::Stream;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
@@ -121,7 +121,13 @@ impl Agent<RegexWorld> for RegexAgent {
             .into_iter()
             .zip(tasks)
             .map(|(ids, (start, _))| match ids {
-                Some(ids) => Edit::of(&ids.iter().map(|id| b.expressions.symbol(*id)).collect::<String>(), start),
+                // A symbol that no character spells makes no expression.
+                Some(ids) if ids.iter().all(|id| *id > END) => {
+                    Edit::of(&ids.iter().map(|id| b.expressions.symbol(*id)).collect::<String>(), start)
+                }
+                Some(ids) => {
+                    Edit { expression: ids.iter().map(|id| b.expressions.symbol(*id)).collect(), outputs: None }
+                }
                 // It never came to an end: no expression.
                 None => Edit { expression: String::new(), outputs: None },
             })

@@ -2,7 +2,7 @@
 //!
 //! A kind is an expression with letter slots and the ways in which people would ask for it; the texts are in the files
 //! beside this module. The phrasings of a kind are dealt out to the splits once and for all (about 70 / 15 / 15 %), so
-//! that a validation request is never worded as a training request, whatever the seed.
+//! that a validation request is never worded as a training request, whatever the seed (the tiny grammar is an exception).
 
 use super::corpus::{Corpus, Item, Vocabularies};
 use super::drawing::{TWO_LETTERS, draw_examples, vocabularies};
@@ -187,7 +187,12 @@ impl Grammar {
 
     /// P_ω over the same letters: broader than the tasks.
     pub fn marginal(&self) -> Marginal {
-        Marginal::Composed { letters: self.letters.clone() }
+        // A small grammar puts one letter in at a time.
+        let slot = |form: &str| if self.two_letters { form.to_owned() } else { form.replace("{yy}", "{y}") };
+        Marginal::Composed {
+            letters: self.letters.clone(),
+            forms: self.kinds.iter().map(|kind| slot(&kind.expression)).collect(),
+        }
     }
 
     /// Draws the corpus of a seed.

@@ -401,7 +401,7 @@ fn changes_enough(expression: &str, share: usize, words: &[String], chance: &mut
 
 /// Distinct expressions that change at least 15 % of the words.
 fn unlabeled(words: &[String]) -> Vec<String> {
-    let source = Marginal::Composed { letters: LETTERS.collect() };
+    let source = Marginal::Composed { letters: LETTERS.collect(), forms: Vec::new() };
     let mut chance = stream(0, "l3 unlabelled", 0);
     let (mut seen, mut drawn) = (HashSet::new(), Vec::new());
     for _ in 0..50 * UNLABELED {

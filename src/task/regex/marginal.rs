@@ -17,6 +17,9 @@ pub enum Marginal {
     Composed {
         /// Letters that patterns and replacements use.
         letters: Vec<char>,
+        /// Forms that half of the draws take, with `{x}`, `{y}` and `{yy}` for letters; the other half are composed
+        /// freely. Somebody who knows what kinds of edits there are knows these, without any request.
+        forms: Vec<String>,
     },
 }
 
@@ -25,7 +28,11 @@ impl Marginal {
     pub fn draw(&self, stream: &mut Stream) -> String {
         match self {
             Marginal::List(list) => list[stream.random_range(0..list.len())].clone(),
-            Marginal::Composed { letters } => compose(letters, stream),
+            Marginal::Composed { letters, forms } if !forms.is_empty() && stream.random_bool(0.5) => {
+                let form = &forms[stream.random_range(0..forms.len())];
+                fill(form, letters, stream)
+            }
+            Marginal::Composed { letters, .. } => compose(letters, stream),
         }
     }
 
@@ -42,6 +49,14 @@ impl Marginal {
         let other = if first.starts_with('a') { 'e' } else { 'a' };
         Edit::of(&format!("(^)(.)()@{other}"), start)
     }
+}
+
+/// A form with letters in its slots; one or two in `{yy}`.
+fn fill(form: &str, letters: &[char], stream: &mut Stream) -> String {
+    let letter = |stream: &mut Stream| letters[stream.random_range(0..letters.len())].to_string();
+    let (x, y) = (letter(stream), letter(stream));
+    let yy = if stream.random_bool(0.4) { y.clone() + &letter(stream) } else { y.clone() };
+    form.replace("{x}", &x).replace("{yy}", &yy).replace("{y}", &y)
 }
 
 /// No anchor, `^` or `$`; one or two symbols to match, half of them letters; up to two symbols to put there, mostly
@@ -83,7 +98,7 @@ mod tests {
     use crate::rng::stream;
 
     fn composed() -> Marginal {
-        Marginal::Composed { letters: ('a'..='z').collect() }
+        Marginal::Composed { letters: ('a'..='z').collect(), forms: vec!["(^)({x})()@{yy}".into()] }
     }
 
     #[test]

@@ -12,12 +12,14 @@
 //! - `\N{NAME}` is refused: the engine does not carry the Unicode name table.
 //! - Group names outside ASCII are judged by Rust's letters and digits rather than by Python's identifier tables.
 //!
+//! Later versions of Python differ in corners: 3.12 refuses group numbers such as `\g< 2 >` and `\g<+2>`, which 3.11 takes.
 //! Letter case, `\w`, `\d` and `\s` beyond ASCII follow Unicode 14, as Python 3.11 does.
 
 mod compile;
 mod escapes;
 mod matcher;
 mod parse;
+mod substitute;
 mod syntax;
 mod template;
 mod unicode;
@@ -82,7 +84,7 @@ impl Regex {
     /// # Errors
     /// [`ReError::Bound`] when a bound is reached.
     pub fn sub(&self, template: &Template, text: &str, scratch: &mut Scratch) -> Result<String, ReError> {
-        matcher::sub(&self.program, template, text, scratch)
+        substitute::sub(&self.program, template, text, scratch)
     }
 }
 

@@ -78,8 +78,8 @@ pub fn presets() -> Vec<Preset> {
             Rest {
                 algorithm: AlgorithmConfig {
                     replay: 2,
-                    pretrain_updates: 1500,
-                    pretrain_batch: 64,
+                    pretrain_updates: 4000,
+                    pretrain_batch: 256,
                     ..AlgorithmConfig::default()
                 },
                 teacher: TeacherConfig {
@@ -103,7 +103,7 @@ pub fn presets() -> Vec<Preset> {
         ),
         preset(
             "tiny",
-            "eight kinds of edits and six letters: learns visibly in under two minutes on two cores, for tests",
+            "eight kinds of edits and six letters: learns visibly within two minutes on two cores, for tests",
             TaskSettings { world: "tiny".into(), path: String::new(), seed: 1 },
             ModelSettings {
                 hidden: 64,
@@ -117,8 +117,9 @@ pub fn presets() -> Vec<Preset> {
             Rest {
                 algorithm: AlgorithmConfig {
                     learning_rate: 3e-3,
-                    pretrain_updates: 300,
-                    pretrain_batch: 64,
+                    replay: 3,
+                    pretrain_updates: 600,
+                    pretrain_batch: 128,
                     ..AlgorithmConfig::default()
                 },
                 teacher: TeacherConfig {
@@ -133,7 +134,7 @@ pub fn presets() -> Vec<Preset> {
                     },
                 },
                 schedule: Schedule {
-                    episodes: 32 * 400,
+                    episodes: 32 * 200,
                     evaluate_every: 40,
                     evaluate_tasks: 0,
                     point_every: 10,

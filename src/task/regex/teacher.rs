@@ -21,8 +21,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-/// Rows of one pass of the executor; bounds memory.
-const ROWS: usize = 2048;
+/// Rows of one pass of the executor. On the CPU short passes of rows of one length spare the most padding; a GPU wants
+/// long ones.
+fn rows_of_a_pass(device: &Device) -> usize {
+    if device.is_cpu() { 192 } else { 4096 }
+}
 
 /// Header of a teacher file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -145,7 +148,7 @@ impl RegexTeacher {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|&i| (rows[i].1.len(), rows[i].2.len()));
         let mut same = vec![false; rows.len()];
-        for part in order.chunks(ROWS) {
+        for part in order.chunks(rows_of_a_pass(self.executor.params.device())) {
             let batch = Batch {
                 words: part.iter().map(|&i| word_ids(rows[i].0, &h.characters)).collect(),
                 requests: part.iter().map(|&i| request_ids(rows[i].1, &h.words)).collect(),
@@ -167,24 +170,30 @@ impl TeacherModels<RegexWorld> for RegexTeacher {
         Ok(proposed.into_iter().map(|c| c.into_iter().flatten().map(text).collect()).collect())
     }
 
-    /// The executor must give the same output for at least the share τ of the words.
+    /// The executor must give the same output for at least the share τ of the words. Most candidates fail at the first
+    /// word, so the others are only read for those that can still qualify.
     fn qualifies(&self, items: &[(&Words, &Edit, &str)], tau: f64) -> Result<Vec<bool>> {
-        let mut rows = Vec::new();
-        for (start, execution, description) in items {
-            let outputs = execution.outputs.as_deref().unwrap_or(&start.words);
-            rows.extend(start.words.iter().zip(outputs).map(|(w, o)| (w.as_str(), *description, o.as_str())));
+        let outputs = |i: usize| items[i].1.outputs.as_deref().unwrap_or(&items[i].0.words);
+        let row = |i: usize, j: usize| (items[i].0.words[j].as_str(), items[i].2, outputs(i)[j].as_str());
+        let needed = |i: usize| (tau.min(1.0) * items[i].0.words.len() as f64).ceil() as usize;
+        let mut hits = vec![0usize; items.len()];
+        let mut open: Vec<usize> =
+            (0..items.len()).filter(|&i| !items[i].2.is_empty() && !items[i].0.words.is_empty()).collect();
+        for stage in [0..1, 1..usize::MAX] {
+            let asked: Vec<(usize, usize)> = open
+                .iter()
+                .flat_map(|&i| (stage.start..stage.end.min(items[i].0.words.len())).map(move |j| (i, j)))
+                .collect();
+            if asked.is_empty() {
+                break;
+            }
+            let rows: Vec<_> = asked.iter().map(|&(i, j)| row(i, j)).collect();
+            for (&(i, _), ok) in asked.iter().zip(self.reproduces(&rows)?) {
+                hits[i] += usize::from(ok);
+            }
+            open.retain(|&i| hits[i] + items[i].0.words.len().saturating_sub(stage.end) >= needed(i));
         }
-        let same = self.reproduces(&rows)?;
-        let mut from = 0;
-        Ok(items
-            .iter()
-            .map(|(start, _, description)| {
-                let n = start.words.len();
-                let hits = same[from..from + n].iter().filter(|s| **s).count();
-                from += n;
-                !description.is_empty() && n > 0 && hits as f64 >= tau.min(1.0) * n as f64
-            })
-            .collect())
+        Ok((0..items.len()).map(|i| hits[i] > 0 && hits[i] >= needed(i)).collect())
     }
 }
 

@@ -88,6 +88,10 @@ pub(super) struct Set {
     low: u128,
     /// Members from 128 up.
     high: Vec<(u32, u32)>,
+    /// Members that stand for themselves only although case is ignored.
+    exact: Vec<u32>,
+    /// Ranges that reach beyond the basic plane while case is ignored: Python looks at the upper case as well.
+    wide: Vec<(u32, u32)>,
     categories: Vec<Category>,
     ascii: bool,
     negated: bool,
@@ -112,7 +116,10 @@ impl Set {
     }
 
     fn holds(&self, c: u32) -> bool {
-        self.holds_member(c) || self.categories.iter().any(|k| unicode::in_class(k.class, c, self.ascii) != k.negated)
+        self.holds_member(c)
+            || self.exact.contains(&c)
+            || self.wide.iter().any(|(a, b)| (*a..=*b).contains(&c) || (*a..=*b).contains(&unicode::upper(c)))
+            || self.categories.iter().any(|k| unicode::in_class(k.class, c, self.ascii) != k.negated)
     }
 
     fn holds_member(&self, c: u32) -> bool {
@@ -280,15 +287,22 @@ impl Compiler<'_> {
         }
         if set.fold {
             // A category is asked about the lower-cased character only, so its bits must not be found by other cases.
-            let mut exact = Set { negated, ascii, fold: true, categories: set.categories, ..Set::default() };
+            let mut folded = Set { negated, ascii, fold: true, categories: set.categories, ..Set::default() };
             for member in members {
                 match *member {
-                    Member::One(c) => exact.add(c, c),
-                    Member::Range(a, b) => exact.add(a, b),
+                    // Python forgets to lower-case single members beyond the basic plane.
+                    Member::One(c) if unicode::lower(c, ascii) > 0xffff => folded.exact.push(c),
+                    Member::One(c) => folded.add(c, c),
+                    Member::Range(a, b) => {
+                        folded.add(a, b.min(0xffff));
+                        if b > 0xffff {
+                            folded.wide.push((a, b));
+                        }
+                    }
                     Member::Category(_) => {}
                 }
             }
-            set = exact;
+            set = folded;
         }
         self.program.sets.push(set);
         let index = self.program.sets.len() - 1;
@@ -344,7 +358,7 @@ impl Set {
         for c in a..=b.min(127) {
             self.low |= 1 << c;
         }
-        if b >= 128 {
+        if b >= a.max(128) {
             self.high.push((a.max(128), b));
         }
     }

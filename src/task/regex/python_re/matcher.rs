@@ -6,17 +6,16 @@
 
 use super::compile::{Op, Program, unlimited};
 use super::syntax::{At, Greed};
-use super::template::{Piece, Template};
 use super::{DEPTH_LIMIT, ReError, STEP_LIMIT, unicode};
 
 /// "No position" and "no repeat".
-const NONE: usize = usize::MAX;
+pub(super) const NONE: usize = usize::MAX;
 
 /// Reusable memory of the matcher.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    text: Vec<u32>,
-    marks: Vec<usize>,
+    pub(super) text: Vec<u32>,
+    pub(super) marks: Vec<usize>,
     /// Highest mark set so far, as a length: marks from here on are stale.
     marked: usize,
     stack: Vec<Frame>,
@@ -26,7 +25,7 @@ pub struct Scratch {
     repeat: usize,
     /// Where the last successful attempt ended.
     end: usize,
-    steps: u64,
+    pub(super) steps: u64,
 }
 
 /// A repeat in progress.
@@ -84,75 +83,8 @@ enum After {
     Done(bool),
 }
 
-/// Replaces every match.
-pub(super) fn sub(
-    program: &Program,
-    template: &Template,
-    text: &str,
-    scratch: &mut Scratch,
-) -> Result<String, ReError> {
-    let s = scratch;
-    s.text.clear();
-    s.text.extend(text.chars().map(u32::from));
-    s.marks.clear();
-    s.marks.resize(2 * program.groups, NONE);
-    s.steps = 0;
-    let length = s.text.len();
-    let mut out = String::with_capacity(text.len() + 16);
-    let (mut from, mut copied, mut must_advance) = (0, 0, false);
-    while from <= length {
-        let Some((start, end)) = search(program, s, from, must_advance)? else { break };
-        push_text(&mut out, &s.text[copied..start]);
-        for piece in &template.pieces {
-            match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Group(0) => push_text(&mut out, &s.text[start..end]),
-                Piece::Group(group) => {
-                    if let Some((a, b)) = s.group(*group) {
-                        push_text(&mut out, &s.text[a..b]);
-                    }
-                }
-            }
-        }
-        copied = end;
-        must_advance = end == start;
-        from = end;
-    }
-    push_text(&mut out, &s.text[copied..]);
-    Ok(out)
-}
-
-fn push_text(out: &mut String, text: &[u32]) {
-    // The characters came from a string, so that each of them is one.
-    out.extend(text.iter().filter_map(|c| char::from_u32(*c)));
-}
-
-/// The first match from `from` on.
-fn search(
-    program: &Program,
-    s: &mut Scratch,
-    from: usize,
-    mut must_advance: bool,
-) -> Result<Option<(usize, usize)>, ReError> {
-    for start in from..=s.text.len() {
-        if program.anchored && start > 0 {
-            return Ok(None);
-        }
-        let hopeless = program.first.is_some_and(|op| !s.text.get(start).is_some_and(|c| matches_one(program, op, *c)));
-        if hopeless {
-            must_advance = false;
-            continue;
-        }
-        if let Some(end) = s.attempt(program, start, must_advance)? {
-            return Ok(Some((start, end)));
-        }
-        must_advance = false;
-    }
-    Ok(None)
-}
-
 impl Scratch {
-    fn group(&self, group: usize) -> Option<(usize, usize)> {
+    pub(super) fn group(&self, group: usize) -> Option<(usize, usize)> {
         let end = 2 * group - 1;
         if end >= self.marked {
             return None;
@@ -202,7 +134,12 @@ impl Scratch {
     }
 
     /// Tries to match at `start`; gives the end of the match. With `must_advance` an empty match does not count.
-    fn attempt(&mut self, program: &Program, start: usize, must_advance: bool) -> Result<Option<usize>, ReError> {
+    pub(super) fn attempt(
+        &mut self,
+        program: &Program,
+        start: usize,
+        must_advance: bool,
+    ) -> Result<Option<usize>, ReError> {
         self.stack.clear();
         self.saved.clear();
         self.repeats.clear();
@@ -614,7 +551,7 @@ impl From<After> for Ended {
 }
 
 /// Whether a single-character instruction accepts `c`.
-fn matches_one(program: &Program, op: Op, c: u32) -> bool {
+pub(super) fn matches_one(program: &Program, op: Op, c: u32) -> bool {
     match op {
         Op::Literal(literal) => c == literal,
         Op::NotLiteral(literal) => c != literal,

@@ -1,6 +1,6 @@
 //! Letters, digits, blanks and letter case as Python 3.11 sees them.
 
-use super::unicode_tables::{ALIKE, CASED, DIGIT, LOWER, SPACE, WORD};
+use super::unicode_tables::{ALIKE, CASED, DIGIT, LOWER, SPACE, UPPER, WORD};
 
 /// The classes behind `\d`, `\s` and `\w`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,17 @@ pub(super) fn lower(c: u32, ascii: bool) -> u32 {
     if c < 128 || ascii {
         return if (65..=90).contains(&c) { c + 32 } else { c };
     }
-    let at = LOWER.partition_point(|run| run.1 < c);
-    match LOWER.get(at) {
+    shifted(&LOWER, c)
+}
+
+/// First character of the upper case of one character.
+pub(super) fn upper(c: u32) -> u32 {
+    shifted(&UPPER, c)
+}
+
+fn shifted(runs: &[(u32, u32, u32, i32)], c: u32) -> u32 {
+    let at = runs.partition_point(|run| run.1 < c);
+    match runs.get(at) {
         Some((first, _, step, add)) if *first <= c && (c - first).is_multiple_of(*step) => c.wrapping_add_signed(*add),
         _ => c,
     }

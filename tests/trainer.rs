@@ -1,0 +1,298 @@
+//! The trainer: it learns, it does not learn from shuffled descriptions, and a killed run stands where it stood.
+
+use candle_core::Device;
+use iliad::app::configure;
+use iliad::run::{Command, Event, RunState, TeacherMode};
+use iliad::store::{AnswerKind, NewAnswer, Run, Store};
+use iliad::task::registry;
+use iliad::trainer::{FinalReport, Launch, checkpoint};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+fn set(items: &[&str]) -> Vec<String> {
+    items.iter().map(|s| s.to_string()).collect()
+}
+
+/// Runs a configuration offline to its end; the validation readings and the report.
+fn train(folder: &Path, overrides: &[&str]) -> (Vec<f64>, FinalReport) {
+    let config = configure("tiny", 1, &set(overrides)).unwrap();
+    let readings = Arc::new(Mutex::new(Vec::new()));
+    let seen = readings.clone();
+    let launch = Launch {
+        id: "test".into(),
+        config,
+        folder: folder.to_owned(),
+        device: Device::Cpu,
+        store: None,
+        teacher: None,
+        listener: Some(Box::new(move |event| {
+            if let Event::Point(point) = &**event
+                && let Some(rate) = point.validation
+            {
+                seen.lock().unwrap().push(rate.value);
+            }
+        })),
+    };
+    let (_handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    let report = thread.join().unwrap().unwrap();
+    let readings = readings.lock().unwrap().clone();
+    (readings, report)
+}
+
+#[test]
+fn adel_learns_and_learns_nothing_from_shuffled_descriptions() {
+    let dir = tempfile::tempdir().unwrap();
+    let length = ["schedule.episodes=4800", "schedule.evaluate_every=30"];
+    let (readings, report) = train(&dir.path().join("a"), &length);
+    assert!(readings[0] < 0.03, "it begins with nothing: {readings:?}");
+    let half = readings.len() / 2;
+    let mean = |r: &[f64]| r.iter().sum::<f64>() / r.len() as f64;
+    assert!(mean(&readings[half..]) > 0.2, "it learns: {readings:?}");
+    assert!(report.validation.value > 0.25 && report.test.value > 0.15, "{report:?}");
+    assert!(report.complete && report.episodes == 4800 && report.descriptions > 500);
+
+    let shuffled = [length[0], length[1], "algorithm.shuffle_descriptions=true"];
+    let (readings, _) = train(&dir.path().join("b"), &shuffled);
+    assert!(mean(&readings[half..]) < 0.1, "nothing can be learnt from shuffled descriptions: {readings:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |name: &str, seed: &str| {
+        let folder = dir.path().join(name);
+        let (_, report) = train(&folder, &["schedule.episodes=160", seed]);
+        (weights(&folder), report.descriptions)
+    };
+    let (a, b, c) = (run("a", "seed=1"), run("b", "seed=1"), run("c", "seed=2"));
+    assert_eq!(a, b);
+    assert_ne!(a.0, c.0);
+}
+
+/// Every tensor of the newest checkpoint, as bits.
+fn weights(folder: &Path) -> Vec<(String, Vec<u32>)> {
+    let (found, complaints) = checkpoint::newest(folder).unwrap();
+    assert!(complaints.is_empty(), "{complaints:?}");
+    let bits = |t: candle_core::Tensor| {
+        t.flatten_all().unwrap().to_vec1::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+    };
+    found.unwrap().1.into_iter().map(|(name, t)| (name, bits(t))).collect()
+}
+
+fn iliad() -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iliad"));
+    command.env("RAYON_NUM_THREADS", "2").stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn a_killed_run_ends_bit_identical_to_one_that_was_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let common = ["--set", "schedule.episodes=768", "--set", "schedule.checkpoint_every=5", "--set", "algorithm.replay=1"];
+    let start = |folder: &Path| {
+        let mut c = iliad();
+        c.args(["train", "--preset", "tiny", "--seed", "7", "--run-dir"]).arg(folder).args(common);
+        c
+    };
+    let whole = dir.path().join("whole");
+    assert!(start(&whole).status().unwrap().success());
+
+    let broken = dir.path().join("broken");
+    let mut child = start(&broken).spawn().unwrap();
+    let mut kills = 0;
+    let begin = Instant::now();
+    loop {
+        // Kill it whenever two new checkpoints have come, at whatever it is doing then.
+        let before = newest_update(&broken);
+        while newest_update(&broken) < before + 6 && child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(300), "the run makes no progress");
+            std::thread::sleep(Duration::from_millis(15));
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        let mut again = iliad();
+        again.args(["train", "--resume", "--run-dir"]).arg(&broken);
+        child = again.spawn().unwrap();
+    }
+    assert!(kills >= 1, "it was killed at least once");
+    assert_eq!(weights(&whole), weights(&broken));
+    let text = |folder: &Path, name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(text(&whole, "descriptions.jsonl"), text(&broken, "descriptions.jsonl"));
+}
+
+fn newest_update(folder: &Path) -> u64 {
+    let name = |p: &std::path::PathBuf| p.file_stem().unwrap().to_string_lossy()["update-".len()..].parse().unwrap();
+    checkpoint::list(folder).last().map_or(0, name)
+}
+
+#[test]
+fn a_broken_checkpoint_is_passed_over_and_only_broken_ones_are_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    train(dir.path(), &["schedule.episodes=192", "schedule.checkpoint_every=3"]);
+    let all = checkpoint::list(dir.path());
+    assert_eq!(all.len(), 2, "two are kept");
+    let newest = std::fs::read(&all[1]).unwrap();
+    std::fs::write(&all[1], &newest[..newest.len() / 2]).unwrap();
+    let (found, complaints) = checkpoint::newest(dir.path()).unwrap();
+    assert!(found.unwrap().0.counters.update == 3 && complaints.len() == 1);
+    std::fs::write(&all[0], "nonsense").unwrap();
+    assert!(checkpoint::newest(dir.path()).unwrap_err().to_string().contains("none of the run's checkpoints"));
+}
+
+/// A run with a store and people: its trainer, and hands to answer with.
+struct Live {
+    store: Store,
+    handle: iliad::run::RunHandle,
+    thread: std::thread::JoinHandle<anyhow::Result<FinalReport>>,
+}
+
+async fn go_live(folder: &Path, overrides: &[&str]) -> Live {
+    let store = Store::open(&folder.join("test.sqlite")).await.unwrap();
+    let config = configure("tiny", 3, &set(overrides)).unwrap();
+    if store.runs().await.unwrap().is_empty() {
+        let run = Run {
+            id: "live".into(),
+            family: "regex".into(),
+            preset: "tiny".into(),
+            config: serde_json::to_value(&config).unwrap(),
+            seed: 3,
+            teacher: TeacherMode::Human,
+            active: true,
+            created_at: time::OffsetDateTime::now_utc(),
+        };
+        store.create_run(&run).await.unwrap();
+    }
+    let launch = Launch {
+        id: "live".into(),
+        config,
+        folder: folder.join("run"),
+        device: Device::Cpu,
+        store: Some((store.clone(), tokio::runtime::Handle::current())),
+        teacher: Some(store.run("live").await.unwrap().teacher),
+        listener: None,
+    };
+    let (handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    Live { store, handle, thread }
+}
+
+impl Live {
+    async fn until(&self, what: &str, condition: impl Fn(&iliad::run::Status) -> bool) {
+        let mut status = self.handle.status.clone();
+        let waited = tokio::time::timeout(Duration::from_secs(120), status.wait_for(|s| condition(s))).await;
+        assert!(waited.is_ok_and(|r| r.is_ok()), "waited for {what}; now {:?}", self.handle.status.borrow());
+    }
+
+    async fn answer(&self, teacher: i64, key: &str, text: &str) -> bool {
+        let lease = self.store.lease("live", teacher, &[], time::Duration::minutes(2)).await.unwrap();
+        let Some(lease) = lease else { return false };
+        let answer = NewAnswer {
+            client_key: key.into(),
+            execution: lease.execution,
+            teacher,
+            kind: AnswerKind::Described,
+            text: text.into(),
+            shown_at: None,
+            active_ms: Some(1200),
+        };
+        self.store.answer(&answer).await.unwrap();
+        self.handle.commands.send(Command::DescriptionArrived).unwrap();
+        true
+    }
+
+    async fn end(self, command: Command) -> FinalReport {
+        self.handle.commands.send(command).unwrap();
+        tokio::task::spawn_blocking(move || self.thread.join().unwrap().unwrap()).await.unwrap()
+    }
+}
+
+async fn wait_for_work(live: &Live) {
+    for _ in 0..600 {
+        if live.store.pool("live").await.unwrap().open > 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no execution came into the pool");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = ["algorithm.replay=2", "schedule.checkpoint_every=4", "schedule.evaluate_every=1000"];
+    let live = go_live(dir.path(), &overrides).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    wait_for_work(&live).await;
+    for i in 0..7u64 {
+        assert!(live.answer(teacher, &format!("key {i}"), "replace the zebra with [ q ]").await);
+        live.until("the answer to be used", |s| s.descriptions_human > i).await;
+        wait_for_work(&live).await;
+    }
+    let used = live.store.used_answers("live", u64::MAX >> 1).await.unwrap();
+    assert_eq!(used.len(), 7);
+    // What a crash leaves: the store as it is, the checkpoint of update 4. The later updates are lost with the memory.
+    let whole = copy(dir.path());
+    live.end(Command::Shutdown).await;
+    let expected = weights(&dir.path().join("run"));
+
+    let again = go_live(whole.path(), &overrides).await;
+    again.until("the lost updates to be made again", |s| s.state == RunState::Running && s.update == 7).await;
+    assert_eq!(again.store.used_answers("live", u64::MAX >> 1).await.unwrap().len(), 7);
+    again.end(Command::Shutdown).await;
+    assert_eq!(weights(&whole.path().join("run")), expected);
+}
+
+/// The folder as a kill at this moment would leave it: without the checkpoint that an orderly end writes.
+fn copy(from: &Path) -> tempfile::TempDir {
+    let to = tempfile::tempdir().unwrap();
+    std::fs::create_dir(to.path().join("run")).unwrap();
+    for folder in ["", "run"] {
+        for entry in std::fs::read_dir(from.join(folder)).unwrap().flatten() {
+            if entry.path().is_file() {
+                std::fs::copy(entry.path(), to.path().join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    to
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_people_and_the_simulated_teacher_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &["schedule.checkpoint_every=10"]).await;
+    wait_for_work(&live).await;
+    live.handle.commands.send(Command::SetTeacher(TeacherMode::Mixed { share: 0.3 })).unwrap();
+    let mut keys = 0;
+    for person in ["first", "second"] {
+        let teacher = live.store.teacher(person).await.unwrap().id;
+        for _ in 0..10 {
+            wait_for_work(&live).await;
+            keys += u64::from(live.answer(teacher, &format!("{person} {keys}"), "remove every [ e ]").await);
+        }
+    }
+    assert_eq!(keys, 20);
+    live.until("all answers to be used", |s| s.descriptions_human == 20 && s.descriptions_simulated > 50).await;
+    live.handle.commands.send(Command::SetTeacher(TeacherMode::Human)).unwrap();
+    live.until("people alone to teach", |s| s.teacher == TeacherMode::Human).await;
+    let (reply, answer) = tokio::sync::oneshot::channel();
+    let form = serde_json::json!({ "words-0": "Banana", "words-1": "" });
+    live.handle.commands.send(Command::Try { request: "delete the last letter".into(), start: form, reply }).unwrap();
+    let tried = answer.await.unwrap().unwrap();
+    assert_eq!(tried.view["pairs"][0]["in"], "banana");
+    let (reply, answer) = tokio::sync::oneshot::channel();
+    let form = serde_json::json!({});
+    live.handle.commands.send(Command::Try { request: "x".into(), start: form, reply }).unwrap();
+    assert!(answer.await.unwrap().unwrap_err().contains("at least one word"));
+    let store = live.store.clone();
+    live.end(Command::Stop).await;
+    assert!(!store.run("live").await.unwrap().active, "a stopped run is not resumed");
+    let rows = store.export_page(None, 0, 100_000).await.unwrap();
+    assert_eq!(rows.len() as u64, store.export_count(None).await.unwrap());
+    assert_eq!(rows.iter().filter(|r| r.source == iliad::run::Source::Human && r.used_in_update.is_some()).count(), 20);
+}

@@ -488,7 +488,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             _ => Vec::new(),
         };
         if self.config.algorithm.shuffle_descriptions {
-            shuffle(&mut said, &mut rng::stream(seed, "shuffle", update));
+            misdeal(&mut said, &mut rng::stream(seed, "shuffle", update));
         }
         let mut described = Vec::new();
         let mut answers = said.into_iter();
@@ -727,9 +727,30 @@ impl<K: TaskKit> Trainer<'_, K> {
     }
 }
 
-/// Deals what was said out anew (Fisher–Yates).
-fn shuffle(said: &mut [Said], stream: &mut rng::Stream) {
+/// Deals what was said to the wrong episodes: shuffled, and then so that nobody has their own. What is the only one of
+/// its batch is dropped.
+fn misdeal(said: &mut [Said], stream: &mut rng::Stream) {
+    // Sattolo's algorithm: a uniform cyclic permutation leaves nothing in its place.
     for i in (1..said.len()).rev() {
-        said.swap(i, stream.random_range(0..=i));
+        said.swap(i, stream.random_range(0..i));
+    }
+    if let [only] = said {
+        only.description.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misdeal_leaves_nothing_in_its_place() {
+        for n in 1..20 {
+            let mut said: Vec<Said> = (0..n).map(|i| Said { description: i.to_string(), ..Said::default() }).collect();
+            misdeal(&mut said, &mut rng::stream(1, "misdeal", n));
+            for (i, s) in said.iter().enumerate() {
+                assert_ne!(s.description, i.to_string(), "{n}");
+            }
+        }
     }
 }

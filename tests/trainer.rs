@@ -55,7 +55,7 @@ fn adel_learns_and_learns_nothing_from_shuffled_descriptions() {
 
     let shuffled = [length[0], length[1], "algorithm.shuffle_descriptions=true"];
     let (readings, _) = train(&dir.path().join("b"), &shuffled);
-    assert!(mean(&readings[half..]) < 0.1, "nothing can be learnt from shuffled descriptions: {readings:?}");
+    assert!(mean(&readings[half..]) < 0.08, "nothing can be learnt from shuffled descriptions: {readings:?}");
 }
 
 #[test]
@@ -90,7 +90,8 @@ fn iliad() -> std::process::Command {
 #[test]
 fn a_killed_run_ends_bit_identical_to_one_that_was_not() {
     let dir = tempfile::tempdir().unwrap();
-    let common = ["--set", "schedule.episodes=768", "--set", "schedule.checkpoint_every=5", "--set", "algorithm.replay=1"];
+    let common =
+        ["--set", "schedule.episodes=768", "--set", "schedule.checkpoint_every=5", "--set", "algorithm.replay=1"];
     let start = |folder: &Path| {
         let mut c = iliad();
         c.args(["train", "--preset", "tiny", "--seed", "7", "--run-dir"]).arg(folder).args(common);

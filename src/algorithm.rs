@@ -19,7 +19,7 @@ pub struct Described<W: World> {
 // Not derived: that would ask the world itself to be cloned and printed.
 impl<W: World> Clone for Described<W> {
     fn clone(&self) -> Self {
-        Self { episode: self.episode.clone(), example: self.example.clone() }
+        Self { episode: self.episode, example: self.example.clone() }
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Episode<W: World> {
 // Not derived: that would ask the world itself to be cloned and printed.
 impl<W: World> Clone for Episode<W> {
     fn clone(&self) -> Self {
-        Self { number: self.number.clone(), task: self.task.clone(), execution: self.execution.clone() }
+        Self { number: self.number, task: self.task.clone(), execution: self.execution.clone() }
     }
 }
 

@@ -35,6 +35,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, watch};
 
+/// Gets every event of a run, in order, on the trainer's thread.
+pub type Listener = Box<dyn Fn(&Arc<Event>) + Send>;
+
 /// What a run needs to start or to go on.
 pub struct Launch {
     /// Run id.
@@ -50,7 +53,7 @@ pub struct Launch {
     /// Mode set by the store, which outlives the checkpoint's.
     pub teacher: Option<TeacherMode>,
     /// Gets every event, in order, before the broadcast does.
-    pub listener: Option<Box<dyn Fn(&Arc<Event>) + Send>>,
+    pub listener: Option<Listener>,
 }
 
 /// What a finished run achieved.
@@ -144,7 +147,7 @@ pub fn spawn<K: TaskKit>(
 struct Out {
     events: broadcast::Sender<Arc<Event>>,
     status: watch::Sender<Status>,
-    listener: Option<Box<dyn Fn(&Arc<Event>) + Send>>,
+    listener: Option<Listener>,
     told: Instant,
     episodes: Instant,
 }
@@ -578,13 +581,13 @@ impl<K: TaskKit> Trainer<'_, K> {
         let update = self.counters.update;
         let s = self.config.schedule.clone();
         self.speed.note(self.counters.episodes);
-        if update % s.evaluate_every == 0 {
+        if update.is_multiple_of(s.evaluate_every) {
             self.evaluate_and_tell()?;
-        } else if update % s.point_every == 0 {
+        } else if update.is_multiple_of(s.point_every) {
             let point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
             self.tell_point(point)?;
         }
-        if update % s.checkpoint_every == 0 {
+        if update.is_multiple_of(s.checkpoint_every) {
             self.checkpoint()?;
         }
         if self.out.told.elapsed().as_millis() >= 250 {

@@ -121,8 +121,8 @@ fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
                 bar.set_message(what.clone());
             }
             _ => {
-                if budget > 0 {
-                    bar.set_position(1000 * s.episodes.min(budget) / budget);
+                if let Some(position) = (1000 * s.episodes.min(budget)).checked_div(budget) {
+                    bar.set_position(position);
                 }
                 let best =
                     s.best_validation.map_or(String::new(), |r| format!(", best validation {:.1}%", 100.0 * r.value));

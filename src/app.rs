@@ -71,6 +71,9 @@ impl Manager {
     /// Creates a run and starts it; its id.
     pub async fn create(&self, config: RunConfig) -> anyhow::Result<String> {
         config.check()?;
+        registry::trainer(&config.family)
+            .with_context(|| format!("there is no task family {}", config.family))?
+            .check(&config)?;
         let mut id = new_run_id(&config);
         // Two runs of the same second get different names.
         for n in 2.. {
@@ -254,8 +257,11 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
     let stop = state.shutdown.clone();
     tokio::spawn(async move {
         interrupted().await;
-        eprintln!("Ending: runs write a checkpoint and go on at the next start.");
+        eprintln!("Ending: runs write a checkpoint and go on at the next start. Ctrl+C again ends at once.");
         stop.cancel();
+        interrupted().await;
+        eprintln!("Ended at once; runs go on from their last checkpoint.");
+        std::process::exit(crate::cli::Exit::Failed as i32);
     });
     crate::web::serve(state, listener).await?;
     let handles = store_handles(&runs, &manager);

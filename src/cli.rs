@@ -176,7 +176,9 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// A configuration from flags; what cannot be used is the person's to change.
 fn configure(preset: &str, seed: u64, set: &[String]) -> Result<crate::config::run::RunConfig, CliError> {
-    crate::app::configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))
+    let config = crate::app::configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))?;
+    trainer_of(&config)?.check(&config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
+    Ok(config)
 }
 
 /// The training side of a configuration's family.

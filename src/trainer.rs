@@ -9,6 +9,7 @@ pub mod checkpoint;
 pub mod journal;
 pub mod meters;
 mod people;
+mod persist;
 mod pretraining;
 
 use crate::agent::{Act, Example};
@@ -29,6 +30,7 @@ use journal::{Notes, Record};
 use meters::{Meters, Speed};
 pub use pretraining::pretrain;
 use rand::RngExt;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -127,12 +129,14 @@ pub fn spawn<K: TaskKit>(
         .stack_size(64 << 20)
         .spawn(move || {
             let mut out = out;
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live(kit, launch, inbox, &mut out)))
-                .unwrap_or_else(|panic| {
-                    let what = panic.downcast_ref::<String>().cloned();
-                    let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-                    Err(anyhow::anyhow!("the trainer broke: {}", what.unwrap_or_default()))
-                });
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                persist::live_on(kit, launch, &inbox, &mut out)
+            }))
+            .unwrap_or_else(|panic| {
+                let what = panic.downcast_ref::<String>().cloned();
+                let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                Err(anyhow::anyhow!("the trainer broke: {}", what.unwrap_or_default()))
+            });
             if let Err(error) = &outcome {
                 tracing::error!("run failed: {error:#}");
                 out.state(RunState::Failed { message: format!("Training ended by an error: {error:#}") });
@@ -228,7 +232,7 @@ struct Trainer<'a, K: TaskKit> {
 fn live<K: TaskKit>(
     kit: &'static K,
     launch: Launch,
-    inbox: Receiver<Command>,
+    inbox: &Receiver<Command>,
     out: &mut Out,
 ) -> anyhow::Result<FinalReport> {
     std::fs::create_dir_all(&launch.folder).with_context(|| format!("cannot make {}", launch.folder.display()))?;
@@ -242,6 +246,8 @@ fn live<K: TaskKit>(
     out.state(RunState::Starting { what: "Loading the agent".into(), done: None });
     let teacher = kit.teacher(&config, &world, &launch.device)?;
     let a = &config.algorithm;
+    // What is commanded while the agent warms up, to be done afterwards.
+    let mut early = VecDeque::new();
     let (agent, header, tensors) = match found {
         Some((header, tensors)) => {
             (kit.agent_from(&config, &header.blueprint, &launch.device)?, Some(header), Some(tensors))
@@ -252,10 +258,11 @@ fn live<K: TaskKit>(
                 let done = pretraining::pretrain(&*world, &*new.agent, &config, |share| {
                     let what = "Warming up: practising the form of executions, without any description".to_owned();
                     out.state(RunState::Starting { what, done: Some(share) });
-                    !inbox_closed(&inbox)
+                    early.extend(inbox.try_iter());
+                    !early.iter().any(|c| matches!(c, Command::Stop | Command::Shutdown))
                 })?;
                 if !done {
-                    anyhow::bail!("stopped while warming up")
+                    return stopped_early(&launch.id, launch.store.as_ref(), &early, out);
                 }
             }
             (new.agent, None, None)
@@ -307,12 +314,37 @@ fn live<K: TaskKit>(
     trainer.catch_up()?;
     trainer.status(|s| s.state = RunState::Running);
     trainer.out.tell_status();
-    let end = trainer.run(&inbox)?;
+    let end = trainer.run(inbox, early)?;
     trainer.finish(end)
 }
 
-fn inbox_closed(inbox: &Receiver<Command>) -> bool {
-    matches!(inbox.try_recv(), Ok(Command::Stop | Command::Shutdown))
+/// Ends a run that was told to while it warmed up: nothing has been learnt that could be saved.
+fn stopped_early(
+    id: &str,
+    store: Option<&(Store, tokio::runtime::Handle)>,
+    commands: &VecDeque<Command>,
+    out: &mut Out,
+) -> anyhow::Result<FinalReport> {
+    if let Some((store, runtime)) = store
+        && commands.iter().any(|c| matches!(c, Command::Stop))
+    {
+        runtime.block_on(store.set_active(id, false))?;
+    } else if store.is_none() {
+        anyhow::bail!("stopped while warming up; nothing was learnt yet")
+    }
+    out.state(RunState::Stopped);
+    let none = evaluation::rate(0, 0);
+    Ok(FinalReport {
+        run: id.to_owned(),
+        validation: none,
+        test: none,
+        best_update: 0,
+        updates: 0,
+        episodes: 0,
+        descriptions: 0,
+        seconds: 0.0,
+        complete: false,
+    })
 }
 
 /// The curve's file, cut back to points up to `update`.
@@ -329,7 +361,8 @@ fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Result<std::fs::
 }
 
 impl<K: TaskKit> Trainer<'_, K> {
-    fn run(&mut self, inbox: &Receiver<Command>) -> anyhow::Result<End> {
+    /// Carries on until something ends the run; commands in `early` come before those in `inbox`.
+    fn run(&mut self, inbox: &Receiver<Command>, mut early: VecDeque<Command>) -> anyhow::Result<End> {
         let mut paused = false;
         let mut idle = false;
         loop {
@@ -338,11 +371,14 @@ impl<K: TaskKit> Trainer<'_, K> {
             if paused || idle {
                 self.rest();
             }
-            let mut next = match inbox.recv_timeout(wait) {
-                Ok(command) => Some(command),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(End::Shutdown),
-            };
+            let mut next = early.pop_front();
+            if next.is_none() {
+                next = match inbox.recv_timeout(wait) {
+                    Ok(command) => Some(command),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => return Ok(End::Shutdown),
+                };
+            }
             if paused || idle {
                 // Waiting is not training.
                 self.since = Instant::now();
@@ -373,7 +409,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                     }
                     Command::DescriptionArrived => {}
                 }
-                next = inbox.try_recv().ok();
+                next = early.pop_front().or_else(|| inbox.try_recv().ok());
             }
             if paused {
                 continue;

@@ -80,3 +80,13 @@ fn what_exceeds_the_bounds_says_so() {
     assert_eq!(bound("(?:){4000000000}", "a"), Err(ReError::Bound));
     assert_eq!(bound("((((((a*)*)*)*)*)*)*b", &"a".repeat(100)), Err(ReError::Bound));
 }
+
+#[test]
+fn what_is_written_is_bounded() {
+    let long = "a".repeat(100_000);
+    let begun = Instant::now();
+    assert_eq!(execute(&format!("()(a)()@{}", "bcdef".repeat(20_000)), &long), None, "much for each letter");
+    assert_eq!(sub("(a+)", &"\\1".repeat(100_000), &long), Err(ReError::Bound), "a long group many times");
+    assert_eq!(execute("()(a)()@bc", &long).map(|out| out.len()), Some(200_000));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

@@ -88,6 +88,9 @@ pub(super) fn run(args: &Args) -> CliResult {
         if let Ok(runtime) = super::runtime() {
             runtime.block_on(crate::app::interrupted());
             let _ = commands.send(crate::run::Command::Shutdown);
+            runtime.block_on(crate::app::interrupted());
+            eprintln!("Ended at once; what came after the last checkpoint is not saved.");
+            std::process::exit(Exit::Failed as i32);
         }
     });
     let report = thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;

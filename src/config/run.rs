@@ -192,6 +192,9 @@ impl RunConfig {
                     .ok_or_else(|| ConfigError(format!("there is no setting `{key}`")))?;
             }
             *at = value;
+            // After each, so that the sentence can name the one that does not fit.
+            serde_json::from_value::<RunConfig>(json.clone())
+                .map_err(|e| ConfigError(format!("`{item}` cannot be used: {e}")))?;
         }
         let config: RunConfig = serde_json::from_value(json).map_err(|e| ConfigError(e.to_string()))?;
         config.check()?;
@@ -219,8 +222,11 @@ impl RunConfig {
         {
             return fail("the share of episodes that go to people lies between 0 and 1");
         }
-        if self.pool.size == 0 || self.pool.overlap == 0 {
-            return fail("pool.size and pool.overlap are at least 1");
+        if !(1..=10_000).contains(&self.pool.size) || !(1..=10_000).contains(&self.pool.overlap) {
+            return fail("pool.size and pool.overlap lie between 1 and 10000");
+        }
+        if self.teacher.pragmatics.samples > 1000 {
+            return fail("teacher.pragmatics.samples is at most 1000");
         }
         let s = &self.schedule;
         if s.evaluate_every == 0 || s.point_every == 0 || s.checkpoint_every == 0 || s.keep == 0 {
@@ -275,7 +281,9 @@ mod tests {
         assert_eq!((c.algorithm.mixing.lambda, c.seed, c.teacher.models.as_str()), (0.25, 9, "none"));
         assert_eq!(c.model["hidden"], 32);
         assert!(set(&["algorithm.lamda=1"]).unwrap_err().0.contains("algorithm.lamda"));
-        assert!(set(&["algorithm.batch=lots"]).is_err());
+        let told = set(&["seed=2", "algorithm.batch=lots"]).unwrap_err().0;
+        assert!(told.contains("`algorithm.batch=lots` cannot be used"), "{told}");
+        assert!(set(&["pool.size=99999999"]).is_err() && set(&["teacher.pragmatics.samples=9999"]).is_err());
         assert!(set(&["algorithm.batch=0"]).is_err());
         assert!(set(&["seed"]).unwrap_err().0.contains("key=value"));
         let differences = c.differences(&config());

@@ -125,13 +125,22 @@ impl Store {
 
     /// The writer connection, when it is this caller's turn.
     pub(super) async fn writer(&self, durability: Durability) -> Result<Writer> {
-        let mut connection = self.writer.acquire().await?;
         // Has to be said outside a transaction, and each time: the connection is shared.
         let pragma = match durability {
             Durability::Full => "PRAGMA synchronous = FULL",
             Durability::Normal => "PRAGMA synchronous = NORMAL",
         };
-        sqlx::query(pragma).execute(&mut *connection).await?;
+        let mut connection = self.writer.acquire().await?;
+        let said = sqlx::query(pragma).execute(&mut *connection).await;
+        // SQLite takes a transaction back by itself when the disk is full; the driver's own ROLLBACK then fails, and it
+        // believes for ever to be within a transaction. (The pragma came after that ROLLBACK, so it has been tried.)
+        if connection.is_in_transaction() {
+            connection.close().await?;
+            connection = self.writer.acquire().await?;
+            sqlx::query(pragma).execute(&mut *connection).await?;
+        } else {
+            said?;
+        }
         Ok(Writer(connection))
     }
 

@@ -87,6 +87,23 @@ async fn a_full_disk_is_said_plainly_and_takes_nothing_that_was_acknowledged() {
     store.check().await.unwrap();
 }
 
+/// What SQLite does when a full disk makes a commit fail: it takes the transaction back without being asked.
+#[tokio::test]
+async fn writing_goes_on_after_sqlite_took_a_transaction_back_by_itself() {
+    let (_folder, store) = store_with_pool(2).await;
+    let teacher = store.teacher("a").await.unwrap().id;
+    for durability in [Durability::Full, Durability::Normal] {
+        let mut writer = store.writer(durability).await.unwrap();
+        let mut tx = writer.begin().await.unwrap();
+        sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+        drop(tx);
+        drop(writer);
+        let leased = store.lease("run", teacher, &[], Duration::MINUTE).await.unwrap().unwrap();
+        store.answer(&long_answer(leased.execution, teacher, leased.execution.to_string())).await.unwrap();
+    }
+    assert_eq!(store.unused_answers("run", 9).await.unwrap().len(), 2);
+}
+
 #[tokio::test]
 async fn a_database_that_cannot_be_written_is_said_plainly() {
     let (_folder, store) = store_with_pool(1).await;

@@ -27,6 +27,13 @@ pub trait TaskKit: Family + 'static {
     /// Named configurations, the default of the server first.
     fn presets(&self) -> Vec<Preset>;
 
+    /// Whether a run can begin with the family's own settings (`task`, `model`, files they name): asked before anything
+    /// of the run is stored, since a run that cannot begin would stand in the way of the next start.
+    ///
+    /// # Errors
+    /// A plain sentence saying what to change.
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()>;
+
     /// The world of a configuration.
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<Self::World>>;
 
@@ -118,6 +125,8 @@ pub trait FamilyTrainer: Send + Sync {
     fn family(&'static self) -> &'static dyn Family;
     /// Named configurations.
     fn presets(&self) -> Vec<Preset>;
+    /// Whether a run can begin with the family's own settings ([`TaskKit::check`]).
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()>;
     /// Starts (or resumes) a run on its own thread.
     fn spawn(
         &'static self,
@@ -150,6 +159,10 @@ impl<K: TaskKit> FamilyTrainer for K {
 
     fn presets(&self) -> Vec<Preset> {
         TaskKit::presets(self)
+    }
+
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
+        TaskKit::check(self, config)
     }
 
     fn spawn(

@@ -33,11 +33,21 @@ fn task_settings(config: &RunConfig) -> anyhow::Result<TaskSettings> {
     serde_json::from_value(config.task.clone()).context("the settings under `task` do not fit the REGEX task")
 }
 
+fn no_such_world(name: &str) -> anyhow::Error {
+    anyhow::anyhow!("task.world is `builtin`, `tiny` or `corpus`, not `{name}`")
+}
+
 fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {
     let model: ModelSettings =
         serde_json::from_value(config.model.clone()).context("the settings under `model` do not fit the REGEX task")?;
     if model.hidden < 2 || model.hidden > 4096 || model.horizon == 0 || model.horizon > 200 {
         anyhow::bail!("model.hidden lies between 2 and 4096, model.horizon between 1 and 200")
+    }
+    let embeddings = [model.word_embedding, model.character_embedding];
+    if embeddings.iter().any(|n| !(1..=4096).contains(n)) || model.reserve > 100_000 {
+        anyhow::bail!(
+            "model.word_embedding and character_embedding lie between 1 and 4096, model.reserve is at most 100000"
+        )
     }
     Ok(model)
 }
@@ -53,13 +63,30 @@ impl TaskKit for RegexFamily {
         settings::presets()
     }
 
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
+        let task = task_settings(config)?;
+        match task.world.as_str() {
+            "builtin" | "tiny" => {}
+            "corpus" if Path::new(&task.path).is_dir() => {}
+            "corpus" => anyhow::bail!("task.path names the folder of a corpus, but `{}` is no folder", task.path),
+            other => return Err(no_such_world(other)),
+        }
+        let model = model_settings(config)?;
+        for (key, file) in [("model.pretrained", &model.pretrained), ("teacher.models", &config.teacher.models)] {
+            if !["shipped", "none"].contains(&file.as_str()) && !Path::new(file).is_file() {
+                anyhow::bail!("{key} is `shipped`, `none` or a file, and there is no file `{file}`")
+            }
+        }
+        Ok(())
+    }
+
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
         let task = task_settings(config)?;
         Ok(Arc::new(match task.world.as_str() {
             "builtin" => RegexWorld::builtin(task.seed),
             "tiny" => RegexWorld::tiny(task.seed),
             "corpus" => RegexWorld::load(Path::new(&task.path))?,
-            other => anyhow::bail!("task.world is `builtin`, `tiny` or `corpus`, not `{other}`"),
+            other => return Err(no_such_world(other)),
         }))
     }
 
@@ -173,4 +200,33 @@ pub fn world_of(config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
     let world = TaskKit::world(&RegexFamily, config)?;
     debug_assert!(world.len(crate::task::Split::Train) > 0);
     Ok(world)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::configure;
+
+    /// A run that cannot begin must be refused before it is stored: it would come back at every start of the server.
+    #[test]
+    fn settings_that_no_run_can_begin_with_are_refused_in_words() {
+        let told = |set: &str| {
+            let config = configure("tiny", 1, &[set.to_owned()]).unwrap();
+            TaskKit::check(&RegexFamily, &config).map_err(|e| format!("{e:#}"))
+        };
+        assert_eq!(told("seed=2"), Ok(()));
+        for (set, word) in [
+            ("task.world=mars", "mars"),
+            ("task.world=corpus", "task.path"),
+            (r#"task={"x":1}"#, "task"),
+            ("model.hidden=0", "model.hidden"),
+            ("model.word_embedding=0", "model.word_embedding"),
+            ("model.horizon=many", "model"),
+            ("model.pretrained=nowhere", "model.pretrained"),
+            ("teacher.models=nowhere", "teacher.models"),
+        ] {
+            let told = told(set).unwrap_err();
+            assert!(told.contains(word), "{set}: {told}");
+        }
+    }
 }

@@ -7,7 +7,8 @@
 //!
 //! What differs, on purpose:
 //! - A substitution that needs more than [`STEP_LIMIT`] steps, or a backtracking stack of more than [`DEPTH_LIMIT`]
-//!   entries, ends with [`ReError::Bound`]; Python would go on, perhaps for ever.
+//!   entries, or that writes more than [`OUTPUT_LIMIT`] bytes, ends with [`ReError::Bound`]; Python would go on,
+//!   perhaps for ever, or until memory is used up.
 //! - Groups may be nested [`NESTING_LIMIT`] deep; Python's limit depends on its recursion limit and its caller.
 //! - `\N{NAME}` is refused: the engine does not carry the Unicode name table.
 //! - Group names outside ASCII are judged by Rust's letters and digits rather than by Python's identifier tables.
@@ -36,6 +37,9 @@ pub const STEP_LIMIT: u64 = 5_000_000;
 /// Entries the backtracking stack may hold at a time.
 pub const DEPTH_LIMIT: usize = 1_000_000;
 
+/// Bytes that a substitution may write: a long replacement at each letter of a long word would fill any memory.
+pub const OUTPUT_LIMIT: usize = 16 << 20;
+
 /// How deep groups may be nested.
 pub const NESTING_LIMIT: usize = 480;
 
@@ -45,8 +49,8 @@ pub enum ReError {
     /// Python's `re.compile` (or the template's parser) refuses it; the text says why.
     #[error("{0}")]
     Syntax(&'static str),
-    /// The step or depth bound was reached.
-    #[error("the expression needs too many steps")]
+    /// The step, depth or output bound was reached.
+    #[error("the expression needs too many steps or writes too much")]
     Bound,
 }
 

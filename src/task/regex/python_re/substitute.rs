@@ -1,9 +1,9 @@
 //! `re.sub`: match after match, left to right, with Python's rules for empty ones.
 
-use super::ReError;
 use super::compile::Program;
 use super::matcher::{NONE, Scratch, matches_one};
 use super::template::{Piece, Template};
+use super::{OUTPUT_LIMIT, ReError};
 
 /// Replaces every match.
 pub(super) fn sub(
@@ -33,6 +33,10 @@ pub(super) fn sub(
                         push_text(&mut out, &s.text[a..b]);
                     }
                 }
+            }
+            // Within one match, too: each of many references to a long group writes all of it.
+            if out.len() > OUTPUT_LIMIT {
+                return Err(ReError::Bound);
             }
         }
         copied = end;

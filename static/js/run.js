@@ -45,6 +45,7 @@ function showStatus(now) {
   const ended = !live || over(state);
   for (const id of ["pause", "checkpoint", "stop", "teach-link", "teacher"]) $(id).hidden = ended;
   document.querySelector(".try").hidden = ended;
+  if ($("go-on")) $("go-on").hidden = !ended;
   say("pause", state === "paused" ? "Resume" : "Pause");
   $("pause").disabled = state === "starting";
   showTeacher(now);
@@ -199,6 +200,12 @@ $("stop-ask").addEventListener("close", () => {
   $("stop-ask").returnValue = "";
 });
 
+$("go-on")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  // Everything on this page belongs to the ended trainer; a fresh page belongs to the new one.
+  if (await command($("go-on-button"), "/go-on")) location.reload();
+});
+
 $("teacher").addEventListener("submit", (event) => event.preventDefault());
 $("teacher").addEventListener("change", async () => {
   const mode = new FormData($("teacher")).get("mode");
@@ -228,6 +235,7 @@ $("try").addEventListener("submit", async (event) => {
   go.setAttribute("aria-disabled", "true");
   const tell = (text) => { $("try-problem").textContent = text; $("try-problem").hidden = !text; };
   tell("");
+  const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
   try {
     const tried = await ask(`${config.api}/try`, { body: { request: $("request").value, start: fields($("try"), "request") } });
     const drawing = el("div", { class: "drawing" });
@@ -237,8 +245,10 @@ $("try").addEventListener("submit", async (event) => {
       el("p", { class: "small muted" }, tried.valid ? "It wrote " : "What it wrote cannot be carried out: ", el("code", {}, tried.summary), ` after ${count(tried.update)} updates.`),
     );
   } catch (error) {
+    $("tried").replaceChildren();
     tell(error.detail ?? "Something went wrong on this page; reload it and try again.");
   } finally {
+    clearTimeout(slow);
     go.removeAttribute("aria-disabled");
   }
 });

@@ -62,6 +62,11 @@ impl Choice {
         self.info.name.split_once('/').map_or(&self.info.name, |(_, name)| name)
     }
 
+    /// Its sentence without the marks of code, which only a terminal shows as such.
+    fn about(&self) -> String {
+        self.info.about.replace('`', "")
+    }
+
     fn mode(&self) -> &'static str {
         mode(self.info.teacher)
     }

@@ -79,7 +79,7 @@ function showCheckpoints(rows) {
   $("checkpoints").hidden = rows.length === 0;
   $("checkpoints-empty").hidden = rows.length > 0;
   $("checkpoints").tBodies[0].replaceChildren(...rows.slice(0, 12).map((row) => el("tr", {},
-    el("th", { scope: "row" }, row.name, row.best ? el("span", { class: "best-mark" }, " ★ best") : null,
+    el("th", { scope: "row", title: row.name }, row.name.replace(/\.safetensors$/, ""), row.best ? el("span", { class: "best-mark" }, " ★ best") : null,
       el("span", { class: "sub" }, `${bytes(row.bytes)}, `, time(row.written_at))),
     el("td", { class: "number" }, count(row.episodes)),
     el("td", { class: "number" }, row.validation ? `${percent(row.validation.value)} of ${count(row.validation.n)}` : "–"),

@@ -10,6 +10,7 @@
 mod access;
 mod answers;
 mod assets;
+mod chronicle;
 mod events;
 mod export;
 mod extract;
@@ -122,14 +123,21 @@ pub struct LogLine {
     pub message: String,
 }
 
-type Log = Arc<Mutex<VecDeque<LogLine>>>;
+type Log = Arc<Mutex<Kept>>;
+
+/// The last lines of a run's log, and what the next ones depend on.
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<LogLine>,
+    chronicle: chronicle::Chronicle,
+}
 
 fn keep(log: &Log, event: &Event) {
-    if let Event::Log { message } = event {
-        let mut lines = log.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push_back(LogLine { at: OffsetDateTime::now_utc(), message: message.clone() });
-        if lines.len() > LOG_LINES {
-            lines.pop_front();
+    let mut kept = log.lock().unwrap_or_else(PoisonError::into_inner);
+    for message in kept.chronicle.lines(event) {
+        kept.lines.push_back(LogLine { at: OffsetDateTime::now_utc(), message });
+        if kept.lines.len() > LOG_LINES {
+            kept.lines.pop_front();
         }
     }
 }
@@ -192,7 +200,7 @@ impl Runs {
         living
             .logs
             .get(id)
-            .map(|log| log.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect())
+            .map(|log| log.lock().unwrap_or_else(PoisonError::into_inner).lines.iter().cloned().collect())
             .unwrap_or_default()
     }
 }

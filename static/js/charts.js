@@ -117,7 +117,8 @@ export class Charts {
     const axis = AXES[this.#axis];
     const line = ([, , key, width], dash) => ({
       stroke: colour(key), width, spanGaps: true, dash,
-      points: { show: key === "agent" && !dash && name === "success", size: 6, fill: colour(key), stroke: colour(key) },
+      // A single reading has no line yet.
+      points: { show: (u, i) => (key === "agent" && !dash && name === "success") || u.data[i].filter((v) => v != null).length < 2, size: 6, fill: colour(key), stroke: colour(key) },
     });
     const hidden = () => ({ stroke: "transparent", width: 0, spanGaps: true, points: { show: false } });
     const series = [{}, ...chart.lines.map((l) => line(l))];

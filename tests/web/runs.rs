@@ -225,6 +225,13 @@ async fn lines_told_before_the_run_is_shown_are_in_its_log() {
     let log = server.get("/api/runs/early", "").await.json()["log"].clone();
     let lines: Vec<_> = log.as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap()).collect();
     assert_eq!(lines, ["Loading the agent", "Ready"]);
+    let seen = events(&server, None, |seen| seen.iter().any(|(name, ..)| name == "log"));
+    let (seen, _) = tokio::join!(seen, async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.post("/api/runs/study/pause", "", &json!({})).await
+    });
+    let line = &seen.iter().find(|(name, ..)| name == "log").unwrap().2["message"];
+    assert!(line.as_str().unwrap().starts_with("Paused after update"), "{line}");
 }
 
 /// Reads events of an open stream until `enough` says so; (name, id, data) each.

@@ -3,12 +3,13 @@
 
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{DATABASE, ServerConfig};
-use crate::run::{Command, Event, RunHandle, TeacherMode};
+use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
 use crate::store::{Run, Store};
 use crate::task::registry;
 use crate::trainer::{FinalReport, Launch};
 use crate::web::{AppState, Runs, WebSettings};
 use anyhow::Context;
+use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,6 +20,9 @@ type Thread = std::thread::JoinHandle<anyhow::Result<FinalReport>>;
 
 /// How long a run may take to write its last checkpoint when the program ends.
 const LAST_CHECKPOINT: Duration = Duration::from_secs(30);
+
+/// How long a run that said it had ended may take to let go before it can go on.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Which run to start where there is none yet.
 #[derive(Clone, Debug)]
@@ -128,6 +132,8 @@ impl Manager {
             registry::trainer(&config.family).with_context(|| format!("there is no task family {}", config.family))?;
         let (sender, receiver) = unbounded_channel();
         self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
+        // Before the thread is there: its first lines belong to the log, too.
+        let log = self.runs.keep_log(id);
         let launch = Launch {
             id: id.to_owned(),
             config,
@@ -136,6 +142,7 @@ impl Manager {
             store: Some((self.store.clone(), self.runtime.clone())),
             teacher,
             listener: Some(Box::new(move |event| {
+                log(event);
                 // The recorder ends with the server, after the runs.
                 let _ = sender.send(event.clone());
             })),
@@ -144,6 +151,12 @@ impl Manager {
         self.runs.add(handle);
         threads.push((id.to_owned(), thread));
         Ok(())
+    }
+
+    /// Whether the run's thread still works.
+    fn has_thread(&self, id: &str) -> bool {
+        let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        threads.iter().any(|(other, thread)| other == id && !thread.is_finished())
     }
 
     /// Lets every run write a checkpoint and waits for them.
@@ -164,6 +177,81 @@ impl Manager {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+/// Presets in the order in which they are offered.
+fn presets() -> Vec<PresetInfo> {
+    let mut all = Vec::new();
+    for trainer in registry::trainers() {
+        let family = trainer.family();
+        all.extend(trainer.presets().into_iter().map(|preset| PresetInfo {
+            name: format!("{}/{}", family.name(), preset.name),
+            title: family.title().to_owned(),
+            about: preset.about.to_owned(),
+            teacher: preset.config.teacher.mode,
+        }));
+    }
+    all
+}
+
+/// The configuration that a wish stands for.
+fn wished(wish: &NewRun) -> Result<RunConfig, LaunchError> {
+    let mut config = configure(&wish.preset, wish.seed, &[]).map_err(|error| LaunchError::Wish(sentence(error)))?;
+    if let Some(mode) = wish.teacher {
+        config.teacher.mode = mode;
+    }
+    config.check().map_err(|error| LaunchError::Wish(sentence(error)))?;
+    Ok(config)
+}
+
+/// An error as a sentence with a capital letter and a full stop.
+fn sentence(error: impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}
+
+fn failed(error: anyhow::Error) -> LaunchError {
+    LaunchError::Failed(format!("{error:#}"))
+}
+
+impl Launcher for Manager {
+    fn presets(&self) -> Vec<PresetInfo> {
+        presets()
+    }
+
+    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
+        Box::pin(async move { Manager::create(self, wished(&wish)?).await.map_err(failed) })
+    }
+
+    fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async move {
+            let going = self.runs.get(id).is_some_and(|handle| {
+                !matches!(handle.status.borrow().state, RunState::Stopped | RunState::Failed { .. })
+            });
+            if going {
+                return Err(LaunchError::State("This run is going on already.".to_owned()));
+            }
+            let run = self.store.run(id).await.map_err(|error| failed(error.into()))?;
+            let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
+            let points = self.store.points(id, 2).await.map_err(|error| failed(error.into()))?;
+            if budget > 0 && points.last().is_some_and(|point| point.episodes >= budget) {
+                return Err(LaunchError::State(format!(
+                    "This run has used all of its {budget} episodes, so there is nothing to go on with. Start a new one with another seed or preset."
+                )));
+            }
+            // The old thread may still be writing its last words.
+            let deadline = tokio::time::Instant::now() + LAST_WORDS;
+            while self.has_thread(id) {
+                if tokio::time::Instant::now() > deadline {
+                    return Err(LaunchError::State("This run is still ending. Try again in a moment.".to_owned()));
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Manager::resume(self, id).await.map_err(failed)
+        })
     }
 }
 
@@ -244,6 +332,7 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         store,
         families: registry::families(),
         runs: runs.clone(),
+        launcher: Some(manager.clone()),
         settings: Arc::new(WebSettings {
             base_path: base.clone(),
             access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
@@ -300,4 +389,28 @@ pub async fn interrupted() {
         }
     }
     let _ = tokio::signal::ctrl_c().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_become_configurations() {
+        let all = presets();
+        assert!(all.iter().any(|preset| preset.name == "regex/tiny" && !preset.about.is_empty()));
+        let teacher = Some(TeacherMode::Mixed { share: 0.25 });
+        let config = wished(&NewRun { preset: "regex/tiny".into(), seed: 9, teacher }).unwrap();
+        assert_eq!((config.seed, config.teacher.mode), (9, TeacherMode::Mixed { share: 0.25 }));
+        let plain = wished(&NewRun { preset: "tiny".into(), seed: 1, teacher: None }).unwrap();
+        let preset = all.iter().find(|preset| preset.name == "regex/tiny").unwrap();
+        assert_eq!(plain.teacher.mode, preset.teacher);
+    }
+
+    #[test]
+    fn a_wish_that_cannot_be_met_is_a_sentence() {
+        let error = wished(&NewRun { preset: "huge".into(), seed: 1, teacher: None }).unwrap_err();
+        let LaunchError::Wish(text) = error else { panic!("{error:?}") };
+        assert!(text.starts_with("There is no preset `huge`") && text.ends_with('.'), "{text}");
+    }
 }

@@ -69,6 +69,9 @@ pub enum Error {
     /// The trainer does not answer now (503).
     #[error("{0}")]
     Busy(String),
+    /// A run could not be started; the text is the cause, for the log.
+    #[error("a run could not be started: {0}")]
+    NotStarted(String),
     /// The store failed, or refused for a reason of its own.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -204,6 +207,12 @@ impl Error {
             Error::Busy(sentence) => {
                 Problem::new(S::SERVICE_UNAVAILABLE, "busy", "The agent does not answer now", sentence)
             }
+            Error::NotStarted(_) => Problem::new(
+                S::INTERNAL_SERVER_ERROR,
+                "not-started",
+                "The run could not be started",
+                "Nothing was lost: everything the run had is kept. The server\u{2019}s log says why; try again when that is put right.",
+            ),
             Error::Store(StoreError::NotFound(what)) => Error::NotFound(what).problem(),
             Error::Store(StoreError::LeaseLost) => Problem::new(
                 S::CONFLICT,

@@ -10,22 +10,25 @@
 mod access;
 mod answers;
 mod assets;
+mod chronicle;
 mod events;
 mod export;
 mod extract;
 mod guide;
 mod home;
+mod launch_api;
 mod layers;
 mod page;
 mod run_api;
 mod run_page;
 mod run_view;
+mod runs_page;
 mod teach;
 mod teach_api;
 mod teaching;
 mod visitor;
 
-use crate::run::{Event, RunHandle};
+use crate::run::{Event, Launcher, RunHandle};
 use crate::store::Store;
 use crate::task::Family;
 use axum::extract::DefaultBodyLimit;
@@ -95,6 +98,8 @@ pub struct AppState {
     pub families: &'static [&'static dyn Family],
     /// The runs that are alive in this process.
     pub runs: Runs,
+    /// What starts runs; `None` where this process cannot.
+    pub launcher: Option<Arc<dyn Launcher>>,
     /// Settings.
     pub settings: Arc<WebSettings>,
     /// Cancelled when the server is to end; event streams end with it.
@@ -118,52 +123,84 @@ pub struct LogLine {
     pub message: String,
 }
 
-type Log = Arc<Mutex<VecDeque<LogLine>>>;
+type Log = Arc<Mutex<Kept>>;
+
+/// The last lines of a run's log, and what the next ones depend on.
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<LogLine>,
+    chronicle: chronicle::Chronicle,
+}
+
+fn keep(log: &Log, event: &Event) {
+    let mut kept = log.lock().unwrap_or_else(PoisonError::into_inner);
+    for message in kept.chronicle.lines(event) {
+        kept.lines.push_back(LogLine { at: OffsetDateTime::now_utc(), message });
+        if kept.lines.len() > LOG_LINES {
+            kept.lines.pop_front();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Living {
+    handles: BTreeMap<String, RunHandle>,
+    logs: BTreeMap<String, Log>,
+}
 
 /// The runs alive in this process. Runs come and go while the server is up; clones share one map.
 #[derive(Clone, Default)]
-pub struct Runs(Arc<RwLock<BTreeMap<String, (RunHandle, Log)>>>);
+pub struct Runs(Arc<RwLock<Living>>);
 
 impl Runs {
-    /// Adds a run (replacing one of the same id) and begins to keep its log. Call it within a Tokio runtime.
+    /// Begins to keep the log of a run that is about to start (or goes on with one there is): give every event of the
+    /// run to what this returns. A subscriber that comes after the start would miss the first lines.
+    pub fn keep_log(&self, id: &str) -> impl Fn(&Event) + Send + use<> {
+        let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let log = living.logs.entry(id.to_owned()).or_default().clone();
+        move |event| keep(&log, event)
+    }
+
+    /// Adds a run (replacing one of the same id). Unless [`Runs::keep_log`] does so already, its log is kept from here
+    /// on. Call it within a Tokio runtime.
     pub fn add(&self, handle: RunHandle) {
-        let log = Log::default();
-        let (mut events, kept) = (handle.events.subscribe(), log.clone());
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(handle.id.to_string(), (handle, log));
-        tokio::spawn(async move {
-            loop {
-                match events.recv().await {
-                    Ok(event) => {
-                        if let Event::Log { message } = event.as_ref() {
-                            let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                            lines.push_back(LogLine { at: OffsetDateTime::now_utc(), message: message.clone() });
-                            if lines.len() > LOG_LINES {
-                                lines.pop_front();
-                            }
-                        }
+        let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let id = handle.id.to_string();
+        if !living.logs.contains_key(&id) {
+            let log = living.logs.entry(id.clone()).or_default().clone();
+            let mut events = handle.events.subscribe();
+            tokio::spawn(async move {
+                loop {
+                    match events.recv().await {
+                        Ok(event) => keep(&log, &event),
+                        Err(RecvError::Lagged(_)) => {}
+                        Err(RecvError::Closed) => break,
                     }
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => break,
                 }
-            }
-        });
+            });
+        }
+        living.handles.insert(id, handle);
     }
 
     /// Removes a run; its pages then show what the store has of it.
     pub fn remove(&self, id: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        living.handles.remove(id);
+        living.logs.remove(id);
     }
 
     /// The handle of a live run.
     pub fn get(&self, id: &str) -> Option<RunHandle> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|(handle, _)| handle.clone())
+        self.0.read().unwrap_or_else(PoisonError::into_inner).handles.get(id).cloned()
     }
 
-    /// The kept log of a live run, oldest first; empty when the run is not alive.
+    /// The kept log of a run, oldest first; empty when nothing was told since the server started.
     pub fn log(&self, id: &str) -> Vec<LogLine> {
-        let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        runs.get(id)
-            .map(|(_, log)| log.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect())
+        let living = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        living
+            .logs
+            .get(id)
+            .map(|log| log.lock().unwrap_or_else(PoisonError::into_inner).lines.iter().cloned().collect())
             .unwrap_or_default()
     }
 }
@@ -184,9 +221,12 @@ fn routes() -> Router<AppState> {
         .route("/teach/{run}/guide", get(guide::page).post(guide::seen))
         .route("/teach/{run}/answers", get(answers::page))
         .route("/teach/{run}/answers/{answer}", post(answers::correct))
-        .route("/runs", get(home::runs))
+        .route("/runs", get(runs_page::page).post(runs_page::create))
         .route("/runs/{run}", get(run_page::page))
-        .route("/api/runs", get(run_api::list))
+        .route("/runs/{run}/go-on", post(runs_page::go_on))
+        .route("/api/presets", get(launch_api::presets))
+        .route("/api/runs", get(run_api::list).post(launch_api::create))
+        .route("/api/runs/{run}/go-on", post(launch_api::go_on))
         .route("/api/runs/{run}", get(run_api::status))
         .route("/api/runs/{run}/points", get(run_api::points))
         .route("/api/runs/{run}/episodes", get(run_api::episodes))

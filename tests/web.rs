@@ -69,6 +69,12 @@ impl Server {
         Server::with(WebSettings::default(), TeacherMode::Human).await
     }
 
+    /// From here on runs can be started.
+    pub fn launch_with(&mut self, launcher: std::sync::Arc<dyn iliad::run::Launcher>) {
+        self.state.launcher = Some(launcher);
+        self.router = router(self.state.clone());
+    }
+
     pub async fn request(&self, request: Request<Body>) -> Reply {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

@@ -6,6 +6,7 @@
 
 use super::AppState;
 use super::access::Steering;
+use super::chronicle::Chronicle;
 use super::extract::Path;
 use super::run_api::EpisodeJson;
 use crate::error::{Error, Result};
@@ -35,14 +36,15 @@ fn event(name: &str, update: u64, data: &impl Serialize) -> Event {
     event.json_data(data).unwrap_or_else(|_| Event::default().event("resync").data("{}"))
 }
 
-fn told(family: &dyn Family, update: u64, told: &RunEvent) -> Event {
-    match told {
+/// The event as it is; lines of the log come from the chronicle.
+fn told(family: &dyn Family, update: u64, told: &RunEvent) -> Option<Event> {
+    Some(match told {
         RunEvent::Status(status) => event("status", update, status),
         RunEvent::Point(point) => event("point", update, point),
         RunEvent::Episode(row) => event("episode", update, &EpisodeJson::of(family, row.clone())),
         RunEvent::Checkpoint(row) => event("checkpoint", update, row),
-        RunEvent::Log { message } => event("log", update, &json!({ "message": message })),
-    }
+        RunEvent::Log { .. } => return None,
+    })
 }
 
 /// `GET /runs/{run}/events`. 204 for a run that is not alive: browsers then do not come back.
@@ -62,12 +64,20 @@ pub(super) async fn stream(
     if headers.contains_key("last-event-id") {
         first.push(event("resync", now.update, &json!({})));
     }
-    let rest = received.map(move |received| {
+    let mut chronicle = Chronicle::from(&now);
+    let rest = received.flat_map(move |received| {
         let update = status.borrow().update;
-        match received {
-            Ok(one) => told(family, update, &one),
-            Err(BroadcastStreamRecvError::Lagged(missed)) => event("resync", update, &json!({ "missed": missed })),
-        }
+        let events: Vec<Event> = match received {
+            Ok(one) => {
+                let lines = chronicle.lines(&one).into_iter();
+                let lines = lines.map(|message| event("log", update, &json!({ "message": message })));
+                told(family, update, &one).into_iter().chain(lines).collect()
+            }
+            Err(BroadcastStreamRecvError::Lagged(missed)) => {
+                vec![event("resync", update, &json!({ "missed": missed }))]
+            }
+        };
+        stream::iter(events)
     });
     // The handle's sender must not be held by the stream: it ends when the trainer lets go of its own.
     drop(handle);

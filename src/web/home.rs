@@ -1,10 +1,10 @@
-//! The start page and the list of runs.
+//! The start page.
 
 use super::AppState;
-use super::access::Steering;
 use super::page::{self, Page};
 use super::run_view::RunView;
 use crate::error::Result;
+use crate::task::{Audience, Family};
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
@@ -15,13 +15,7 @@ struct HomePage {
     page: Page,
     active: Vec<RunView>,
     others: usize,
-}
-
-#[derive(Template)]
-#[template(path = "runs.html")]
-struct RunsPage {
-    page: Page,
-    runs: Vec<RunView>,
+    example: Option<Example>,
 }
 
 /// All runs that can be shown, newest first. A run of a family that this build does not know is left out.
@@ -35,21 +29,34 @@ pub(super) async fn all(state: &AppState) -> Result<Vec<RunView>> {
     Ok(views)
 }
 
-/// `GET /`: what this is, and the runs that are alive.
+/// An execution and a description of it, so that a newcomer sees at a glance what this is about.
+struct Example {
+    title: &'static str,
+    html: String,
+    sentence: String,
+}
+
+impl Example {
+    fn of(family: &dyn Family) -> Option<Example> {
+        let guide = family.guide();
+        let html = family.render(&guide.view, Audience::Teacher).ok()?;
+        let (sentence, _) = guide.good.into_iter().next()?;
+        Some(Example { title: family.title(), html, sentence })
+    }
+}
+
+/// `GET /`: what this is, and the runs that can learn.
 pub(super) async fn home(State(state): State<AppState>, page: Page) -> Result<Response> {
     let (mut active, mut others) = (Vec::new(), 0);
     for run in state.store.runs().await? {
-        if state.runs.get(&run.id).is_some() && state.family(&run.family).is_some() {
-            active.push(RunView::of(&state, run).await?);
-        } else {
+        if state.runs.get(&run.id).is_none() || state.family(&run.family).is_none() {
             others += 1;
+            continue;
         }
+        let view = RunView::of(&state, run).await?;
+        if view.ended() { others += 1 } else { active.push(view) }
     }
-    Ok(page::html(&HomePage { page, active, others }))
-}
-
-/// `GET /runs`: every run.
-pub(super) async fn runs(_: Steering, State(state): State<AppState>, page: Page) -> Result<Response> {
-    let runs = all(&state).await?;
-    Ok(page::html(&RunsPage { page, runs }))
+    let family = active.first().map(|view| view.family).or(state.families.first().copied());
+    let example = family.and_then(Example::of);
+    Ok(page::html(&HomePage { page, active, others, example }))
 }

@@ -256,7 +256,7 @@ pub(super) async fn try_agent(
     command(&state, &run, Command::Try { request, start, reply: send }).await?;
     let tried = reply(&state, &run, receive).await?;
     Ok(axum::Json(TriedJson {
-        html: view.family.render(&tried.view, Audience::Researcher)?,
+        html: view.family.render(&tried.view, Audience::Teacher)?,
         text: view.family.render_text(&tried.view)?,
         summary: tried.summary,
         valid: tried.valid,

@@ -27,6 +27,8 @@ struct RunPage {
     view: RunView,
     settings: Vec<Setting>,
     try_fields: String,
+    /// Whether this server can let an ended run go on.
+    can_start: bool,
     /// What the script needs to know, as JSON.
     data: String,
 }
@@ -93,11 +95,13 @@ pub(super) async fn page(
         "runs": page.url("/api/runs"),
         "events": page.url(&format!("/runs/{}/events", view.run.id)),
         "live": view.live,
+        "can_start": state.launcher.is_some(),
     });
     Ok(page::html(&RunPage {
         settings: settings(&view.run.config),
         try_fields: view.family.render_try_fields()?,
         data: data.to_string(),
+        can_start: state.launcher.is_some(),
         page,
         view,
     }))

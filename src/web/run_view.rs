@@ -65,18 +65,35 @@ impl RunView {
         !self.live || matches!(self.status.state, RunState::Stopped | RunState::Failed { .. })
     }
 
-    /// Descriptions used so far, by people and simulated, in words.
-    pub(super) fn taught(&self) -> String {
-        let Status { descriptions_human: people, descriptions_simulated: simulated, .. } = &self.status;
-        match (people, simulated) {
-            (0, 0) => "no descriptions yet".to_owned(),
-            (people, 0) => format!("{} from people", page::counted(people, "description")),
-            (0, simulated) => format!("{} from the simulated teacher", page::counted(simulated, "description")),
-            (people, simulated) => format!(
-                "{} from people and {} from the simulated teacher",
-                page::counted(people, "description"),
+    /// What the agent can do and from whom it learned, in a sentence or two for newcomers.
+    pub(super) fn standing(&self) -> String {
+        let Status { descriptions_human: people, descriptions_simulated: simulated, best_validation, .. } =
+            &self.status;
+        let from_people = page::counted(people, "description");
+        let from = match (people, simulated) {
+            (0, 0) => {
+                return "It has learned nothing yet: the first description can be yours.".to_owned();
+            }
+            (_, 0) => format!("It has learned from {from_people} by people"),
+            (0, _) => format!("It has learned from {} by a simulated teacher", page::counted(simulated, "description")),
+            _ => format!(
+                "It has learned from {from_people} by people and {} by a simulated teacher",
                 page::count(simulated)
             ),
+        };
+        match best_validation {
+            Some(rate) if rate.value > 0.0 => {
+                let right = (rate.value * rate.n as f64).round() as u64;
+                format!(
+                    "{from}, and did {} of {} new requests right in a test.",
+                    page::count(&right),
+                    page::count(&rate.n)
+                )
+            }
+            Some(rate) => {
+                format!("{from}. In its last test it did none of {} new requests right yet.", page::count(&rate.n))
+            }
+            None => format!("{from}. It has not been tested yet."),
         }
     }
 

@@ -10,11 +10,14 @@ const AXES = {
   seconds: { read: (p) => p.seconds, label: "training time", write: duration },
 };
 const CHARTS = {
-  success: { range: [0, 1], write: share, height: 430, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "line-strong", 1.4]] },
-  loss: { range: null, write: (v) => (v == null ? "–" : v.toFixed(3)), height: 116, lines: [["loss", "loss", "agent", 1.6]] },
-  valid: { range: [0, 1], write: share, height: 116, lines: [["valid_share", "valid", "agent", 1.6]] },
-  gold: { range: [0, 1], write: share, height: 116, lines: [["gold_share", "gold", "agent", 1.6]] },
+  success: { share: true, write: share, height: 372, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "line-strong", 1.4]] },
+  loss: { share: false, write: (v) => (v == null ? "–" : v.toFixed(3)), height: 100, lines: [["loss", "loss", "agent", 1.6]] },
+  valid: { share: true, write: share, height: 100, lines: [["valid_share", "valid", "agent", 1.6]] },
+  gold: { share: true, write: share, height: 100, lines: [["gold_share", "gold", "agent", 1.6]] },
 };
+
+// Shares begin at 0 and end at a round number above the highest, so that a young agent's curve is no line on the floor.
+const top = (high) => [0.1, 0.2, 0.4, 0.6, 0.8].find((end) => (high ?? 0) <= end * 0.96) ?? 1;
 
 const value = (point, key) => (key === "validation" ? point.validation?.value : point[key]) ?? null;
 
@@ -114,7 +117,8 @@ export class Charts {
     const axis = AXES[this.#axis];
     const line = ([, , key, width], dash) => ({
       stroke: colour(key), width, spanGaps: true, dash,
-      points: { show: key === "agent" && !dash && name === "success", size: 6, fill: colour(key), stroke: colour(key) },
+      // A single reading has no line yet.
+      points: { show: (u, i) => (key === "agent" && !dash && name === "success") || u.data[i].filter((v) => v != null).length < 2, size: 6, fill: colour(key), stroke: colour(key) },
     });
     const hidden = () => ({ stroke: "transparent", width: 0, spanGaps: true, points: { show: false } });
     const series = [{}, ...chart.lines.map((l) => line(l))];
@@ -129,15 +133,15 @@ export class Charts {
     return {
       width: host.clientWidth,
       height: chart.height,
-      padding: [10, 12, 0, 0],
+      padding: [10, 22, 0, 0],
       series,
       bands,
       legend: { show: false },
       cursor: { sync: { key: "run" }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
-      scales: { x: { time: false }, y: chart.range ? { range: chart.range } : { range: (u, low, high) => uPlot.rangeNum(low ?? 0, high ?? 1, 0.1, true) }, n: { auto: false, range: [0, 1] } },
+      scales: { x: { time: false }, y: { range: chart.share ? (u, low, high) => [0, top(high)] : (u, low, high) => uPlot.rangeNum(low ?? 0, high ?? 1, 0.1, true) }, n: { auto: false, range: [0, 1] } },
       axes: [
         { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: main ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },
-        { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: main ? 50 : 34, values: (u, ticks) => ticks.map((t) => (chart.range ? percent(t, 0) : String(Number(t.toFixed(3))))) },
+        { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: main ? 50 : 22, values: (u, ticks) => ticks.map((t) => (chart.share ? percent(t, 0) : String(Number(t.toFixed(3))))) },
       ],
       hooks: { setCursor: [(u) => this.#legend(entry, u.cursor.idx)] },
     };

@@ -5,18 +5,24 @@ import { count, el } from "./format.js";
 const KEEP = 40;
 const SOURCE = { human: "a person", simulated: "the simulated teacher" };
 
+function said({ description, source }) {
+  if (description) return `${description} (${SOURCE[source]})`;
+  if (source === "simulated") return "None: no candidate of the simulated teacher leads to what the agent did.";
+  return source ? "None." : "The teacher was not asked: nothing to see, or not valid.";
+}
+
 function row(episode) {
   const described = episode.description || (episode.source ? "no description" : "not asked");
   const summary = el("summary", {},
     el("span", { class: "n" }, `#${count(episode.episode)}`),
     el("span", { class: "line" }, episode.request),
-    el("span", { class: `line d ${episode.source ?? "muted"}` }, described),
+    el("span", { class: `line d ${episode.description ? episode.source : "muted"}` }, described),
     el("span", { class: `mark ${episode.success ? "success" : ""}`, title: episode.success ? "The agent did what was asked" : "The agent did something else" }, episode.success ? "✓ yes" : "no"),
   );
   const facts = el("dl", {},
     el("dt", {}, "Request"), el("dd", {}, episode.request),
     el("dt", {}, "What the agent wrote"), el("dd", {}, el("code", {}, episode.summary)),
-    el("dt", {}, "Description"), el("dd", {}, episode.source ? `${described} (${SOURCE[episode.source]})` : "The teacher was not asked: nothing to see, or not valid."),
+    el("dt", {}, "Description"), el("dd", {}, said(episode)),
     el("dt", {}, "Used"), el("dd", {}, episode.update == null ? "in no update" : `in update ${count(episode.update)}`),
   );
   if (episode.candidates.length > 0) {

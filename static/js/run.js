@@ -15,6 +15,7 @@ let status = null;
 let live = config.live;
 
 const rate = (r) => (r ? percent(r.value) : "–");
+const rateOf = (n) => (n < 0.05 ? "" : `${n.toFixed(n < 10 ? 1 : 0)} a second`);
 const say = (id, text) => { const e = $(id); if (e.textContent !== text) e.textContent = text; };
 
 function problem(text) {
@@ -36,15 +37,17 @@ function showStatus(now) {
   say("t-best", rate(best));
   say("t-best-n", best ? `of ${count(best.n)} (${percent(best.low, 0)}–${percent(best.high, 0)}) · now ${rate(now.validation)}` : "not tested yet");
   say("t-episodes", count(now.episodes));
-  say("t-rate", state === "running" ? `${now.episodes_per_second.toFixed(now.episodes_per_second < 10 ? 1 : 0)} a second` : "");
+  say("t-rate", state === "running" ? rateOf(now.episodes_per_second) : "");
   say("t-human", count(now.descriptions_human));
   say("t-simulated", count(now.descriptions_simulated));
-  say("t-update", `${count(now.update)} updates made`);
+  say("t-update", `${count(now.update)} update${now.update === 1 ? "" : "s"} made`);
   say("t-lambda", now.lambda.toPrecision(3));
   say("t-time", duration(now.seconds));
   const ended = !live || over(state);
+  if (ended) say("link-state", "");
   for (const id of ["pause", "checkpoint", "stop", "teach-link", "teacher"]) $(id).hidden = ended;
   document.querySelector(".try").hidden = ended;
+  if ($("go-on")) $("go-on").hidden = !ended;
   say("pause", state === "paused" ? "Resume" : "Pause");
   $("pause").disabled = state === "starting";
   showTeacher(now);
@@ -78,7 +81,7 @@ function showCheckpoints(rows) {
   $("checkpoints").hidden = rows.length === 0;
   $("checkpoints-empty").hidden = rows.length > 0;
   $("checkpoints").tBodies[0].replaceChildren(...rows.slice(0, 12).map((row) => el("tr", {},
-    el("th", { scope: "row" }, row.name, row.best ? el("span", { class: "best-mark" }, " ★ best") : null,
+    el("th", { scope: "row", title: row.name }, row.name === "best.safetensors" ? null : row.name.replace(/\.safetensors$/, " "), row.best ? el("span", { class: "best-mark" }, "★ best") : null,
       el("span", { class: "sub" }, `${bytes(row.bytes)}, `, time(row.written_at))),
     el("td", { class: "number" }, count(row.episodes)),
     el("td", { class: "number" }, row.validation ? `${percent(row.validation.value)} of ${count(row.validation.n)}` : "–"),
@@ -150,7 +153,7 @@ async function begin() {
   let before = false;
   source = new EventSource(config.events);
   source.addEventListener("open", () => {
-    say("link-state", "Live");
+    say("link-state", over(status.state) ? "" : "Live");
     if (before) resync();
     before = true;
   });
@@ -169,7 +172,12 @@ async function begin() {
 
 setInterval(() => {
   for (const t of document.querySelectorAll("time[datetime]")) t.textContent = ago(t.dateTime);
-  if (!document.hidden && live) ask(config.api).then((run) => showPool(run.pool), () => {});
+  if (document.hidden) return;
+  ask(config.api).then((run) => {
+    showPool(run.pool);
+    // Somebody let the run go on: its events come from another trainer now.
+    if (run.live && !over(run.status.state) && (!live || over(status.state))) begin();
+  }, () => {});
 }, 10_000);
 
 // ---- Commands ------------------------------------------------------------------------------------------------------
@@ -197,6 +205,12 @@ $("stop").addEventListener("click", () => $("stop-ask").showModal());
 $("stop-ask").addEventListener("close", () => {
   if ($("stop-ask").returnValue === "stop") command($("stop"), "/stop");
   $("stop-ask").returnValue = "";
+});
+
+$("go-on")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  // Everything on this page belongs to the ended trainer; a fresh page belongs to the new one.
+  if (await command($("go-on-button"), "/go-on")) location.reload();
 });
 
 $("teacher").addEventListener("submit", (event) => event.preventDefault());
@@ -228,6 +242,7 @@ $("try").addEventListener("submit", async (event) => {
   go.setAttribute("aria-disabled", "true");
   const tell = (text) => { $("try-problem").textContent = text; $("try-problem").hidden = !text; };
   tell("");
+  const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
   try {
     const tried = await ask(`${config.api}/try`, { body: { request: $("request").value, start: fields($("try"), "request") } });
     const drawing = el("div", { class: "drawing" });
@@ -237,8 +252,10 @@ $("try").addEventListener("submit", async (event) => {
       el("p", { class: "small muted" }, tried.valid ? "It wrote " : "What it wrote cannot be carried out: ", el("code", {}, tried.summary), ` after ${count(tried.update)} updates.`),
     );
   } catch (error) {
+    $("tried").replaceChildren();
     tell(error.detail ?? "Something went wrong on this page; reload it and try again.");
   } finally {
+    clearTimeout(slow);
     go.removeAttribute("aria-disabled");
   }
 });

@@ -365,11 +365,18 @@ $("unsent-drop").addEventListener("click", () => {
   box.focus();
 });
 
-skip.addEventListener("toggle", () => { if (skip.open && matchMedia("(pointer: fine)").matches) $("reason").focus(); });
-skip.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.isComposing) return;
+skip.addEventListener("toggle", () => { if (skip.open && matchMedia("(pointer: fine)").matches) skip.querySelector(".menu-item").focus(); });
+skip.addEventListener("focusout", ({ relatedTarget }) => { if (document.hasFocus() && !skip.contains(relatedTarget)) skip.open = false; });
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing || !skip.open) return;
   skip.open = false;
   skip.querySelector("summary").focus();
+});
+// Enter would press the form's first button, which stands for another reason.
+$("reason").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  if (!event.repeat) skipForm.requestSubmit(skipForm.querySelector(".own-reason button"));
 });
 document.addEventListener("pointerdown", (event) => { if (skip.open && !skip.contains(event.target)) skip.open = false; });
 

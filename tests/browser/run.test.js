@@ -77,15 +77,6 @@ test("the agent is tried, a checkpoint is written", async () => {
   await page.locator("#checkpoints tbody tr").first().waitFor({ timeout: PATIENCE });
 });
 
-test("another run is laid over", async (t) => {
-  const others = await page.locator("#overlay option").allInnerTexts();
-  if (others.length < 2) return t.skip("there is one run only");
-  await page.locator("#overlay").selectOption(others[1]);
-  await until("it is in the legend", async () => (await page.locator("#charts .legend").first().innerText()).includes(`${others[1]}: validation`));
-  await page.locator("#overlay").selectOption("");
-  return undefined;
-});
-
 test("a server that goes is noticed, and its return too", async () => {
   await page.evaluate(() => { window.sameDocument = true; });
   await server.restart(() => until("the loss is said", async () => /Connection lost/.test(await page.locator("#link-state").innerText())));
@@ -105,5 +96,35 @@ test("stopping asks first", async () => {
   await until("the page says so", async () => (await page.locator("#run-word").innerText()) === "Ended");
   const late = await post(`${server.api}/pause`);
   assert.equal(late.status, 409);
+});
+
+test("an ended run goes on where it stopped", async () => {
+  const { update, descriptions_simulated: simulated } = await state();
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await until("it learns again", async () => (await state()).state === "running");
+  await until("the page is live", async () => (await page.locator("#link-state").innerText()) === "Live");
+  await page.locator("#pause").waitFor({ timeout: PATIENCE });
+  assert.equal(await page.locator("#go-on").isVisible(), false);
+  const now = await state();
+  assert.ok(now.update >= update && now.descriptions_simulated >= simulated, "nothing that it learned is gone");
+});
+
+test("a new run is started by keyboard, laid over the other, and has a log", async () => {
+  await post(`${server.api}/pause`);
+  await page.goto(`${server.address}runs`);
+  await page.getByRole("radio", { name: /^tiny/ }).focus();
+  await page.keyboard.press("Space");
+  assert.equal(await page.getByRole("radio", { name: "Simulated" }).isChecked(), true, "the preset brings its teacher");
+  await page.locator("#seed").focus();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type("77");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/runs\/regex-tiny-/);
+  await page.getByText("Preset tiny · seed 77").waitFor();
+  await until("the log has its first lines", async () => (await page.locator("#log li").count()) > 0);
+  await page.locator("#overlay option").nth(1).waitFor({ state: "attached" });
+  await until("it has been tested", async () => (await page.locator("#t-best").innerText()).includes("%"));
+  await page.locator("#overlay").selectOption(server.run);
+  await until("it is in the legend", async () => (await page.locator("#charts .legend").first().innerText()).includes(`${server.run}: validation`));
   assert.deepEqual(errors.filter((error) => !/net::ERR_/.test(error)), []);
 });

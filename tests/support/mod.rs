@@ -419,6 +419,7 @@ pub fn app_state(store: Store, settings: WebSettings) -> AppState {
         store,
         families: families(),
         runs: Runs::default(),
+        launcher: None,
         settings: Arc::new(settings),
         shutdown: CancellationToken::new(),
     }

@@ -4,7 +4,8 @@ use crate::Server;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use futures::StreamExt;
-use iliad::run::{Event, RunState, TeacherMode};
+use futures::future::BoxFuture;
+use iliad::run::{Event, LaunchError, Launcher, NewRun, PresetInfo, RunState, TeacherMode};
 use iliad::web::{WebSettings, router};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -69,6 +70,168 @@ async fn a_run_that_is_not_alive_is_shown_from_the_store() {
     assert!(page.status == StatusCode::OK && page.text.contains("Ended"));
     assert_eq!(server.get("/runs/study/events", "").await.status, StatusCode::NO_CONTENT);
     assert!(server.page("/", "").await.text.contains("No agent is learning right now"));
+}
+
+/// Starts made-up runs, and remembers what was asked of it.
+struct FakeLauncher {
+    store: iliad::store::Store,
+    runs: iliad::web::Runs,
+    asked: std::sync::Mutex<Vec<NewRun>>,
+}
+
+impl Launcher for FakeLauncher {
+    fn presets(&self) -> Vec<PresetInfo> {
+        let preset = |name: &str, teacher| PresetInfo {
+            name: format!("pairs/{name}"),
+            title: "Pairs".to_owned(),
+            about: format!("<{name}> for tests"),
+            teacher,
+        };
+        vec![preset("small", TeacherMode::Human), preset("tiny", TeacherMode::Simulated)]
+    }
+
+    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
+        Box::pin(async move {
+            match wish.preset.as_str() {
+                "pairs/tiny" => {}
+                "pairs/broken" => return Err(LaunchError::Failed("the disk burns at /secret/place".to_owned())),
+                other => return Err(LaunchError::Wish(format!("There is no preset {other}."))),
+            }
+            let mode = wish.teacher.unwrap_or(TeacherMode::Simulated);
+            self.asked.lock().unwrap().push(wish);
+            self.runs.add(crate::support::start(&self.store, "second", mode).await);
+            Ok("second".to_owned())
+        })
+    }
+
+    fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async move {
+            if id == "spent" {
+                return Err(LaunchError::State("It has used all of its episodes.".to_owned()));
+            }
+            let row = self.store.run(id).await.unwrap();
+            self.runs.add(crate::support::start_run(&self.store, row).await);
+            Ok(())
+        })
+    }
+}
+
+/// A server that can start runs.
+async fn launching(settings: WebSettings) -> (Server, Arc<FakeLauncher>) {
+    let mut server = Server::with(settings, TeacherMode::Human).await;
+    let (store, runs) = (server.state.store.clone(), server.state.runs.clone());
+    let launcher = Arc::new(FakeLauncher { store, runs, asked: Default::default() });
+    server.launch_with(launcher.clone());
+    (server, launcher)
+}
+
+#[tokio::test]
+async fn runs_are_started_over_json() {
+    let (server, launcher) = launching(WebSettings::default()).await;
+    let presets = server.get("/api/presets", "").await.json();
+    assert_eq!((&presets[1]["name"], &presets[1]["teacher"]["mode"]), (&json!("pairs/tiny"), &json!("simulated")));
+    let wish = json!({"preset": "pairs/tiny", "seed": 12, "teacher": {"mode": "mixed", "share": 0.5}});
+    let reply = server.post("/api/runs", "", &wish).await;
+    assert_eq!((reply.status, reply.json()), (StatusCode::CREATED, json!({"id": "second"})));
+    let asked = launcher.asked.lock().unwrap().remove(0);
+    assert_eq!((asked.seed, asked.teacher), (12, Some(TeacherMode::Mixed { share: 0.5 })));
+    assert_eq!(server.get("/api/runs/second", "").await.json()["live"], true);
+    for (wish, status, code) in [
+        (json!({"preset": "huge", "seed": 1}), 422, "wish"),
+        (json!({"preset": "pairs/tiny", "seed": 1_u64 << 53}), 422, "seed"),
+        (json!({"preset": "pairs/tiny", "seed": 1, "teacher": {"mode": "mixed", "share": 2}}), 422, "share"),
+        (json!({"preset": "pairs/tiny", "seed": -1}), 400, "unreadable"),
+        (json!({"preset": "pairs/tiny", "seed": 1, "sead": 2}), 400, "unreadable"),
+        (json!({"preset": "pairs/broken", "seed": 1}), 500, "not-started"),
+    ] {
+        let reply = server.post("/api/runs", "", &wish).await;
+        assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (status, Some(code)), "{wish}");
+        assert!(!reply.text.contains("secret"), "causes stay in the log");
+    }
+    assert!(launcher.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_form_starts_a_run_and_keeps_what_was_entered() {
+    let (server, launcher) = launching(WebSettings::default()).await;
+    let page = server.page("/runs", "").await.text;
+    assert!(page.contains("&#60;tiny&#62; for tests") && page.contains("<form id=\"new-run\""), "{page}");
+    assert_eq!(crate::attribute(&page, "id=\"seed\"", "value"), "8", "a seed that no run has yet");
+    let bad = server.form("/runs", "", "preset=pairs%2Ftiny&seed=many&mode=mixed&share=45").await;
+    assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(bad.text.contains("The seed must be a whole number") && bad.text.contains("value=\"many\""));
+    assert!(bad.text.contains("value=\"45\"") && bad.text.contains("value=\"mixed\" checked"));
+    assert!(launcher.asked.lock().unwrap().is_empty());
+    let good = server.form("/runs", "", "preset=pairs%2Ftiny&seed=3&mode=mixed&share=45").await;
+    assert_eq!((good.status, good.header("location")), (StatusCode::SEE_OTHER, "/runs/second"));
+    let asked = launcher.asked.lock().unwrap().remove(0);
+    assert_eq!((asked.seed, asked.teacher), (3, Some(TeacherMode::Mixed { share: 0.45 })));
+}
+
+#[tokio::test]
+async fn an_ended_run_goes_on() {
+    let (server, _) = launching(WebSettings::default()).await;
+    let going = server.post("/api/runs/study/go-on", "", &json!({})).await;
+    assert_eq!((going.status, going.json()["code"].as_str()), (StatusCode::CONFLICT, Some("going")));
+    server.post("/api/runs/study/stop", "", &json!({})).await;
+    until(&server, |status| status.state == RunState::Stopped).await;
+    assert!(server.page("/", "").await.text.contains("No agent is learning right now"));
+    assert_eq!(server.post("/api/runs/study/go-on", "", &json!({})).await.status, StatusCode::ACCEPTED);
+    assert_eq!(server.get("/api/runs/study", "").await.json()["status"]["state"], "running");
+    crate::support::ended_run(&server.state.store, crate::support::run_row("spent", TeacherMode::Human)).await;
+    let spent = server.post("/api/runs/spent/go-on", "", &json!({})).await;
+    assert_eq!((spent.status, spent.json()["code"].as_str()), (StatusCode::CONFLICT, Some("cannot-start")));
+    let form = server.form("/runs/spent/go-on", "", "").await;
+    assert!(form.status == StatusCode::CONFLICT && form.text.contains("It has used all of its episodes."));
+    assert_eq!(server.post("/api/runs/nobody/go-on", "", &json!({})).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn starting_runs_is_steering() {
+    let settings = WebSettings { access_token: Some("sesame".to_owned()), loopback: false, ..WebSettings::default() };
+    let (server, launcher) = launching(settings).await;
+    let wish = json!({"preset": "pairs/tiny", "seed": 1});
+    for path in ["/api/runs", "/api/runs/study/go-on", "/runs/study/go-on"] {
+        assert_eq!(server.post(path, "", &wish).await.status, StatusCode::UNAUTHORIZED, "{path}");
+    }
+    assert_eq!(server.form("/runs", "", "preset=pairs%2Ftiny&seed=1").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.get("/api/presets", "").await.status, StatusCode::UNAUTHORIZED);
+    let headers =
+        [("authorization", "Bearer sesame"), ("content-type", "application/json"), ("sec-fetch-site", "cross-site")];
+    let foreign = server.call(axum::http::Method::POST, "/api/runs", &headers, wish.to_string()).await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN);
+    assert!(launcher.asked.lock().unwrap().is_empty());
+    let own = server.call(axum::http::Method::POST, "/api/runs", &headers[..2], wish.to_string()).await;
+    assert_eq!(own.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_start_runs_offers_none() {
+    let server = Server::new().await;
+    assert!(!server.page("/runs", "").await.text.contains("New run"));
+    assert_eq!(server.get("/api/presets", "").await.json(), json!([]));
+    let reply = server.post("/api/runs", "", &json!({"preset": "pairs/tiny", "seed": 1})).await;
+    assert_eq!((reply.status, reply.json()["code"].as_str()), (StatusCode::CONFLICT, Some("cannot-start")));
+}
+
+#[tokio::test]
+async fn lines_told_before_the_run_is_shown_are_in_its_log() {
+    let server = Server::new().await;
+    let keep = server.state.runs.keep_log("early");
+    keep(&Event::Log { message: "Loading the agent".to_owned() });
+    let handle = crate::support::start(&server.state.store, "early", TeacherMode::Human).await;
+    server.state.runs.add(handle);
+    keep(&Event::Log { message: "Ready".to_owned() });
+    let log = server.get("/api/runs/early", "").await.json()["log"].clone();
+    let lines: Vec<_> = log.as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap()).collect();
+    assert_eq!(lines, ["Loading the agent", "Ready"]);
+    let seen = events(&server, None, |seen| seen.iter().any(|(name, ..)| name == "log"));
+    let (seen, _) = tokio::join!(seen, async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.post("/api/runs/study/pause", "", &json!({})).await
+    });
+    let line = &seen.iter().find(|(name, ..)| name == "log").unwrap().2["message"];
+    assert!(line.as_str().unwrap().starts_with("Paused after update"), "{line}");
 }
 
 /// Reads events of an open stream until `enough` says so; (name, id, data) each.

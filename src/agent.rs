@@ -49,7 +49,7 @@ pub trait Agent<W: World>: Send {
     /// Executes the words from each start. Randomness comes from `stream` alone.
     fn act(&self, tasks: &[(&W::Start, &str)], how: Act, stream: &mut Stream) -> Result<Vec<W::Execution>>;
 
-    /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, as MODELS says), as one
+    /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`), as one
     /// scalar in the graph. Groups of one call are computed in one batched pass.
     fn loss(&self, groups: &[(&[Example<W>], f32)]) -> Result<Tensor>;
 

@@ -1,4 +1,5 @@
-//! The models of MODELS, over the layers of [`crate::nn`]: shapes, forward passes, decoding. No learning here.
+//! The models, over the layers of [`crate::nn`]: shapes, forward passes, decoding. No learning here. `docs/models.md`
+//! states them exactly.
 
 pub mod decoder;
 pub mod parity;

@@ -1,5 +1,5 @@
-//! The REGEX describer P̃_T(d | {(w_in, w_out)}_J) (MODELS, REGEX): pairs are embedded, averaged position by position
-//! and encoded; a decoder with one attention writes the description.
+//! The REGEX describer P̃_T(d | {(w_in, w_out)}_J): pairs are embedded, averaged position by position and
+//! encoded; a decoder with one attention writes the description.
 
 use crate::model::decoder::{Decoder, DecoderSizes, spread};
 use crate::nn::attention::Memory;

@@ -1,5 +1,5 @@
-//! The REGEX student policy π(a | s, d), and the teacher's executor π_T of the same shape (MODELS, REGEX): the student
-//! emits characters of a regular expression, the executor characters of the output word.
+//! The REGEX student policy π(a | s, d), and the teacher's executor π_T of the same shape: the student emits
+//! characters of a regular expression, the executor characters of the output word.
 
 use crate::model::decoder::{Decoder, DecoderSizes};
 use crate::nn::attention::Memory;

@@ -1,5 +1,5 @@
-//! `DotAttention` of MODELS: scores are products of projected queries and projected keys, unscaled; the result is the
-//! weighted sum of the *unprojected* values. Keys are projected once per sequence.
+//! The attention of the REGEX models: scores are products of projected queries and projected keys, unscaled; the result
+//! is the weighted sum of the *unprojected* values. Keys are projected once per sequence.
 
 use crate::nn::layers::{Grad, Linear};
 use crate::nn::params::Params;

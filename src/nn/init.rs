@@ -1,5 +1,5 @@
-//! Initial weights, drawn as PyTorch draws them (MODELS: Linear ±1/√in, LSTM ±1/√H, embeddings N(0, 1) with a zero
-//! padding row), from own streams: Candle's CPU generator cannot be seeded.
+//! Initial weights, drawn as PyTorch draws them (Linear ±1/√in, LSTM ±1/√H, embeddings N(0, 1) with a zero padding
+//! row), from own streams: Candle's CPU generator cannot be seeded.
 
 use crate::rng::Stream;
 use candle_core::{Device, Result, Tensor};

@@ -1,4 +1,5 @@
-//! The loss of MODELS: for each decoding step the mean cross-entropy over that step's real targets, summed over steps.
+//! The loss of every model: for each decoding step the mean cross-entropy over that step's real targets, summed over
+//! steps.
 
 use crate::nn::tokens::{PAD, one_hot};
 use candle_core::{D, Result, Tensor};

@@ -1,5 +1,5 @@
 //! Pretraining on the approximate marginal: the policy learns the form of executions from draws of P_ω paired with
-//! unrelated requests, without any labelled execution (MODELS, learners).
+//! unrelated requests, without any labelled execution (`docs/models.md`).
 
 use crate::agent::{Agent, Example};
 use crate::config::run::RunConfig;

@@ -1,4 +1,4 @@
-//! Executing `pattern@replacement` on words, exactly as MODELS.md and the paper have it.
+//! Executing `pattern@replacement` on words, as the paper has it (`docs/models.md`).
 
 use super::python_re::{Regex, Scratch, Template};
 use super::{Edit, Words};

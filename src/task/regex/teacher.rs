@@ -205,7 +205,7 @@ fn draw(world: &RegexWorld, seed: u64, what: &str, update: u64, n: usize) -> (Ve
     (tasks, golds, stream)
 }
 
-/// Trains executor and describer on the simulation split (MODELS, learners); the best on validation are kept.
+/// Trains executor and describer on the simulation split (`docs/models.md`); the best on validation are kept.
 pub fn train(
     world: &RegexWorld,
     model: &ModelSettings,

@@ -49,13 +49,21 @@ fn adel_learns_and_learns_nothing_from_shuffled_descriptions() {
     assert!(readings[0] < 0.03, "it begins with nothing: {readings:?}");
     let half = readings.len() / 2;
     let mean = |r: &[f64]| r.iter().sum::<f64>() / r.len() as f64;
-    assert!(mean(&readings[half..]) > 0.2, "it learns: {readings:?}");
+    assert!(mean(&readings[half..]) > 0.25, "it learns: {readings:?}");
     assert!(report.validation.value > 0.25 && report.test.value > 0.15, "{report:?}");
     assert!(report.complete && report.episodes == 4800 && report.descriptions > 500);
 
+    // Without a word understood, always making the same edit succeeds for its own kind, one in eight: so much can be had
+    // from shuffled descriptions, and no more.
     let shuffled = [length[0], length[1], "algorithm.shuffle_descriptions=true"];
-    let (readings, _) = train(&dir.path().join("b"), &shuffled);
-    assert!(mean(&readings[half..]) < 0.08, "nothing can be learnt from shuffled descriptions: {readings:?}");
+    let (blind, _) = train(&dir.path().join("b"), &shuffled);
+    assert!(blind.iter().all(|r| *r < 0.25), "nothing can be learnt from shuffled descriptions: {blind:?}");
+    let last = readings.len() - 2;
+    assert!(
+        mean(&readings[last..]) > mean(&blind[last..]) + 0.1,
+        "true descriptions teach more than shuffled ones: {readings:?} against {blind:?}"
+    );
+    eprintln!("validation success {readings:?}; with shuffled descriptions {blind:?}");
 }
 
 #[test]

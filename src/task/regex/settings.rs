@@ -146,7 +146,7 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "paper",
             "the paper's sizes and settings on the real requests; wants a GPU and a teacher from `iliad teacher train`",
-            TaskSettings { world: "corpus".into(), path: "../shared/data/regex".into(), seed: 1 },
+            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1 },
             ModelSettings {
                 hidden: 512,
                 word_embedding: 128,

@@ -28,6 +28,8 @@ mod teach_api;
 mod teaching;
 mod visitor;
 
+pub use assets::vendor_files;
+
 use crate::run::{Event, Launcher, RunHandle};
 use crate::store::Store;
 use crate::task::Family;

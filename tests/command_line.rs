@@ -178,7 +178,7 @@ fn the_doctor_finds_problems_and_its_code_says_so() {
     };
     let check = |checks: &[(Value, Value)], name: &str| checks.iter().find(|c| c.0 == name).unwrap().1.clone();
     let checks = look(home.path());
-    for name in ["data folder", "database", "device", "port"] {
+    for name in ["data folder", "database", "teacher", "pages", "device", "port"] {
         assert_eq!(check(&checks, name)["ok"], true, "{checks:?}");
     }
     assert!(check(&checks, "database")["found"].as_str().unwrap().contains("1 runs, 2 answers"));

@@ -73,8 +73,8 @@ pub(super) fn run(args: &Args) -> CliResult {
         folder(&settings.data_dir),
         runtime()?.block_on(database(&settings.database())),
         disk(&settings.data_dir),
-        models(&shipped_models()),
-        pages(&page_files()),
+        models(&crate::task::regex::settings::shipped_models()),
+        pages(&crate::web::vendor_files()),
         device(settings.device),
         port(&settings),
     ];
@@ -97,16 +97,6 @@ fn table(findings: &Findings) -> String {
         }
     }
     text
-}
-
-/// SEAM: names and bytes of the models in this build (the shipped teacher and policy).
-fn shipped_models() -> Vec<(String, Vec<u8>)> {
-    Vec::new()
-}
-
-/// SEAM: names and sizes of the third-party files that the pages need.
-fn page_files() -> Vec<(String, usize)> {
-    Vec::new()
 }
 
 /// The nearest folder that exists: the data folder, or where it would be made.

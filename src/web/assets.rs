@@ -23,6 +23,11 @@ const VENDOR: [(&str, &[u8]); 3] = [
     ("vendor/uplot.LICENSE.txt", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.LICENSE.txt"))),
 ];
 
+/// Names and sizes of the third-party files in this build, for `iliad doctor`.
+pub fn vendor_files() -> Vec<(String, usize)> {
+    VENDOR.iter().map(|(name, bytes)| (name.to_string(), bytes.len())).collect()
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -182,6 +182,14 @@ pub fn presets() -> Vec<Preset> {
 #[folder = "model_store/shipped"]
 struct Shipped;
 
+/// Names and bytes of all models that come with the program.
+pub fn shipped_models() -> Vec<(String, Vec<u8>)> {
+    Shipped::iter()
+        .filter(|name| name.ends_with(".safetensors"))
+        .filter_map(|name| Some((name.to_string(), Shipped::get(&name)?.data.into_owned())))
+        .collect()
+}
+
 /// Bytes of a model file that is named in a configuration: `shipped` takes `shipped_name` from the program, `none`
 /// gives `None`, anything else is a path.
 pub fn model_file(setting: &str, shipped_name: &str) -> anyhow::Result<Option<(std::path::PathBuf, Vec<u8>)>> {

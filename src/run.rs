@@ -81,9 +81,9 @@ pub struct Status {
     pub teacher: TeacherMode,
     /// False when no simulated teacher is available for this run's task.
     pub simulated_available: bool,
-    /// `cpu` or `cuda:0 (name)`.
+    /// `cpu` or `cuda:0`.
     pub device: String,
-    /// Updates made so far (Adam steps on new descriptions; replayed steps not counted).
+    /// Updates made so far: iterations, whether or not anything was described (replayed steps not counted).
     pub update: u64,
     /// Episodes so far.
     pub episodes: u64,

@@ -6,30 +6,31 @@
 //! seed, and what its record holds; so a killed run makes the lost updates again and stands where it stood.
 
 pub mod checkpoint;
+mod iteration;
 pub mod journal;
 pub mod meters;
+mod out;
 mod people;
 mod persist;
 mod pretraining;
+mod progress;
 
-use crate::agent::{Act, Example};
-use crate::algorithm::Described;
+use crate::agent::Act;
 use crate::algorithm::adel::Adel;
 use crate::config::run::RunConfig;
 use crate::evaluation::{self, evaluate};
 use crate::rng;
-use crate::run::{Command, EpisodeRow, Event, Rate, RunHandle, RunState, Source, Status, TeacherMode, Tried};
-use crate::store::{Store, UpdateRecord};
+use crate::run::{Command, Event, Rate, RunHandle, RunState, Status, TeacherMode, Tried};
+use crate::store::Store;
 use crate::task::kit::TaskKit;
 use crate::task::{Split, World};
-use crate::teacher::simulated::{TeacherModels, describe};
-use crate::teacher::{Episode, Said};
+use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
-use checkpoint::{Counters, Header};
+use checkpoint::Counters;
 use journal::{Notes, Record};
 use meters::{Meters, Speed};
+use out::Out;
 pub use pretraining::pretrain;
-use rand::RngExt;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -147,47 +148,6 @@ pub fn spawn<K: TaskKit>(
     Ok((handle, thread))
 }
 
-/// Where events go.
-struct Out {
-    events: broadcast::Sender<Arc<Event>>,
-    status: watch::Sender<Status>,
-    listener: Option<Listener>,
-    told: Instant,
-    episodes: Instant,
-}
-
-impl Out {
-    fn send(&self, event: Event) {
-        let event = Arc::new(event);
-        if let Some(listener) = &self.listener {
-            listener(&event);
-        }
-        // No listener is no error.
-        let _ = self.events.send(event);
-    }
-
-    fn log(&self, message: impl Into<String>) {
-        let message = message.into();
-        tracing::info!("{message}");
-        self.send(Event::Log { message });
-    }
-
-    fn change(&mut self, change: impl FnOnce(&mut Status)) {
-        self.status.send_modify(change);
-    }
-
-    fn tell_status(&mut self) {
-        self.told = Instant::now();
-        let status = self.status.borrow().clone();
-        self.send(Event::Status(status));
-    }
-
-    fn state(&mut self, state: RunState) {
-        self.change(|s| s.state = state);
-        self.tell_status();
-    }
-}
-
 /// What a turn of the loop did.
 #[derive(PartialEq, Eq)]
 enum Turn {
@@ -236,6 +196,7 @@ fn live<K: TaskKit>(
     out: &mut Out,
 ) -> anyhow::Result<FinalReport> {
     std::fs::create_dir_all(&launch.folder).with_context(|| format!("cannot make {}", launch.folder.display()))?;
+    let _lock = lock(&launch.folder)?;
     let (found, complaints) = checkpoint::newest(&launch.folder)?;
     for complaint in complaints {
         out.log(complaint);
@@ -276,7 +237,7 @@ fn live<K: TaskKit>(
     let capacity = if a.replay > 0 { a.memory } else { 0 };
     let record = Record::open(&launch.folder, counters.recorded, capacity)?;
     let notes = launch.store.map(|(store, runtime)| Notes::new(store, runtime, launch.id.clone()));
-    let curve = open_curve(&launch.folder, counters.update)?;
+    let curve = progress::open_curve(&launch.folder, counters.update)?;
     let mut mode = launch.teacher.or(header.as_ref().map(|h| h.teacher)).unwrap_or(config.teacher.mode);
     if teacher.is_none() && mode != TeacherMode::Human {
         out.log("There is no simulated teacher for this run, so people teach.");
@@ -318,6 +279,21 @@ fn live<K: TaskKit>(
     trainer.finish(end)
 }
 
+/// Keeps a second trainer from the run's folder for as long as the file is held.
+fn lock(folder: &std::path::Path) -> anyhow::Result<std::fs::File> {
+    let path = folder.join("run.lock");
+    let file = std::fs::File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    if file.try_lock().is_err() {
+        anyhow::bail!("another program is training the run in {}", folder.display())
+    }
+    Ok(file)
+}
+
 /// Ends a run that was told to while it warmed up: nothing has been learnt that could be saved.
 fn stopped_early(
     id: &str,
@@ -345,19 +321,6 @@ fn stopped_early(
         seconds: 0.0,
         complete: false,
     })
-}
-
-/// The curve's file, cut back to points up to `update`.
-fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Result<std::fs::File> {
-    let path = folder.join("curve.jsonl");
-    let kept: String = std::fs::read_to_string(&path)
-        .unwrap_or_default()
-        .lines()
-        .filter(|l| serde_json::from_str::<crate::run::Point>(l).is_ok_and(|p| p.update <= update))
-        .map(|l| format!("{l}\n"))
-        .collect();
-    std::fs::write(&path, kept).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(std::fs::File::options().append(true).open(&path)?)
 }
 
 impl<K: TaskKit> Trainer<'_, K> {
@@ -460,16 +423,12 @@ impl<K: TaskKit> Trainer<'_, K> {
     /// One turn of the loop: people's answers first, then their pool, then a simulated iteration.
     fn turn(&mut self) -> anyhow::Result<Turn> {
         let mut turn = Turn::Idle;
-        if self.mode != TeacherMode::Simulated {
-            if self.human_update()? {
-                turn = Turn::Worked;
-            }
-            if self.mode == TeacherMode::Human {
-                self.fill_pool()?;
-            }
+        // Whoever teaches now: what somebody typed before the switch is learnt from all the same.
+        if self.human_update()? {
+            turn = Turn::Worked;
         }
         match self.mode {
-            TeacherMode::Human => {}
+            TeacherMode::Human => self.fill_pool()?,
             TeacherMode::Simulated => {
                 self.simulated_update(0.0, 0)?;
                 turn = Turn::Worked;
@@ -484,228 +443,6 @@ impl<K: TaskKit> Trainer<'_, K> {
             notes.flush(false)?;
         }
         Ok(turn)
-    }
-
-    /// An iteration of ADEL with the simulated teacher; each episode goes to people instead with probability `share`
-    /// while there is `room` in their pool.
-    fn simulated_update(&mut self, share: f64, room: usize) -> anyhow::Result<()> {
-        let first = self.counters.episodes;
-        let seed = self.config.seed;
-        let batch = self.config.algorithm.batch;
-        let tasks: Vec<_> = (first..first + batch as u64)
-            .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
-            .collect();
-        let executions = self.adel.explore(&tasks, first)?;
-        self.counters.episodes += batch as u64;
-        let tau = self.config.teacher.pragmatics.tau;
-        let (mut to_people, mut to_teacher, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
-            let number = first + i as u64;
-            let gold = self.world.gold(task.split, task.index);
-            let success = self.world.performs(&task.start, &execution, &gold, tau);
-            self.meters.execution(self.world.valid(&task.start, &execution), success);
-            let describable = self.world.describable(&task.start, &execution);
-            let mut row = self.row(number, &task, &execution, success);
-            let people =
-                share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
-            let episode = Episode { number, task, execution };
-            if describable && people {
-                to_people.push(episode);
-            } else if describable {
-                row.source = Some(Source::Simulated);
-                to_teacher.push(episode);
-                rows.push(row);
-            } else {
-                rows.push(row);
-            }
-        }
-        let update = self.counters.update;
-        let mut said = match &self.teacher {
-            Some(models) if !to_teacher.is_empty() => {
-                describe(&*self.world, &**models, &self.config.teacher.pragmatics, &to_teacher, seed, first)?
-            }
-            _ => Vec::new(),
-        };
-        if self.config.algorithm.shuffle_descriptions {
-            misdeal(&mut said, &mut rng::stream(seed, "shuffle", update));
-        }
-        let mut described = Vec::new();
-        let mut answers = said.into_iter();
-        let mut episodes = to_teacher.into_iter();
-        for row in rows.iter_mut().filter(|r| r.source.is_some()) {
-            let (Some(said), Some(episode)) = (answers.next(), episodes.next()) else { continue };
-            self.meters.described(said.gold);
-            row.description = said.description.clone();
-            row.candidates = said.candidates;
-            if !said.description.is_empty() {
-                row.update = Some(update + 1);
-                let example =
-                    Example { start: episode.task.start, words: said.description, execution: episode.execution };
-                described.push(Described { episode: episode.number, example });
-            }
-        }
-        let people = to_people.len();
-        self.offer(to_people)?;
-        self.counters.simulated += described.len() as u64;
-        self.learn(&described)?;
-        if let Some(notes) = &mut self.notes
-            && !self.again
-        {
-            let data = serde_json::json!({ "kind": "simulated", "first": first, "share": share, "room": room });
-            notes.update(UpdateRecord { update: self.counters.update, data, answers: Vec::new() });
-            for row in &rows {
-                if row.source.is_some() {
-                    notes.episode(row.clone());
-                }
-            }
-        }
-        if self.out.episodes.elapsed().as_millis() >= 400 && !self.again {
-            self.out.episodes = Instant::now();
-            for row in rows.iter().rev().take(2).rev() {
-                self.out.send(Event::Episode(row.clone()));
-            }
-        }
-        tracing::trace!(update, described = described.len(), people, "simulated iteration");
-        self.after_update()
-    }
-
-    fn row(
-        &self,
-        number: u64,
-        task: &crate::task::Task<<K::World as World>::Start>,
-        execution: &<K::World as World>::Execution,
-        success: bool,
-    ) -> EpisodeRow {
-        EpisodeRow {
-            episode: number,
-            update: None,
-            request: task.request.clone(),
-            view: self.world.view(&task.start, execution),
-            summary: self.world.summary(execution),
-            source: None,
-            description: String::new(),
-            candidates: Vec::new(),
-            success,
-        }
-    }
-
-    /// The gradient steps of one update: the new descriptions once, then replayed ones.
-    fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
-        let update = self.counters.update;
-        let a = &self.config.algorithm;
-        let steps = 1 + a.replay as u64;
-        if !described.is_empty() {
-            let loss = self.adel.update(described, update, update * 1001)?;
-            if !loss.is_finite() {
-                anyhow::bail!("the loss is {loss}; the learning rate may be too high")
-            }
-            self.meters.loss(loss);
-            self.record.append(described)?;
-            for i in 1..steps {
-                let counter = update * 1001 + i;
-                let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
-                self.adel.update(&old, update, counter)?;
-            }
-        }
-        self.counters.recorded += described.len() as u64;
-        self.counters.update += 1;
-        Ok(())
-    }
-
-    /// What is due after an update: a point, an evaluation, a checkpoint, the status.
-    fn after_update(&mut self) -> anyhow::Result<()> {
-        let update = self.counters.update;
-        let s = self.config.schedule.clone();
-        self.speed.note(self.counters.episodes);
-        if update.is_multiple_of(s.evaluate_every) {
-            self.evaluate_and_tell()?;
-        } else if update.is_multiple_of(s.point_every) {
-            let point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
-            self.tell_point(point)?;
-        }
-        if update.is_multiple_of(s.checkpoint_every) {
-            self.checkpoint()?;
-        }
-        if self.out.told.elapsed().as_millis() >= 250 {
-            self.status(|_| {});
-            self.out.tell_status();
-        }
-        Ok(())
-    }
-
-    fn tell_point(&mut self, point: crate::run::Point) -> anyhow::Result<()> {
-        use std::io::Write;
-        writeln!(self.curve, "{}", serde_json::to_string(&point)?).context("cannot write the curve")?;
-        self.out.send(Event::Point(point));
-        Ok(())
-    }
-
-    fn evaluate_and_tell(&mut self) -> anyhow::Result<()> {
-        let limit = self.config.schedule.evaluate_tasks;
-        let found = evaluate(&*self.world, self.adel.policy(), Split::Validation, limit)?;
-        let update = self.counters.update;
-        self.validation = Some(found.success);
-        let mut point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
-        point.validation = Some(found.success);
-        self.tell_point(point)?;
-        if self.best.is_none_or(|(best, _)| found.success.value > best.value) {
-            self.best = Some((found.success, update));
-            let header = self.header()?;
-            let row = checkpoint::save_best(&self.folder, &header, &self.adel.tensors()?)?;
-            self.out.send(Event::Checkpoint(row));
-        }
-        self.status(|_| {});
-        self.out.tell_status();
-        Ok(())
-    }
-
-    fn status(&mut self, change: impl FnOnce(&mut Status)) {
-        let (c, mode, lambda) = (self.counters, self.mode, self.adel.lambda(self.counters.update));
-        let (rate, seconds) = (self.speed.per_second(), self.elapsed());
-        let (validation, best, available) = (self.validation, self.best.map(|(r, _)| r), self.teacher.is_some());
-        self.out.change(|s| {
-            s.teacher = mode;
-            s.simulated_available = available;
-            s.update = c.update;
-            s.episodes = c.episodes;
-            s.descriptions_human = c.human;
-            s.descriptions_simulated = c.simulated;
-            s.lambda = lambda;
-            s.episodes_per_second = rate;
-            s.validation = validation;
-            s.best_validation = best;
-            s.seconds = seconds;
-            change(s);
-        });
-    }
-
-    fn header(&self) -> anyhow::Result<Header> {
-        Ok(Header {
-            format: checkpoint::FORMAT,
-            program: env!("CARGO_PKG_VERSION").into(),
-            config: self.config.clone(),
-            counters: self.counters,
-            steps: self.adel.steps(),
-            lambda: self.adel.lambda(self.counters.update),
-            blueprint: self.adel.blueprint(),
-            teacher: self.mode,
-            validation: self.validation,
-            best: self.best,
-            seconds: self.elapsed(),
-            meters: self.meters.clone(),
-            written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
-        })
-    }
-
-    fn checkpoint(&mut self) -> anyhow::Result<crate::run::CheckpointRow> {
-        // What the checkpoint counts on must be on disk before it.
-        self.record.sync()?;
-        if let Some(notes) = &mut self.notes {
-            notes.flush(true)?;
-        }
-        let row = checkpoint::save(&self.folder, &self.header()?, &self.adel.tensors()?, self.config.schedule.keep)?;
-        self.out.send(Event::Checkpoint(row.clone()));
-        Ok(row)
     }
 
     /// Lets greedy π_θ carry out a request.
@@ -763,33 +500,5 @@ impl<K: TaskKit> Trainer<'_, K> {
             self.out.tell_status();
         }
         Ok(report)
-    }
-}
-
-/// Deals what was said to the wrong episodes: shuffled, and then so that nobody has their own. What is the only one of
-/// its batch is dropped.
-fn misdeal(said: &mut [Said], stream: &mut rng::Stream) {
-    // Sattolo's algorithm: a uniform cyclic permutation leaves nothing in its place.
-    for i in (1..said.len()).rev() {
-        said.swap(i, stream.random_range(0..i));
-    }
-    if let [only] = said {
-        only.description.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_misdeal_leaves_nothing_in_its_place() {
-        for n in 1..20 {
-            let mut said: Vec<Said> = (0..n).map(|i| Said { description: i.to_string(), ..Said::default() }).collect();
-            misdeal(&mut said, &mut rng::stream(1, "misdeal", n));
-            for (i, s) in said.iter().enumerate() {
-                assert_ne!(s.description, i.to_string(), "{n}");
-            }
-        }
     }
 }

@@ -257,6 +257,45 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
     assert_eq!(weights(&whole.path().join("run")), expected);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_typed_before_the_simulated_teacher_took_over_is_learnt_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &["schedule.checkpoint_every=10"]).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    wait_for_work(&live).await;
+    let lease = live.store.lease("live", teacher, &[], time::Duration::minutes(2)).await.unwrap().unwrap();
+    live.handle.commands.send(Command::SetTeacher(TeacherMode::Simulated)).unwrap();
+    live.until("the simulated teacher", |s| s.descriptions_simulated > 0).await;
+    let answer = NewAnswer {
+        client_key: "late".into(),
+        execution: lease.execution,
+        teacher,
+        kind: AnswerKind::Described,
+        text: "remove the last letter".into(),
+        shown_at: None,
+        active_ms: None,
+    };
+    live.store.answer(&answer).await.unwrap();
+    live.until("the late answer to be used", |s| s.descriptions_human == 1).await;
+    live.end(Command::Shutdown).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_has_one_trainer() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &[]).await;
+    live.until("the run to begin", |s| s.state == RunState::Running).await;
+    let second = iliad()
+        .args(["train", "--resume", "--run-dir"])
+        .arg(dir.path().join("run"))
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(second.status.code() == Some(1) && said.contains("another program is training"), "{said}");
+    live.end(Command::Shutdown).await;
+}
+
 /// The folder as a kill at this moment would leave it: without the checkpoint that an orderly end writes.
 fn copy(from: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Examples:
   iliad evaluate iliad-data/runs/a/best.safetensors                 success on the test split, with its interval
-  iliad evaluate best.safetensors --split validation --limit 500    on the first 500 validation tasks
+  iliad evaluate best.safetensors --split validation --limit 500    on 500 validation tasks, spread evenly
   iliad evaluate best.safetensors --json                            all figures as one line of JSON";
 
 /// Flags of `iliad evaluate`.

@@ -29,9 +29,6 @@ pub(super) struct Args {
     /// Change a setting of the preset; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub set: Vec<String>,
-    /// Who describes: simulated, human, or mixed:SHARE (the share of episodes offered to people)
-    #[arg(long, value_name = "MODE", value_parser = teacher_mode)]
-    pub teacher_mode: Option<TeacherMode>,
     /// Folder of the run: checkpoints, record, curve [default: a new folder in the data folder's `runs`]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
@@ -58,10 +55,6 @@ pub(super) fn run(args: &Args) -> CliResult {
     } else {
         configure(&args.preset, args.seed, &args.set)?
     };
-    let mode = args.teacher_mode.unwrap_or(TeacherMode::Simulated);
-    if mode != TeacherMode::Simulated {
-        return Err(CliError::Usage("people teach through the pages: use `iliad serve`".into()));
-    }
     let id = crate::app::new_run_id(&config);
     let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
     if !args.resume && !checkpoint::list(&folder).is_empty() {
@@ -77,7 +70,8 @@ pub(super) fn run(args: &Args) -> CliResult {
         folder: folder.clone(),
         device: device(&settings)?,
         store: None,
-        teacher: Some(mode),
+        // People teach through the pages.
+        teacher: Some(TeacherMode::Simulated),
         listener: Some(Box::new(move |event| show(&shown, budget, event))),
         config,
     };
@@ -148,32 +142,9 @@ pub(super) fn key_and_value(text: &str) -> Result<String, String> {
     }
 }
 
-/// `simulated`, `human`, `mixed:0.3`.
-fn teacher_mode(text: &str) -> Result<TeacherMode, String> {
-    match text.split_once(':') {
-        None if text == "simulated" => Ok(TeacherMode::Simulated),
-        None if text == "human" => Ok(TeacherMode::Human),
-        Some(("mixed", share)) => match share.parse() {
-            Ok(share) if (0.0..=1.0).contains(&share) => Ok(TeacherMode::Mixed { share }),
-            _ => Err(format!("the share must be a number between 0 and 1, not {share:?}")),
-        },
-        _ => Err("use simulated, human, or mixed with a share, such as mixed:0.3".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn teacher_modes_are_read() {
-        assert_eq!(teacher_mode("human"), Ok(TeacherMode::Human));
-        assert_eq!(teacher_mode("simulated"), Ok(TeacherMode::Simulated));
-        assert_eq!(teacher_mode("mixed:0.25"), Ok(TeacherMode::Mixed { share: 0.25 }));
-        for bad in ["mixed", "mixed:2", "mixed:x", "people", "mixed:NaN", ""] {
-            assert!(teacher_mode(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn settings_need_a_key() {

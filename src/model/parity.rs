@@ -173,7 +173,7 @@ pub fn check(path: &Path, device: &Device) -> Result<Differences> {
     if tensors.contains_key("weight.task_encoder.lstm.lstm.weight_ih_l0") {
         return student(Fixture { tensors, names: STUDENT }, device);
     }
-    if tensors.contains_key("weight.enc2dec.0.weight") {
+    if tensors.contains_key("weight.encoder.lstm.lstm.weight_ih_l0") {
         return describer(Fixture { tensors, names: DESCRIBER }, device);
     }
     bail!("{} is not a fixture of a model this program knows", path.display())
@@ -224,6 +224,15 @@ mod tests {
         for file in ["regex_student", "regex_describer"] {
             let d = check(&root.join(format!("{file}.safetensors")), &Device::Cpu).unwrap();
             assert!(d.worst() < 1e-5, "{d:?}");
+        }
+    }
+
+    #[test]
+    fn fixtures_of_models_that_are_not_here_are_not_mistaken() {
+        let Some(root) = crate::testing::shared("parity") else { return };
+        for file in ["nav_executor", "nav_describer"] {
+            let error = check(&root.join(format!("{file}.safetensors")), &Device::Cpu).unwrap_err();
+            assert!(error.to_string().contains("not a fixture"), "{error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The GPU side of the fused operations: kernels compiled at run time (no CUDA compiler is needed to build), launched
+//! The GPU side of the fused operations: kernels compiled at run time (these need no CUDA compiler at build time; Candle's own do), launched
 //! on the device's own stream.
 
 use crate::nn::lstm::Lengths;

@@ -41,8 +41,8 @@ impl Default for Pragmatics {
 
 /// The language models of a simulated teacher: describer P̃_T(d | e) and executor π_T.
 pub trait TeacherModels<W: World>: Send {
-    /// Candidate descriptions of each execution: the greedy one first, then `samples` sampled ones. A candidate that
-    /// did not end within the horizon is left out.
+    /// Candidate descriptions of each execution: the greedy one first, then `samples` sampled ones. One that did not end
+    /// within the horizon is empty, and never qualifies.
     fn propose(
         &self,
         executions: &[(&W::Start, &W::Execution)],
@@ -108,7 +108,9 @@ pub fn describe<W: World>(
         let judged: Vec<(String, bool)> =
             candidates.iter().cloned().zip(place.iter().map(|&at| qualifies[at])).collect();
         let draw = rng::stream(seed, "teacher-draw", episodes[i].number).random::<f64>();
-        said[i] = Said { description: choose(&judged, settings.draw, draw), gold: false, candidates: judged };
+        let description = choose(&judged, settings.draw, draw);
+        let candidates = judged.into_iter().filter(|(c, _)| !c.is_empty()).collect();
+        said[i] = Said { description, gold: false, candidates };
     }
     Ok(said)
 }

@@ -12,11 +12,18 @@ use crate::teacher::Episode;
 use anyhow::Context;
 
 impl<K: TaskKit> Trainer<'_, K> {
-    /// Free places in the pool.
-    pub(super) fn room(&self) -> anyhow::Result<usize> {
-        let Some(notes) = &self.notes else { return Ok(0) };
+    /// Takes executions of policies that are too old out of the pool.
+    pub(super) fn retire(&self) -> anyhow::Result<()> {
+        let Some(notes) = &self.notes else { return Ok(()) };
         let oldest = self.counters.update.saturating_sub(self.config.pool.max_age);
         notes.wait(notes.store().retire_stale(&self.id, oldest))?;
+        Ok(())
+    }
+
+    /// Free places in the pool.
+    pub(super) fn room(&self) -> anyhow::Result<usize> {
+        self.retire()?;
+        let Some(notes) = &self.notes else { return Ok(0) };
         let pool = notes.wait(notes.store().pool(&self.id))?;
         Ok(self.config.pool.size.saturating_sub((pool.open + pool.leased) as usize))
     }
@@ -147,6 +154,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 let Some(notes) = &self.notes else { break };
                 let answers = notes.wait(notes.store().answers(&record.answers))?;
                 self.learn_from(answers)?;
+                self.after_update()?;
             } else {
                 let first = record.data["first"].as_u64().context("an update's record lacks its first episode")?;
                 self.counters.episodes = first;

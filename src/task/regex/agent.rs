@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub const LONGEST_REQUEST: usize = 64;
 
 /// Longest word in characters; the rest is not read (but executed on).
-pub const LONGEST_WORD: usize = 40;
+pub const LONGEST_WORD: usize = 80;
 
 /// What rebuilds an agent, beside the weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

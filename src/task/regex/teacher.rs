@@ -167,7 +167,7 @@ impl TeacherModels<RegexWorld> for RegexTeacher {
         let items: Vec<_> = executions.iter().map(|(s, e)| self.pairs(s, e)).collect();
         let proposed = self.describer.propose(&items, samples, self.header.horizon, stream)?;
         let text = |ids: Vec<u32>| ids.iter().map(|id| self.header.words.symbol(*id)).collect::<Vec<_>>().join(" ");
-        Ok(proposed.into_iter().map(|c| c.into_iter().flatten().map(text).collect()).collect())
+        Ok(proposed.into_iter().map(|c| c.into_iter().map(|ids| ids.map(text).unwrap_or_default()).collect()).collect())
     }
 
     /// The executor must give the same output for at least the share τ of the words. Most candidates fail at the first

@@ -1,0 +1,171 @@
+//! One iteration of ADEL: explore, have it described by the simulated teacher, learn. Also the gradient steps that
+//! updates from people share.
+
+use super::Trainer;
+use crate::agent::Example;
+use crate::algorithm::Described;
+use crate::rng;
+use crate::run::{EpisodeRow, Event, Source};
+use crate::store::UpdateRecord;
+use crate::task::kit::TaskKit;
+use crate::task::{Split, World};
+use crate::teacher::simulated::describe;
+use crate::teacher::{Episode, Said};
+use rand::RngExt;
+use std::time::Instant;
+
+impl<K: TaskKit> Trainer<'_, K> {
+    /// An iteration of ADEL with the simulated teacher; each episode goes to people instead with probability `share`
+    /// while there is `room` in their pool.
+    pub(super) fn simulated_update(&mut self, share: f64, room: usize) -> anyhow::Result<()> {
+        let first = self.counters.episodes;
+        let seed = self.config.seed;
+        let batch = self.config.algorithm.batch;
+        let tasks: Vec<_> = (first..first + batch as u64)
+            .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
+            .collect();
+        let executions = self.adel.explore(&tasks, first)?;
+        self.counters.episodes += batch as u64;
+        let tau = self.config.teacher.pragmatics.tau;
+        let (mut to_people, mut to_teacher, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
+            let number = first + i as u64;
+            let gold = self.world.gold(task.split, task.index);
+            let success = self.world.performs(&task.start, &execution, &gold, tau);
+            self.meters.execution(self.world.valid(&task.start, &execution), success);
+            let describable = self.world.describable(&task.start, &execution);
+            let mut row = self.row(number, &task, &execution, success);
+            let people =
+                share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
+            let episode = Episode { number, task, execution };
+            if describable && people {
+                to_people.push(episode);
+            } else if describable {
+                row.source = Some(Source::Simulated);
+                to_teacher.push(episode);
+                rows.push(row);
+            } else {
+                rows.push(row);
+            }
+        }
+        let update = self.counters.update;
+        let mut said = match &self.teacher {
+            Some(models) if !to_teacher.is_empty() => {
+                describe(&*self.world, &**models, &self.config.teacher.pragmatics, &to_teacher, seed, first)?
+            }
+            _ => Vec::new(),
+        };
+        if self.config.algorithm.shuffle_descriptions {
+            misdeal(&mut said, &mut rng::stream(seed, "shuffle", update));
+        }
+        let mut described = Vec::new();
+        let mut answers = said.into_iter();
+        let mut episodes = to_teacher.into_iter();
+        for row in rows.iter_mut().filter(|r| r.source.is_some()) {
+            let (Some(said), Some(episode)) = (answers.next(), episodes.next()) else { continue };
+            self.meters.described(said.gold);
+            row.description = said.description.clone();
+            row.candidates = said.candidates;
+            if !said.description.is_empty() {
+                row.update = Some(update + 1);
+                let example =
+                    Example { start: episode.task.start, words: said.description, execution: episode.execution };
+                described.push(Described { episode: episode.number, example });
+            }
+        }
+        let people = to_people.len();
+        self.offer(to_people)?;
+        self.counters.simulated += described.len() as u64;
+        self.learn(&described)?;
+        if let Some(notes) = &mut self.notes
+            && !self.again
+        {
+            let data = serde_json::json!({ "kind": "simulated", "first": first, "share": share, "room": room });
+            notes.update(UpdateRecord { update: self.counters.update, data, answers: Vec::new() });
+            for row in &rows {
+                if row.source.is_some() {
+                    notes.episode(row.clone());
+                }
+            }
+        }
+        if self.out.episodes.elapsed().as_millis() >= 400 && !self.again {
+            self.out.episodes = Instant::now();
+            for row in rows.iter().rev().take(2).rev() {
+                self.out.send(Event::Episode(row.clone()));
+            }
+        }
+        tracing::trace!(update, described = described.len(), people, "simulated iteration");
+        self.after_update()
+    }
+
+    pub(super) fn row(
+        &self,
+        number: u64,
+        task: &crate::task::Task<<K::World as World>::Start>,
+        execution: &<K::World as World>::Execution,
+        success: bool,
+    ) -> EpisodeRow {
+        EpisodeRow {
+            episode: number,
+            update: None,
+            request: task.request.clone(),
+            view: self.world.view(&task.start, execution),
+            summary: self.world.summary(execution),
+            source: None,
+            description: String::new(),
+            candidates: Vec::new(),
+            success,
+        }
+    }
+
+    /// The gradient steps of one update: the new descriptions once, then replayed ones.
+    pub(super) fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
+        let update = self.counters.update;
+        let a = &self.config.algorithm;
+        let steps = 1 + a.replay as u64;
+        if !described.is_empty() {
+            let loss = self.adel.update(described, update, update * 1001)?;
+            if !loss.is_finite() {
+                anyhow::bail!("the loss is {loss}; the learning rate may be too high")
+            }
+            self.meters.loss(loss);
+            self.record.append(described)?;
+            for i in 1..steps {
+                let counter = update * 1001 + i;
+                let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
+                self.adel.update(&old, update, counter)?;
+            }
+        }
+        self.counters.recorded += described.len() as u64;
+        self.counters.update += 1;
+        Ok(())
+    }
+}
+
+/// Deals what was said to the wrong episodes: shuffled, and then so that nobody has their own. What is the only one of
+/// its batch is dropped.
+fn misdeal(said: &mut [Said], stream: &mut rng::Stream) {
+    // Sattolo's algorithm: a uniform cyclic permutation leaves nothing in its place.
+    for i in (1..said.len()).rev() {
+        said.swap(i, stream.random_range(0..i));
+    }
+    if let [only] = said {
+        only.description.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misdeal_leaves_nothing_in_its_place() {
+        for n in 1..20 {
+            let mut said: Vec<Said> = (0..n).map(|i| Said { description: i.to_string(), ..Said::default() }).collect();
+            misdeal(&mut said, &mut rng::stream(1, "misdeal", n));
+            for (i, s) in said.iter().enumerate() {
+                assert_ne!(s.description, i.to_string(), "{n}");
+            }
+        }
+    }
+}

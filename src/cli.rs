@@ -3,6 +3,7 @@
 //! Each command lives in its own file under `cli/`: its flags with their help, and what it does, in terms of the same
 //! library that the server uses. Results go to the standard output, everything else to the standard error stream.
 
+mod bench;
 mod data;
 mod doctor;
 mod evaluate;
@@ -127,6 +128,8 @@ enum Command {
     Model(model::Args),
     /// Write the collected descriptions as JSON lines or CSV
     Export(export::Args),
+    /// Time updates and iterations
+    Bench(bench::Args),
     /// Check the installation
     Doctor(doctor::Args),
 }
@@ -165,6 +168,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Model(args)) => model::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
     }
 }

@@ -6,14 +6,14 @@
 pub mod adam;
 pub mod artifact;
 pub mod attention;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod device;
 pub mod fast_math;
 pub mod init;
 pub mod layers;
 pub mod loss;
 pub mod lstm;
-#[cfg(feature = "cuda")]
-mod lstm_cuda;
 pub mod params;
 pub mod sample;
 pub mod tokens;

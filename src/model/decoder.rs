@@ -1,7 +1,7 @@
 //! What the REGEX models share: an LSTM decoder with attention over memories, teacher-forced or step by step.
 
 use crate::nn::attention::{DotAttention, Memory};
-use crate::nn::layers::{Embedding, Grad, Linear, Lstm, lookup};
+use crate::nn::layers::{Embedding, Grad, Linear, Lstm};
 use crate::nn::lstm::Lengths;
 use crate::nn::params::Params;
 use crate::nn::sample::{GREEDY, pick};
@@ -60,10 +60,12 @@ impl Decoder {
         &self.attentions[i]
     }
 
-    /// Teacher-forced logits, time-major `[T · B, V]`.
+    /// Teacher-forced logits, time-major `[T · g·B, V]`, for memories and a state of B rows and inputs of g·B rows, of which
+    /// row k·B + b goes on from row b.
     pub fn logits(&self, memories: &[Memory], state: &Tensor, inputs: &Tokens) -> Result<Tensor> {
-        let gx = lookup(&self.lstm.project(self.embedding.table())?, inputs)?;
-        let (o, _) = self.lstm.run(&gx, state, &inputs.lengths)?;
+        let copies = inputs.rows / state.dim(1)?;
+        let state = if copies == 1 { state.clone() } else { Tensor::cat(&vec![state; copies], 1)? };
+        let (o, _) = self.lstm.read(&self.embedding, inputs, &state)?;
         let mut parts = vec![o.clone()];
         for (attention, memory) in self.attentions.iter().zip(memories) {
             parts.push(attention.attend(&o, memory)?);
@@ -73,15 +75,40 @@ impl Decoder {
         logits.reshape((inputs.steps * inputs.rows, v))
     }
 
+    /// Input projections of the output symbols `[V, 4H]`.
+    #[cfg(feature = "cuda")]
+    pub fn table(&self) -> Result<Tensor> {
+        self.lstm.project(self.embedding.table())
+    }
+
+    /// What a roll-out on the GPU decodes with.
+    #[cfg(feature = "cuda")]
+    pub fn weights(&self) -> crate::nn::cuda::decode::Weights<'_> {
+        let (hidden, output) = (self.hidden.parts(), self.output.parts());
+        crate::nn::cuda::decode::Weights { w_hh: self.lstm.recurrent(), hidden, output }
+    }
+
+    /// Memories as a roll-out on the GPU begins with them.
+    #[cfg(feature = "cuda")]
+    pub fn sources<'a>(&'a self, memories: &'a [Memory]) -> Result<Vec<crate::nn::cuda::decode::Source<'a>>> {
+        let mut all = Vec::with_capacity(memories.len());
+        for (attention, memory) in self.attentions.iter().zip(memories) {
+            let Memory::Gpu { keys, values, real } = memory else { candle_core::bail!("this memory is not the GPU's") };
+            all.push(crate::nn::cuda::decode::Source { keys, values, real, query: attention.query() });
+        }
+        Ok(all)
+    }
+
     fn predict(&self, x: &Tensor) -> Result<Tensor> {
-        self.output.forward(&self.hidden.forward(x)?.tanh()?)
+        self.output.forward(&self.hidden.forward_tanh(x)?)
     }
 
     /// Decodes `group` sequences for each row of the memories, neighbours sharing the row, until each has ended or
     /// `horizon` symbols were made. `state` is `[2, B · group, H]`. Row i is greedy when `greedy(i)`, else sampled with
     /// numbers from `stream`.
     ///
-    /// A sequence comes without START and END; `None` where no END came within the horizon.
+    /// A sequence comes without START and END; `None` where no END came within the horizon. This is the CPU's; on a GPU
+    /// roll-outs live in [`crate::model::gpu`].
     pub fn decode(
         &self,
         memories: &[Memory],
@@ -107,9 +134,6 @@ impl Decoder {
         let mut previous = Tensor::full(START, rows, &device)?;
         let mut steps = Vec::new();
         let mut ended = vec![false; rows];
-        // Reading the symbols back stops the GPU, so it is done once every few steps there.
-        let stride = if device.is_cpu() { 1 } else { 8 };
-        let mut read = 0;
         for t in 0..horizon {
             let gx = table.index_select(&previous, 0)?.unsqueeze(0)?;
             let (_, next) = self.lstm.run(&gx, &state, &one_step)?;
@@ -121,16 +145,11 @@ impl Decoder {
             }
             previous = pick(&self.predict(&Tensor::cat(&parts, 1)?)?, &noise.get(t)?)?;
             steps.push(previous.clone());
-            if (t + 1) % stride == 0 || t + 1 == horizon {
-                for ids in Tensor::stack(&steps[read..], 0)?.to_vec2::<u32>()? {
-                    for (e, id) in ended.iter_mut().zip(ids) {
-                        *e |= id == END;
-                    }
-                }
-                read = steps.len();
-                if ended.iter().all(|e| *e) {
-                    break;
-                }
+            for (e, id) in ended.iter_mut().zip(previous.to_vec1::<u32>()?) {
+                *e |= id == END;
+            }
+            if ended.iter().all(|e| *e) {
+                break;
             }
         }
         let symbols = Tensor::stack(&steps, 0)?.to_vec2::<u32>()?;

@@ -1,13 +1,18 @@
 //! The REGEX describer P̃_T(d | {(w_in, w_out)}_J): pairs are embedded, averaged position by position and
 //! encoded; a decoder with one attention writes the description.
 
+#[cfg(feature = "cuda")]
+use super::gpu::{Packing, Unpacking, roll};
 use crate::model::decoder::{Decoder, DecoderSizes, spread};
+use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
 use crate::nn::lstm::Lengths;
 use crate::nn::params::Params;
-use crate::nn::tokens::{PAD, Tokens};
+#[cfg(feature = "cuda")]
+use crate::nn::tokens::START;
+use crate::nn::tokens::{PAD, Tokens, check, mask, real_steps};
 use crate::rng::Stream;
 use candle_core::{Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
@@ -37,6 +42,8 @@ pub struct RegexDescriber {
     /// Sizes.
     pub sizes: DescriberSizes,
     reference_padding: bool,
+    #[cfg(feature = "cuda")]
+    gpu: std::sync::Arc<super::gpu::Workspace>,
 }
 
 /// A view of the current weights.
@@ -58,68 +65,74 @@ impl Net {
     }
 
     fn read(&self, pairs: &Pairs) -> Result<(Vec<Memory>, Tensor)> {
-        let projected = pairs.bags.matmul(&self.encoder.project(self.embedding.table())?)?;
-        // The rows of a bag sum to one, so the bias is counted once; projecting before averaging changes nothing.
-        let gx = projected.reshape((pairs.steps, pairs.rows, projected.dim(1)?))?;
-        let (context, state) = self.encoder.run(&gx, &self.encoder.zero_state(pairs.rows)?, &pairs.lengths)?;
+        let zero = self.encoder.zero_state(pairs.tokens.rows)?;
+        let (context, state) = match &pairs.bags {
+            Some(bags) => {
+                let projected = bags.matmul(&self.encoder.project(self.embedding.table())?)?;
+                // The rows of a bag sum to one, so the bias is counted once; projecting before averaging changes nothing.
+                let gx = projected.reshape((pairs.tokens.steps, pairs.tokens.rows, projected.dim(1)?))?;
+                self.encoder.run(&gx, &zero, &pairs.tokens.lengths)?
+            }
+            None => self.encoder.read(&self.embedding, &pairs.tokens, &zero)?,
+        };
         let state = bridge(&state, &self.bridge)?;
-        Ok((vec![self.decoder.attention(0).memory(&context, pairs.bias.as_ref())?], state))
+        Ok((vec![self.decoder.attention(0).memory(&context, &pairs.tokens)?], state))
     }
 }
 
-/// A batch of J word pairs each, as bags: row (t, b) holds the share of each character at position t of item b's pairs.
+/// A batch of J word pairs each.
 struct Pairs {
-    bags: Tensor,
-    bias: Option<Tensor>,
-    lengths: Lengths,
-    steps: usize,
-    rows: usize,
+    /// Symbols, J side by side.
+    tokens: Tokens,
+    /// On the CPU: row (t, b) holds the share of each character at position t of item b's pairs.
+    bags: Option<Tensor>,
 }
 
 impl Pairs {
     fn new(items: &[Vec<Vec<u32>>], characters: usize, reference: bool, device: &Device) -> Result<Self> {
         let rows = items.len();
         let steps = items.iter().flatten().map(Vec::len).max().unwrap_or(0);
+        let width = items.iter().map(Vec::len).max().unwrap_or(0);
         if rows == 0 || steps == 0 {
             bail!("an empty batch of word pairs")
         }
-        let mut bags = vec![0f32; steps * rows * characters];
-        let mut bias = vec![0f32; rows * steps];
-        let mut lengths = Vec::with_capacity(rows);
+        let mut ids = vec![PAD; steps * rows * width];
+        let mut real = Vec::with_capacity(rows);
         for (b, pairs) in items.iter().enumerate() {
-            let mut length = 0;
-            for t in 0..steps {
-                let bag = &mut bags[(t * rows + b) * characters..][..characters];
-                let mut real = 0;
-                for pair in pairs {
-                    let id = pair.get(t).copied().unwrap_or(PAD);
-                    if id as usize >= characters {
-                        bail!("character {id} in a vocabulary of {characters}")
-                    }
-                    real += usize::from(id != PAD);
-                    if reference || id != PAD {
-                        bag[id as usize] += 1.0;
-                    }
-                }
-                let n = if reference { pairs.len() } else { real };
-                if n > 0 {
-                    bag.iter_mut().for_each(|x| *x /= n as f32);
-                }
-                if real > 0 {
-                    length = t + 1;
-                } else {
-                    bias[b * steps + t] = -1e9;
+            for (g, pair) in pairs.iter().enumerate() {
+                check(pair, characters)?;
+                for (t, &id) in pair.iter().enumerate() {
+                    ids[(t * rows + b) * width + g] = id;
                 }
             }
-            lengths.push(if reference { steps } else { length.max(1) } as u32);
+            let longest = pairs.iter().map(|p| real_steps(p)).max().unwrap_or(0);
+            real.push(if reference { steps } else { longest } as u32);
         }
-        Ok(Self {
-            bags: Tensor::from_vec(bags, (steps * rows, characters), device)?,
-            bias: if reference { None } else { Some(Tensor::from_vec(bias, (rows, 1, steps), device)?) },
-            lengths: Lengths::new(lengths, device)?,
+        let (mut bags, mut bias) = (None, None);
+        if device.is_cpu() {
+            let mut shares = vec![0f32; steps * rows * characters];
+            for ((bag, ids), item) in shares.chunks_mut(characters).zip(ids.chunks(width)).zip((0..rows).cycle()) {
+                let ids = &ids[..items[item].len()];
+                let counts = |id: &&u32| reference || **id != PAD;
+                let n = ids.iter().filter(counts).count();
+                for &id in ids.iter().filter(counts) {
+                    bag[id as usize] += 1.0 / n as f32;
+                }
+            }
+            bags = Some(Tensor::from_vec(shares, (steps * rows, characters), device)?);
+            bias = Some(mask(&real, steps, device)?);
+        }
+        let tokens = Tokens {
+            ids: Tensor::from_vec(ids, steps * rows * width, device)?,
             steps,
             rows,
-        })
+            width,
+            count_padding: reference,
+            lengths: Lengths::new(real.iter().map(|n| *n.max(&1)).collect(), device)?,
+            real: Lengths::new(real, device)?,
+            bias,
+        };
+        Ok(Self { tokens, bags })
     }
 }
 
@@ -133,7 +146,13 @@ impl RegexDescriber {
         Linear::init(&mut params, "bridge", h, h, stream)?;
         let decoder = DecoderSizes { vocabulary: sizes.words, embedding: sizes.word_embedding, hidden: h };
         Decoder::init(&mut params, decoder, &ATTENTIONS, stream)?;
-        Ok(Self { params, sizes, reference_padding })
+        Ok(Self {
+            params,
+            sizes,
+            reference_padding,
+            #[cfg(feature = "cuda")]
+            gpu: std::sync::Arc::default(),
+        })
     }
 
     fn pairs(&self, items: &[Vec<Vec<u32>>]) -> Result<Pairs> {
@@ -155,6 +174,17 @@ impl RegexDescriber {
         loss::weighted_nll(&logits, &targets, &weights)
     }
 
+    /// One step of the optimiser on [`RegexDescriber::loss`]; the loss, without history.
+    pub fn step(&self, items: &[Vec<Vec<u32>>], descriptions: &[Vec<u32>], adam: &mut Adam) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if self.params.device().is_cuda() {
+            return self.step_on_gpu(items, descriptions, adam);
+        }
+        let loss = self.loss(items, descriptions)?;
+        adam.step(&loss.backward()?)?;
+        Ok(loss.detach())
+    }
+
     /// Candidate descriptions of each item: the greedy one first, then `samples` sampled ones; `None` where no END came.
     pub fn propose(
         &self,
@@ -163,11 +193,89 @@ impl RegexDescriber {
         horizon: usize,
         stream: &mut Stream,
     ) -> Result<Vec<Vec<Option<Vec<u32>>>>> {
+        #[cfg(feature = "cuda")]
+        if self.params.device().is_cuda() {
+            return self.propose_on_gpu(items, samples, horizon, stream);
+        }
         let net = Net::new(&self.params, Grad::Off)?;
         let (memories, state) = net.read(&self.pairs(items)?)?;
         let group = samples + 1;
         let state = spread(&state, group)?;
         let all = net.decoder.decode(&memories, state, group, horizon, |row| row % group == 0, stream)?;
+        Ok(all.chunks(group).map(<[_]>::to_vec).collect())
+    }
+}
+
+/// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
+#[cfg(feature = "cuda")]
+impl RegexDescriber {
+    fn sizes_of(items: &[Vec<Vec<u32>>]) -> (usize, usize, usize) {
+        let longest = items.iter().flatten().map(Vec::len).max().unwrap_or(0).max(2);
+        let width = items.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        (super::gpu::rows(items.len()), super::gpu::steps(longest), width)
+    }
+
+    fn pairs_at(&self, packed: &mut Unpacking<'_>, (rows, steps, width): (usize, usize, usize)) -> Result<Pairs> {
+        let tokens = packed.tokens(rows, steps, width)?;
+        Ok(Pairs { tokens: Tokens { count_padding: self.reference_padding, ..tokens }, bags: None })
+    }
+
+    fn step_on_gpu(&self, items: &[Vec<Vec<u32>>], descriptions: &[Vec<u32>], adam: &mut Adam) -> Result<Tensor> {
+        let device = self.params.device();
+        let shape = Self::sizes_of(items);
+        let outputs = super::gpu::steps(descriptions.iter().map(Vec::len).max().unwrap_or(0).max(2) - 1);
+        let mut packing = Packing::new(self.reference_padding);
+        packing.bags(items, shape.0, shape.1, shape.2, self.sizes.characters)?;
+        let n = items.len();
+        packing.targets(descriptions, n, shape.0, outputs, self.sizes.words, &[(n, 1.0)])?;
+        let name = format!("step {shape:?} {outputs}");
+        let slot = self.gpu.put(&name, &packing, device)?;
+        let loss = self.gpu.number(device)?;
+        let training = self.gpu.training(&self.params)?;
+        self.gpu.recorder.run(device, &name, || {
+            let mut packed = Unpacking::new(&slot);
+            let pairs = self.pairs_at(&mut packed, shape)?;
+            let (inputs, targets, weights) = packed.targets(shape.0, outputs)?;
+            training.begin(&self.params).describer(&pairs.tokens, &inputs, (&targets, &weights), &loss)?;
+            adam.apply_from(&training.grads)
+        })?;
+        adam.count();
+        loss.copy()
+    }
+
+    fn propose_on_gpu(
+        &self,
+        items: &[Vec<Vec<u32>>],
+        samples: usize,
+        horizon: usize,
+        stream: &mut Stream,
+    ) -> Result<Vec<Vec<Option<Vec<u32>>>>> {
+        let device = self.params.device();
+        let shape = Self::sizes_of(items);
+        let group = samples + 1;
+        let mut packing = Packing::new(self.reference_padding);
+        packing.bags(items, shape.0, shape.1, shape.2, self.sizes.characters)?;
+        let name = format!("propose {shape:?} {group}");
+        let slot = self.gpu.put(&name, &packing, device)?;
+        let rollout = self.gpu.rollout(
+            crate::nn::cuda::decode::Shape {
+                rows: shape.0 * group,
+                group,
+                hidden: self.sizes.hidden,
+                vocabulary: self.sizes.words,
+                memories: vec![shape.1],
+            },
+            device,
+        )?;
+        let net = Net::new(&self.params, Grad::Off)?;
+        self.gpu.recorder.run(device, &name, || {
+            let (memories, state) = net.read(&self.pairs_at(&mut Unpacking::new(&slot), shape)?)?;
+            rollout.begin(&state, &net.decoder.table()?, &net.decoder.sources(&memories)?, START)
+        })?;
+        let steps =
+            || self.gpu.recorder.run(device, &format!("{name} steps"), || rollout.steps(&net.decoder.weights()));
+        let greedy = |row: usize| row % group == 0;
+        let all = roll(&rollout, items.len() * group, shape.0 * group, horizon, greedy, stream, steps)?;
         Ok(all.chunks(group).map(<[_]>::to_vec).collect())
     }
 }

@@ -1,11 +1,16 @@
 //! The REGEX student policy π(a | s, d), and the teacher's executor π_T of the same shape: the student emits
 //! characters of a regular expression, the executor characters of the output word.
 
+#[cfg(feature = "cuda")]
+use super::gpu::{Packing, Unpacking, roll};
 use crate::model::decoder::{Decoder, DecoderSizes};
+use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
-use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge, lookup};
+use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
 use crate::nn::params::Params;
+#[cfg(feature = "cuda")]
+use crate::nn::tokens::START;
 use crate::nn::tokens::Tokens;
 use crate::rng::Stream;
 use candle_core::{Device, Result, Tensor};
@@ -38,6 +43,8 @@ pub struct RegexStudent {
     /// Sizes.
     pub sizes: StudentSizes,
     reference_padding: bool,
+    #[cfg(feature = "cuda")]
+    gpu: std::sync::Arc<super::gpu::Workspace>,
 }
 
 /// A view of the current weights. Made anew for each pass: padding rows and summed biases are computed from them.
@@ -66,16 +73,14 @@ impl Net {
 
     /// Reads words and requests, row by row: memories (request, word) and the decoder's initial state.
     fn read(&self, words: &Tokens, requests: &Tokens) -> Result<(Vec<Memory>, Tensor)> {
-        let gx = lookup(&self.word_encoder.project(self.word_embedding.table())?, words)?;
-        let (word_context, state) =
-            self.word_encoder.run(&gx, &self.word_encoder.zero_state(words.rows)?, &words.lengths)?;
+        let zero = self.word_encoder.zero_state(words.rows)?;
+        let (word_context, state) = self.word_encoder.read(&self.word_embedding, words, &zero)?;
         let state = bridge(&state, &self.word_bridge)?;
-        let gx = lookup(&self.request_encoder.project(self.request_embedding.table())?, requests)?;
-        let (request_context, state) = self.request_encoder.run(&gx, &state, &requests.lengths)?;
+        let (request_context, state) = self.request_encoder.read(&self.request_embedding, requests, &state)?;
         let state = bridge(&state, &self.request_bridge)?;
         let memories = vec![
-            self.decoder.attention(0).memory(&request_context, Some(&requests.bias))?,
-            self.decoder.attention(1).memory(&word_context, Some(&words.bias))?,
+            self.decoder.attention(0).memory(&request_context, requests)?,
+            self.decoder.attention(1).memory(&word_context, words)?,
         ];
         Ok((memories, state))
     }
@@ -95,7 +100,13 @@ impl RegexStudent {
         let decoder =
             DecoderSizes { vocabulary: sizes.outputs, embedding: sizes.character_embedding, hidden: sizes.hidden };
         Decoder::init(&mut params, decoder, &ATTENTIONS, stream)?;
-        Ok(Self { params, sizes, reference_padding })
+        Ok(Self {
+            params,
+            sizes,
+            reference_padding,
+            #[cfg(feature = "cuda")]
+            gpu: std::sync::Arc::default(),
+        })
     }
 
     fn device(&self) -> &Device {
@@ -116,11 +127,22 @@ impl RegexStudent {
         Ok((net.decoder.logits(&memories, &state, &inputs)?, targets))
     }
 
-    /// −log π of the outputs, each step's mean summed over steps, within each group of rows times its share.
+    /// −log π of the outputs, each step's mean summed over steps, within each group of rows of outputs times its share.
     pub fn loss(&self, batch: &Batch, groups: &[(usize, f32)]) -> Result<Tensor> {
         let (logits, targets) = self.logits(batch, Grad::On)?;
-        let weights = loss::target_weights(&targets, batch.words.len(), groups);
+        let weights = loss::target_weights(&targets, batch.outputs.len(), groups);
         loss::weighted_nll(&logits, &targets, &weights)
+    }
+
+    /// One step of the optimiser on [`RegexStudent::loss`]; the loss, without history.
+    pub fn step(&self, batch: &Batch, groups: &[(usize, f32)], adam: &mut Adam) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if self.device().is_cuda() {
+            return self.step_on_gpu(batch, groups, adam);
+        }
+        let loss = self.loss(batch, groups)?;
+        adam.step(&loss.backward()?)?;
+        Ok(loss.detach())
     }
 
     /// Lets the policy act: output symbols per row (START and END removed), `None` where no END came in time.
@@ -132,6 +154,10 @@ impl RegexStudent {
         sample: bool,
         stream: &mut Stream,
     ) -> Result<Vec<Option<Vec<u32>>>> {
+        #[cfg(feature = "cuda")]
+        if self.device().is_cuda() {
+            return self.act_on_gpu(words, requests, horizon, sample, stream);
+        }
         let net = Net::new(&self.params, Grad::Off)?;
         let words = self.tokens(words, self.sizes.characters)?;
         let requests = self.tokens(requests, self.sizes.request_words)?;
@@ -141,6 +167,10 @@ impl RegexStudent {
 
     /// For each row, whether acting greedily would give exactly its output.
     pub fn reproduces(&self, batch: &Batch) -> Result<Vec<bool>> {
+        #[cfg(feature = "cuda")]
+        if self.device().is_cuda() {
+            return self.reproduces_on_gpu(batch);
+        }
         let net = Net::new(&self.params, Grad::Off)?;
         let words = self.tokens(&batch.words, self.sizes.characters)?;
         let requests = self.tokens(&batch.requests, self.sizes.request_words)?;
@@ -150,7 +180,134 @@ impl RegexStudent {
     }
 }
 
-/// Rows of (word, request, output), each a sequence with START and END.
+/// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
+#[cfg(feature = "cuda")]
+impl RegexStudent {
+    fn read_packed(&self, net: &Net, packed: &mut Unpacking<'_>, shape: &Shape) -> Result<(Vec<Memory>, Tensor)> {
+        let words = packed.tokens(shape.reads, shape.words, 1)?;
+        let requests = packed.tokens(shape.reads, shape.requests, 1)?;
+        net.read(&words, &requests)
+    }
+
+    fn pack(&self, words: &[Vec<u32>], requests: &[Vec<u32>], shape: &Shape) -> Result<Packing> {
+        let mut packing = Packing::new(self.reference_padding);
+        packing.sequences(words, shape.reads, shape.words, self.sizes.characters)?;
+        packing.sequences(requests, shape.reads, shape.requests, self.sizes.request_words)?;
+        Ok(packing)
+    }
+
+    fn step_on_gpu(&self, batch: &Batch, groups: &[(usize, f32)], adam: &mut Adam) -> Result<Tensor> {
+        let shape = Shape::of(batch);
+        let mut packing = self.pack(&batch.words, &batch.requests, &shape)?;
+        let real = batch.words.len();
+        packing.targets(&batch.outputs, real, shape.reads, shape.outputs, self.sizes.outputs, groups)?;
+        let name = format!("step {shape:?}");
+        let slot = self.gpu.put(&name, &packing, self.device())?;
+        let loss = self.gpu.number(self.device())?;
+        let training = self.gpu.training(&self.params)?;
+        self.gpu.recorder.run(self.device(), &name, || {
+            let mut packed = Unpacking::new(&slot);
+            let words = packed.tokens(shape.reads, shape.words, 1)?;
+            let requests = packed.tokens(shape.reads, shape.requests, 1)?;
+            let (inputs, targets, weights) = packed.targets(shape.reads * shape.copies, shape.outputs)?;
+            training.begin(&self.params).student(&words, &requests, &inputs, (&targets, &weights), &loss)?;
+            adam.apply_from(&training.grads)
+        })?;
+        adam.count();
+        loss.copy()
+    }
+
+    fn act_on_gpu(
+        &self,
+        words: &[Vec<u32>],
+        requests: &[Vec<u32>],
+        horizon: usize,
+        sample: bool,
+        stream: &mut Stream,
+    ) -> Result<Vec<Option<Vec<u32>>>> {
+        let shape = Shape::reading(words, requests);
+        let packing = self.pack(words, requests, &shape)?;
+        let name = format!("act {shape:?}");
+        let slot = self.gpu.put(&name, &packing, self.device())?;
+        let rollout = self.gpu.rollout(
+            crate::nn::cuda::decode::Shape {
+                rows: shape.reads,
+                group: 1,
+                hidden: self.sizes.hidden,
+                vocabulary: self.sizes.outputs,
+                memories: vec![shape.requests, shape.words],
+            },
+            self.device(),
+        )?;
+        let net = Net::new(&self.params, Grad::Off)?;
+        self.gpu.recorder.run(self.device(), &name, || {
+            let (memories, state) = self.read_packed(&net, &mut Unpacking::new(&slot), &shape)?;
+            rollout.begin(&state, &net.decoder.table()?, &net.decoder.sources(&memories)?, START)
+        })?;
+        let steps =
+            || self.gpu.recorder.run(self.device(), &format!("{name} steps"), || rollout.steps(&net.decoder.weights()));
+        roll(&rollout, words.len(), shape.reads, horizon, |_| !sample, stream, steps)
+    }
+
+    fn reproduces_on_gpu(&self, batch: &Batch) -> Result<Vec<bool>> {
+        let shape = Shape::of(batch);
+        let mut packing = self.pack(&batch.words, &batch.requests, &shape)?;
+        let rows = batch.words.len();
+        packing.targets(&batch.outputs, rows, shape.reads, shape.outputs, self.sizes.outputs, &[])?;
+        let name = format!("check {shape:?}");
+        let slot = self.gpu.put(&name, &packing, self.device())?;
+        let same = self.gpu.flags(shape.reads, self.device())?;
+        self.gpu.recorder.run(self.device(), &name, || {
+            let net = Net::new(&self.params, Grad::Off)?;
+            let mut packed = Unpacking::new(&slot);
+            let (memories, state) = self.read_packed(&net, &mut packed, &shape)?;
+            let (inputs, targets, _) = packed.targets(shape.reads, shape.outputs)?;
+            let logits = net.decoder.logits(&memories, &state, &inputs)?;
+            crate::nn::cuda::decode::matches(&logits, &targets, &same)
+        })?;
+        Ok(same.to_vec1::<u32>()?[..rows].iter().map(|same| *same != 0).collect())
+    }
+}
+
+/// Sizes that batches are filled up to.
+#[cfg(feature = "cuda")]
+#[derive(Clone, Debug)]
+struct Shape {
+    reads: usize,
+    copies: usize,
+    words: usize,
+    requests: usize,
+    outputs: usize,
+}
+
+#[cfg(feature = "cuda")]
+impl Shape {
+    fn reading(words: &[Vec<u32>], requests: &[Vec<u32>]) -> Self {
+        Self {
+            reads: super::gpu::rows(words.len()),
+            copies: 1,
+            words: super::gpu::steps(longest(words)),
+            requests: super::gpu::steps(longest(requests)),
+            outputs: 0,
+        }
+    }
+
+    fn of(batch: &Batch) -> Self {
+        Self {
+            copies: batch.outputs.len() / batch.words.len().max(1),
+            outputs: super::gpu::steps(longest(&batch.outputs) - 1),
+            ..Self::reading(&batch.words, &batch.requests)
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn longest(sequences: &[Vec<u32>]) -> usize {
+    sequences.iter().map(Vec::len).max().unwrap_or(0).max(2)
+}
+
+/// Rows of (word, request), each a sequence with START and END, and their outputs: of g times as many outputs, number
+/// k·rows + i belongs to row i, so that two outputs of a request need one reading.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Words in characters.

@@ -3,7 +3,7 @@
 use crate::nn::lstm::cpu_slice;
 use crate::nn::params::Params;
 use candle_core::backprop::GradStore;
-use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Result, Tensor, bail};
+use candle_core::{CpuStorage, DType, Device, InplaceOp2, Layout, Result, Tensor, bail};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -25,10 +25,15 @@ enum Moments {
     },
 }
 
+/// `[steps, 1/(1−β1^t), 1/(1−β2^t)]` on the GPU, none on the CPU.
+type Clock = Option<Tensor>;
+
 /// The optimiser of one or more models: parameters, moments, step count.
 pub struct Adam {
     params: Params,
     moments: Vec<Moments>,
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    clock: Clock,
     step: u64,
     rate: f32,
 }
@@ -48,7 +53,8 @@ impl Adam {
                 _ => bail!("Adam runs on the CPU and on CUDA devices"),
             })
             .collect::<Result<_>>()?;
-        Ok(Self { params: params.clone(), moments, step: 0, rate: rate as f32 })
+        let clock = if params.device().is_cpu() { None } else { Some(Tensor::zeros(3, DType::F32, params.device())?) };
+        Ok(Self { params: params.clone(), moments, clock, step: 0, rate: rate as f32 })
     }
 
     /// Steps made.
@@ -59,25 +65,56 @@ impl Adam {
     /// One update of every parameter from the gradients of one backward pass. A parameter without a gradient is an
     /// error: in these models it means that a part of the graph was cut off.
     pub fn step(&mut self, grads: &GradStore) -> Result<()> {
+        self.count();
+        self.apply(grads)
+    }
+
+    /// Counts a step without making it: the step itself is one that [`Adam::apply`] has recorded on the device, which
+    /// keeps its own count.
+    pub fn count(&mut self) {
         self.step += 1;
+    }
+
+    /// The step itself. On a GPU it only enqueues work, so that it can be recorded.
+    pub fn apply(&mut self, grads: &GradStore) -> Result<()> {
         // The corrections in f64, as 1 − 0.999^t loses its digits in f32.
         let c1 = (1.0 / (1.0 - f64::from(BETA1).powf(self.step as f64))) as f32;
         let c2 = (1.0 / (1.0 - f64::from(BETA2).powf(self.step as f64))) as f32;
+        let gradient = |name: &str, var| match grads.get(var) {
+            Some(grad) => grad.contiguous(),
+            None => bail!("no gradient reached the parameter `{name}`"),
+        };
+        #[cfg(feature = "cuda")]
+        if self.clock.is_some() {
+            let found = self.params.iter().map(|(n, v)| Ok((n.to_owned(), gradient(n, v)?))).collect::<Result<_>>()?;
+            return self.apply_from(&found);
+        }
         for ((name, var), moments) in self.params.iter().zip(&mut self.moments) {
-            let Some(grad) = grads.get(var) else { bail!("no gradient reached the parameter `{name}`") };
-            let grad = grad.contiguous()?;
+            let grad = gradient(name, var)?;
             match moments {
                 Moments::Cpu { m, v } => {
                     let pass = Pass { moments: Mutex::new((m, v)), c1, c2, rate: self.rate };
                     var.inplace_op2(&grad, &pass)?;
                 }
                 #[cfg(feature = "cuda")]
-                Moments::Cuda { m, v } => {
-                    crate::nn::lstm_cuda::adam(var, m, v, &grad, [self.rate, BETA1, BETA2, EPSILON, c1, c2])?
-                }
+                Moments::Cuda { .. } => bail!("Adam's moments are not on the CPU"),
             }
         }
         Ok(())
+    }
+
+    /// The step from gradients by name, on a GPU.
+    #[cfg(feature = "cuda")]
+    pub fn apply_from(&mut self, grads: &std::collections::HashMap<String, Tensor>) -> Result<()> {
+        let Some(clock) = &self.clock else { bail!("this optimiser is not on a GPU") };
+        let mut parts = Vec::with_capacity(self.moments.len());
+        for ((name, var), moments) in self.params.iter().zip(&self.moments) {
+            let Moments::Cuda { m, v } = moments else { bail!("Adam's moments are not on the GPU") };
+            let Some(grad) = grads.get(name) else { bail!("no gradient reached the parameter `{name}`") };
+            parts.push((var.as_tensor(), m, v, grad));
+        }
+        crate::nn::cuda::adam::tick(clock, f64::from(BETA1), f64::from(BETA2))?;
+        crate::nn::cuda::adam::step(&parts, clock, [self.rate, BETA1, BETA2, EPSILON])
     }
 
     /// Moments and step count by name (`m.…`, `v.…`), on the CPU.
@@ -109,13 +146,26 @@ impl Adam {
                 }
             };
             let (m, v) = (get(format!("m.{name}"))?, get(format!("v.{name}"))?);
-            loaded.push(match var.device() {
-                #[cfg(feature = "cuda")]
-                device @ Device::Cuda(_) => Moments::Cuda { m: m.to_device(device)?, v: v.to_device(device)? },
-                _ => Moments::Cpu { m: m.flatten_all()?.to_vec1()?, v: v.flatten_all()?.to_vec1()? },
-            });
+            loaded.push((m, v));
         }
-        self.moments = loaded;
+        for ((m, v), moments) in loaded.into_iter().zip(&mut self.moments) {
+            match moments {
+                Moments::Cpu { m: own_m, v: own_v } => {
+                    *own_m = m.flatten_all()?.to_vec1()?;
+                    *own_v = v.flatten_all()?.to_vec1()?;
+                }
+                // In place: recorded steps know these addresses.
+                #[cfg(feature = "cuda")]
+                Moments::Cuda { m: own_m, v: own_v } => {
+                    crate::nn::cuda::upload(own_m, &m.flatten_all()?.to_vec1::<f32>()?)?;
+                    crate::nn::cuda::upload(own_v, &v.flatten_all()?.to_vec1::<f32>()?)?;
+                }
+            }
+        }
+        #[cfg(feature = "cuda")]
+        if let Some(clock) = &self.clock {
+            crate::nn::cuda::upload(clock, &[step as f32, 1.0, 1.0])?;
+        }
         self.step = step;
         Ok(())
     }

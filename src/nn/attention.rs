@@ -3,6 +3,7 @@
 
 use crate::nn::layers::{Grad, Linear};
 use crate::nn::params::Params;
+use crate::nn::tokens::Tokens;
 use crate::rng::Stream;
 use candle_core::{D, Result, Tensor};
 
@@ -13,12 +14,28 @@ pub struct DotAttention {
     key: Linear,
 }
 
-/// What is attended over: keys `[B, dot, T]`, values `[B, T, V]`, and the mask to add to scores `[B, 1, T]`.
+/// What is attended over.
 #[derive(Clone, Debug)]
-pub struct Memory {
-    keys: Tensor,
-    values: Tensor,
-    bias: Option<Tensor>,
+pub enum Memory {
+    /// Batch-major, as the CPU's products want it.
+    Host {
+        /// `[B, dot, T]`.
+        keys: Tensor,
+        /// `[B, T, V]`.
+        values: Tensor,
+        /// `[B, 1, T]`, added to scores.
+        bias: Tensor,
+    },
+    /// Time-major, as it came.
+    #[cfg(feature = "cuda")]
+    Gpu {
+        /// `[T, B, dot]`.
+        keys: Tensor,
+        /// `[T, B, V]`.
+        values: Tensor,
+        /// Real steps of each row.
+        real: crate::nn::lstm::Lengths,
+    },
 }
 
 impl DotAttention {
@@ -43,20 +60,36 @@ impl DotAttention {
         })
     }
 
-    /// Prepares a memory from time-major values `[T, B, V]` and the mask of their padding (none: nothing is masked).
-    pub fn memory(&self, values: &Tensor, bias: Option<&Tensor>) -> Result<Memory> {
-        let keys = self.key.forward(values)?.permute((1, 2, 0))?.contiguous()?;
-        let values = values.transpose(0, 1)?.contiguous()?;
-        Ok(Memory { keys, values, bias: bias.cloned() })
+    /// Prepares a memory from time-major values `[T, B, V]`, what was read from `tokens`.
+    pub fn memory(&self, values: &Tensor, tokens: &Tokens) -> Result<Memory> {
+        let keys = self.key.forward(values)?;
+        let Some(bias) = tokens.bias.clone() else {
+            #[cfg(feature = "cuda")]
+            return Ok(Memory::Gpu { keys, values: values.contiguous()?, real: tokens.real.clone() });
+            #[cfg(not(feature = "cuda"))]
+            candle_core::bail!("attention: tokens of the CPU have a mask")
+        };
+        let keys = keys.permute((1, 2, 0))?.contiguous()?;
+        Ok(Memory::Host { keys, values: values.transpose(0, 1)?.contiguous()?, bias })
     }
 
-    /// Attends for queries `[Q, B, H]` (time-major): `[Q, B, V]`.
+    /// Attends for queries `[Q, g·B, H]` (time-major), where row k·B + b looks at row b of the memory: `[Q, g·B, V]`.
     pub fn attend(&self, queries: &Tensor, memory: &Memory) -> Result<Tensor> {
-        let q = self.query.forward(queries)?.transpose(0, 1)?.contiguous()?;
-        memory.read(&q)?.transpose(0, 1)?.contiguous()
+        let q = self.query.forward(queries)?;
+        let (steps, rows, dot) = q.dims3()?;
+        let (items, width) = (memory.rows()?, memory.width()?);
+        // The same numbers, looked at as g times as many queries of each row.
+        let q = q.reshape((steps * (rows / items), items, dot))?;
+        let out = match memory {
+            Memory::Host { .. } => memory.read(&q.transpose(0, 1)?.contiguous()?)?.transpose(0, 1)?.contiguous()?,
+            #[cfg(feature = "cuda")]
+            Memory::Gpu { keys, values, real } => crate::nn::cuda::attention::attend(&q, keys, values, real)?,
+        };
+        out.reshape((steps, rows, width))
     }
 
-    /// Attends for one query a row, `[B · group, H]`, where `group` neighbouring rows share a row of the memory.
+    /// Attends for one query a row, `[B · group, H]`, where `group` neighbouring rows share a row of the memory (on the
+    /// CPU).
     pub fn attend_step(&self, h: &Tensor, memory: &Memory, group: usize) -> Result<Tensor> {
         let q = self.query.forward(h)?;
         let (rows, dot) = q.dims2()?;
@@ -64,15 +97,39 @@ impl DotAttention {
         let width = out.dim(2)?;
         out.reshape((rows, width))
     }
+
+    /// Weight and bias of the query's projection.
+    pub fn query(&self) -> (&Tensor, &Tensor) {
+        self.query.parts()
+    }
 }
 
 impl Memory {
+    fn rows(&self) -> Result<usize> {
+        match self {
+            Memory::Host { values, .. } => values.dim(0),
+            #[cfg(feature = "cuda")]
+            Memory::Gpu { values, .. } => values.dim(1),
+        }
+    }
+
+    fn width(&self) -> Result<usize> {
+        match self {
+            Memory::Host { values, .. } => values.dim(2),
+            #[cfg(feature = "cuda")]
+            Memory::Gpu { values, .. } => values.dim(2),
+        }
+    }
+
     /// Weighted sums of the values for batch-major queries `[B, Q, dot]`: `[B, Q, V]`.
     fn read(&self, q: &Tensor) -> Result<Tensor> {
-        let mut scores = q.matmul(&self.keys)?;
-        if let Some(bias) = &self.bias {
-            scores = scores.broadcast_add(bias)?;
+        match self {
+            Memory::Host { keys, values, bias } => {
+                let scores = q.matmul(keys)?.broadcast_add(bias)?;
+                candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(values)
+            }
+            #[cfg(feature = "cuda")]
+            Memory::Gpu { .. } => candle_core::bail!("attention: this memory is read by the GPU's own operation"),
         }
-        candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(&self.values)
     }
 }

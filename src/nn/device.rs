@@ -27,6 +27,33 @@ pub fn label(device: &Device) -> String {
     }
 }
 
+/// A second way to the same device, with its own stream: what goes there runs beside what goes to the first. The CPU has
+/// one only.
+///
+/// # Errors
+/// When the device cannot be opened again.
+pub fn beside(device: &Device) -> Result<Device> {
+    match device.location() {
+        candle_core::DeviceLocation::Cuda { gpu_id } => open_cuda(gpu_id),
+        _ => Ok(device.clone()),
+    }
+}
+
+/// Lets matrix products on a GPU round their factors to 10 bits of mantissa (TF32), for the whole program. Off at first;
+/// `docs/gpu.md` has what it changes.
+pub fn set_fast_products(on: bool) {
+    #[cfg(feature = "cuda")]
+    candle_core::cuda::set_gemm_reduced_precision_f32(on);
+    let _ = on;
+}
+
+/// Whether what a GPU does is recorded and replayed, for the whole program. On at first.
+pub fn set_recording(on: bool) {
+    #[cfg(feature = "cuda")]
+    crate::nn::cuda::record::set_recording(on);
+    let _ = on;
+}
+
 /// Threads that matrix products on the CPU use (`RAYON_NUM_THREADS`, else the number of cores).
 pub fn cpu_threads() -> usize {
     candle_core::utils::get_num_threads()
@@ -35,7 +62,10 @@ pub fn cpu_threads() -> usize {
 // An explicit stream, not the per-thread default: work stays ordered when a tensor is read from another thread.
 #[cfg(feature = "cuda")]
 fn open_cuda(ordinal: usize) -> Result<Device> {
-    Device::new_cuda_with_stream(ordinal)
+    let device = Device::new_cuda_with_stream(ordinal)?;
+    // Safety: no buffer is ever used on another stream than its own device's.
+    unsafe { device.as_cuda_device()?.cuda_stream().context().disable_event_tracking() };
+    Ok(device)
 }
 
 #[cfg(not(feature = "cuda"))]

@@ -50,24 +50,39 @@ impl Linear {
 
     /// Applies it to the last dimension of `x`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.apply(x, false)
+    }
+
+    /// The same through tanh.
+    pub fn forward_tanh(&self, x: &Tensor) -> Result<Tensor> {
+        self.apply(x, true)
+    }
+
+    fn apply(&self, x: &Tensor, tanh: bool) -> Result<Tensor> {
         let mut dims = x.dims().to_vec();
         let inputs = dims.pop().unwrap_or(0);
         let rows = dims.iter().product::<usize>();
-        let y = affine(&x.reshape((rows, inputs))?, &self.weight, &self.bias)?;
+        let y = affine(&x.reshape((rows, inputs))?, &self.weight, &self.bias, tanh, false)?;
         dims.push(self.bias.dim(0)?);
         y.reshape(dims)
     }
+
+    /// Weight `[out, in]` and bias `[out]`.
+    pub fn parts(&self) -> (&Tensor, &Tensor) {
+        (&self.weight, &self.bias)
+    }
 }
 
-/// `x·Wᵀ + b` for `x` `[n, in]`.
-fn affine(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    let y = x.matmul(&weight.t()?)?;
-    if x.device().is_cpu() {
-        return y.broadcast_add(bias);
+/// `x·Wᵀ + b` for `x` `[n, in]`, through tanh if asked. `padded`: x is a table of embeddings, whose padding row gets no
+/// gradient.
+fn affine(x: &Tensor, weight: &Tensor, bias: &Tensor, tanh: bool, padded: bool) -> Result<Tensor> {
+    #[cfg(feature = "cuda")]
+    if x.device().is_cuda() {
+        return crate::nn::cuda::linear::linear(x, weight, bias, tanh, padded);
     }
-    // On the GPU a broadcast's backward is a slow reduction; a product with ones gives the same sum at once.
-    let ones = Tensor::ones((x.dim(0)?, 1), DType::F32, x.device())?;
-    y + ones.matmul(&bias.unsqueeze(0)?)?
+    let _ = padded;
+    let y = x.matmul(&weight.t()?)?.broadcast_add(bias)?;
+    if tanh { y.tanh() } else { Ok(y) }
 }
 
 /// A table of embeddings whose padding row is zero and gets no gradient.
@@ -85,6 +100,10 @@ impl Embedding {
     /// The table over an existing parameter.
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
         let table = weight(params, &format!("{name}.weight"), grad)?;
+        if !table.device().is_cpu() {
+            // There the projection keeps the padding row's gradient at zero, and the row itself never changes.
+            return Ok(Self { table });
+        }
         let rows = table.dim(0)?;
         let mut keep = vec![1f32; rows];
         keep[PAD as usize] = 0.0;
@@ -99,15 +118,10 @@ impl Embedding {
     }
 }
 
-/// Rows of `table` `[V, N]` for the tokens: `[T, B, N]`. A gather on the CPU; on the GPU a product with one-hot rows,
-/// because the gather's backward there is one serial loop.
-pub fn lookup(table: &Tensor, tokens: &Tokens) -> Result<Tensor> {
-    let width = table.dim(1)?;
-    let rows = match &tokens.one_hot {
-        Some(one_hot) => one_hot.matmul(table)?,
-        None => table.index_select(&tokens.ids, 0)?,
-    };
-    rows.reshape((tokens.steps, tokens.rows, width))
+/// Rows of `table` `[V, N]` for the tokens, one symbol a position: `[T, B, N]`.
+fn lookup(table: &Tensor, tokens: &Tokens) -> Result<Tensor> {
+    let rows = table.index_select(&tokens.ids, 0)?;
+    rows.reshape((tokens.steps, tokens.rows, table.dim(1)?))
 }
 
 /// One LSTM layer: weights `[4H, in]`, `[4H, H]` and PyTorch's two biases.
@@ -116,6 +130,8 @@ pub struct Lstm {
     w_ih: Tensor,
     w_hh: Tensor,
     bias: Tensor,
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    grad: Grad,
 }
 
 impl Lstm {
@@ -136,7 +152,7 @@ impl Lstm {
     /// The layer over existing parameters.
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
         let get = |part: &str| weight(params, &format!("{name}.{part}"), grad);
-        Ok(Self { w_ih: get("weight_ih")?, w_hh: get("weight_hh")?, bias: (get("bias_ih")? + get("bias_hh")?)? })
+        Ok(Self { w_ih: get("weight_ih")?, w_hh: get("weight_hh")?, bias: (get("bias_ih")? + get("bias_hh")?)?, grad })
     }
 
     /// Hidden size H.
@@ -147,10 +163,25 @@ impl Lstm {
     /// Input projections of every row of an embedding table, `[V, 4H]`: the whole input side of the recurrence for
     /// symbols, computed once.
     pub fn project(&self, table: &Tensor) -> Result<Tensor> {
-        affine(table, &self.w_ih, &self.bias)
+        affine(table, &self.w_ih, &self.bias, false, true)
     }
 
-    /// Runs over projected inputs `[T, B, 4H]`: outputs `[T, B, H]` and final state `[2, B, H]`.
+    /// Runs over symbols from a state `[2, B, H]`: outputs `[T, B, H]` and final state `[2, B, H]`.
+    pub fn read(&self, embedding: &Embedding, tokens: &Tokens, state: &Tensor) -> Result<(Tensor, Tensor)> {
+        let table = self.project(embedding.table())?;
+        #[cfg(feature = "cuda")]
+        if table.device().is_cuda() {
+            return crate::nn::cuda::lstm::lstm(&table, &self.w_hh, state, tokens, self.grad == Grad::On);
+        }
+        self.run(&lookup(&table, tokens)?, state, &tokens.lengths)
+    }
+
+    /// The recurrent weight `[4H, H]`.
+    pub fn recurrent(&self) -> &Tensor {
+        &self.w_hh
+    }
+
+    /// Runs over projected inputs `[T, B, 4H]` on the CPU: outputs `[T, B, H]` and final state `[2, B, H]`.
     pub fn run(&self, gx: &Tensor, state: &Tensor, lengths: &Lengths) -> Result<(Tensor, Tensor)> {
         lstm(gx, &self.w_hh, state, lengths)
     }
@@ -163,6 +194,6 @@ impl Lstm {
 
 /// The state `[2, B, H]` with h replaced by tanh(W·h + b) (`src2task`, `task2tgt`, `enc2dec` in the authors' names).
 pub fn bridge(state: &Tensor, layer: &Linear) -> Result<Tensor> {
-    let h = layer.forward(&state.get(0)?)?.tanh()?;
+    let h = layer.forward_tanh(&state.get(0)?)?;
     Tensor::stack(&[&h, &state.get(1)?], 0)
 }

@@ -1,7 +1,7 @@
 //! The loss of every model: for each decoding step the mean cross-entropy over that step's real targets, summed over
 //! steps.
 
-use crate::nn::tokens::{PAD, one_hot};
+use crate::nn::tokens::PAD;
 use candle_core::{D, Result, Tensor};
 
 /// Weight of each target of a time-major batch `[T, B]` so that the weighted sum of negative log-likelihoods is the
@@ -28,15 +28,13 @@ pub fn target_weights(targets: &[u32], rows: usize, groups: &[(usize, f32)]) -> 
 /// Σ weight · −log p(target) for logits `[T · B, V]`; a scalar.
 pub fn weighted_nll(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
     let device = logits.device();
+    let (index, weights) = (Tensor::new(targets, device)?, Tensor::new(weights, device)?);
+    #[cfg(feature = "cuda")]
+    if device.is_cuda() {
+        return crate::nn::cuda::loss::weighted_nll(logits, &index, &weights);
+    }
     let log_p = candle_nn::ops::log_softmax(logits, D::Minus1)?;
-    let picked = if device.is_cpu() {
-        let index = Tensor::new(targets, device)?.unsqueeze(1)?;
-        log_p.gather(&index, 1)?.squeeze(1)?
-    } else {
-        // The gather's backward scatters serially on the GPU; a product with one-hot rows does not.
-        (log_p * one_hot(targets, logits.dim(1)?, device)?)?.sum(1)?
-    };
-    (picked * Tensor::new(weights, device)?)?.sum_all()?.neg()
+    (log_p.gather(&index.unsqueeze(1)?, 1)?.squeeze(1)? * weights)?.sum_all()?.neg()
 }
 
 #[cfg(test)]

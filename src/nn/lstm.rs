@@ -2,7 +2,7 @@
 //!
 //! The input projection is done for all steps at once before (see [`crate::nn::layers`]); the node holds the recurrence
 //! alone. A row stops at its length: from there on its state is carried unchanged, so that padding cannot change what
-//! the agent does. The same node with T = 1 is a decoding step.
+//! the agent does. The same node with T = 1 is a decoding step. This is the CPU's; the GPU's is [`crate::nn::cuda::lstm`].
 
 use crate::nn::fast_math::{sigmoid, tanh};
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
@@ -15,7 +15,7 @@ pub struct Lengths {
     pub(crate) host: Arc<Vec<u32>>,
     /// The same on the device, where the recurrence runs there.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-    pub(crate) device: Option<Tensor>,
+    device: Option<Tensor>,
 }
 
 impl Lengths {
@@ -28,6 +28,21 @@ impl Lengths {
     /// Every one of `rows` rows has `steps` steps.
     pub fn full(rows: usize, steps: usize, device: &candle_core::Device) -> Result<Self> {
         Self::new(vec![steps as u32; rows], device)
+    }
+
+    /// Lengths that are on a GPU already, as `[B]` (u32).
+    #[cfg(feature = "cuda")]
+    pub fn there(device: Tensor) -> Self {
+        Self { host: Arc::default(), device: Some(device) }
+    }
+
+    /// The lengths on the GPU, `[B]` (u32).
+    #[cfg(feature = "cuda")]
+    pub fn on_device(&self) -> Result<&Tensor> {
+        match &self.device {
+            Some(t) => Ok(t),
+            None => bail!("lengths are not on the GPU"),
+        }
     }
 
     /// Number of rows.
@@ -54,13 +69,9 @@ pub fn lstm(gx: &Tensor, w_hh: &Tensor, state: &Tensor, lengths: &Lengths) -> Re
 }
 
 /// Activations kept for the backward pass.
-enum Saved {
-    Cpu {
-        cells: Vec<f32>,
-        gates: Vec<f32>,
-    },
-    #[cfg(feature = "cuda")]
-    Cuda(crate::nn::lstm_cuda::Saved),
+struct Saved {
+    cells: Vec<f32>,
+    gates: Vec<f32>,
 }
 
 /// The node: (gx, w_hh, state) -> `[T + 1, B, H]` = h_1 … h_T, c_T.
@@ -269,24 +280,8 @@ impl CustomOp3 for Recurrence {
                 });
         }
         out[t * bh..].copy_from_slice(&cells[(t - 1) * bh..]);
-        *self.saved.lock().unwrap() = Some(Saved::Cpu { cells, gates });
+        *self.saved.lock().unwrap() = Some(Saved { cells, gates });
         Ok((CpuStorage::F32(out), (t + 1, b, h).into()))
-    }
-
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        gx: &candle_core::CudaStorage,
-        lx: &Layout,
-        w: &candle_core::CudaStorage,
-        lw: &Layout,
-        state: &candle_core::CudaStorage,
-        ls: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        let Sizes { t, b, h } = sizes(lx.shape(), lw.shape(), ls.shape(), &self.lengths)?;
-        let (out, saved) = crate::nn::lstm_cuda::forward(gx, lx, w, lw, state, ls, &self.lengths, (t, b, h))?;
-        *self.saved.lock().unwrap() = Some(Saved::Cuda(saved));
-        Ok((out, (t + 1, b, h).into()))
     }
 
     fn bwd(
@@ -298,22 +293,8 @@ impl CustomOp3 for Recurrence {
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let Sizes { t, b, h } = sizes(gx.shape(), w.shape(), state.shape(), &self.lengths)?;
-        let Some(saved) = self.saved.lock().unwrap().take() else { bail!("lstm: backward was already run") };
-        let (cells, gates) = match saved {
-            Saved::Cpu { cells, gates } => (cells, gates),
-            #[cfg(feature = "cuda")]
-            Saved::Cuda(saved) => {
-                let grads = crate::nn::lstm_cuda::backward(
-                    w,
-                    state,
-                    out,
-                    &grad.contiguous()?,
-                    &self.lengths,
-                    saved,
-                    (t, b, h),
-                )?;
-                return Ok((Some(grads.0), Some(grads.1), Some(grads.2)));
-            }
+        let Some(Saved { cells, gates }) = self.saved.lock().unwrap().take() else {
+            bail!("lstm: backward was already run")
         };
         let grad = grad.flatten_all()?.to_vec1::<f32>()?;
         let (out_guard, out_layout) = out.storage_and_layout();

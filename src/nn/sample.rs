@@ -61,7 +61,7 @@ impl CustomOp2 for Pick {
         lu: &Layout,
     ) -> Result<(candle_core::CudaStorage, Shape)> {
         let (n, v) = ll.shape().dims2()?;
-        Ok((crate::nn::lstm_cuda::pick(logits, ll, u, lu, n, v)?, n.into()))
+        Ok((crate::nn::cuda::decode::pick(logits, ll, u, lu, n, v)?, n.into()))
     }
 }
 

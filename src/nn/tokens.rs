@@ -1,7 +1,7 @@
 //! Batches of token sequences on their way to the device: padded, time-major, with lengths.
 
 use crate::nn::lstm::Lengths;
-use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_core::{Device, Result, Tensor, bail};
 
 /// Index of the padding symbol in every vocabulary.
 pub const PAD: u32 = 0;
@@ -15,20 +15,22 @@ pub const END: u32 = 3;
 /// A batch of sequences as the models read them.
 #[derive(Clone, Debug)]
 pub struct Tokens {
-    /// `[T · B]` u32, time-major.
+    /// `[T · B · width]` u32, time-major.
     pub ids: Tensor,
-    /// The same ids on the host.
-    pub host: Vec<u32>,
     /// Steps T (the longest sequence).
     pub steps: usize,
     /// Rows B.
     pub rows: usize,
+    /// Symbols of a position, which are averaged (describer: one of each pair; else 1).
+    pub width: usize,
+    /// Whether padding counts in that average.
+    pub count_padding: bool,
     /// Steps of each row that the encoders run over.
     pub lengths: Lengths,
-    /// `[B, 1, T]`: 0 at real symbols, −1e9 at padding; added to attention scores.
-    pub bias: Tensor,
-    /// Rows of one on `[T · B, V]` where the device prefers products to look-ups (see [`crate::nn::layers::lookup`]).
-    pub one_hot: Option<Tensor>,
+    /// Real steps of each row, which attention sees.
+    pub real: Lengths,
+    /// `[B, 1, T]`: 0 at real symbols, −1e9 at padding; added to attention scores on the CPU.
+    pub bias: Option<Tensor>,
 }
 
 impl Tokens {
@@ -46,35 +48,28 @@ impl Tokens {
             bail!("an empty batch of sequences")
         }
         let mut host = vec![PAD; steps * rows];
-        let mut bias = vec![0f32; rows * steps];
         let mut lengths = Vec::with_capacity(rows);
+        let mut real = Vec::with_capacity(rows);
         for (b, sequence) in sequences.iter().enumerate() {
             let sequence = sequence.as_ref();
+            check(sequence, vocabulary)?;
             for (t, &id) in sequence.iter().enumerate() {
-                if id as usize >= vocabulary {
-                    bail!("token {id} in a vocabulary of {vocabulary}")
-                }
                 host[t * rows + b] = id;
             }
-            // Padding inside the given sequence (fixtures carry it) counts as padding too.
-            let real = sequence.iter().rposition(|&id| id != PAD).map_or(0, |p| p + 1);
-            for (t, x) in bias[b * steps..(b + 1) * steps].iter_mut().enumerate() {
-                if t >= real {
-                    *x = -1e9;
-                }
-            }
-            lengths.push(if reference_padding { steps } else { real.max(1) } as u32);
+            let n = real_steps(sequence) as u32;
+            real.push(n);
+            lengths.push(if reference_padding { steps as u32 } else { n.max(1) });
         }
-        let ids = Tensor::new(host.as_slice(), device)?;
-        let one_hot = if device.is_cpu() { None } else { Some(one_hot(&host, vocabulary, device)?) };
+        let bias = if device.is_cpu() { Some(mask(&real, steps, device)?) } else { None };
         Ok(Self {
-            ids,
-            host,
+            ids: Tensor::from_vec(host, steps * rows, device)?,
             steps,
             rows,
+            width: 1,
+            count_padding: true,
             lengths: Lengths::new(lengths, device)?,
-            bias: Tensor::from_vec(bias, (rows, 1, steps), device)?,
-            one_hot,
+            real: Lengths::new(real, device)?,
+            bias,
         })
     }
 
@@ -94,11 +89,24 @@ impl Tokens {
     }
 }
 
-/// `[n, vocabulary]` rows with a single one, made on the device: only the ids travel.
-pub fn one_hot(ids: &[u32], vocabulary: usize, device: &Device) -> Result<Tensor> {
-    let ids = Tensor::new(ids, device)?.unsqueeze(1)?;
-    let all = Tensor::arange(0u32, vocabulary as u32, device)?.unsqueeze(0)?;
-    ids.broadcast_eq(&all)?.to_dtype(DType::F32)
+/// Refuses ids beyond the vocabulary.
+pub(crate) fn check(sequence: &[u32], vocabulary: usize) -> Result<()> {
+    match sequence.iter().find(|&&id| id as usize >= vocabulary) {
+        Some(id) => bail!("token {id} in a vocabulary of {vocabulary}"),
+        None => Ok(()),
+    }
+}
+
+/// Steps up to the last real symbol (fixtures carry padding inside the given sequence).
+pub(crate) fn real_steps(sequence: &[u32]) -> usize {
+    sequence.iter().rposition(|&id| id != PAD).map_or(0, |p| p + 1)
+}
+
+/// `[B, 1, T]` to add to attention scores: −1e9 from each row's real length on.
+pub(crate) fn mask(real: &[u32], steps: usize, device: &Device) -> Result<Tensor> {
+    let bias: Vec<f32> =
+        real.iter().flat_map(|&n| (0..steps).map(move |t| if t < n as usize { 0.0 } else { -1e9 })).collect();
+    Tensor::from_vec(bias, (real.len(), 1, steps), device)
 }
 
 #[cfg(test)]
@@ -108,9 +116,12 @@ mod tests {
     #[test]
     fn padding_is_at_the_end_and_masked() {
         let t = Tokens::new(&[vec![2, 5, 3], vec![2, 3]], 6, false, &Device::Cpu).unwrap();
-        assert_eq!(t.host, [2, 2, 5, 3, 3, 0]);
+        assert_eq!(t.ids.to_vec1::<u32>().unwrap(), [2, 2, 5, 3, 3, 0]);
         assert_eq!(*t.lengths.host, [3, 2]);
-        assert_eq!(t.bias.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0., 0., 0., 0., 0., -1e9]);
+        assert_eq!(
+            t.bias.as_ref().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+            [0., 0., 0., 0., 0., -1e9]
+        );
     }
 
     #[test]

@@ -92,19 +92,32 @@ impl RegexAgent {
         word_ids(expression, &self.blueprint.expressions)
     }
 
-    /// The J rows that an example gives: (word_j, words) → expression.
-    fn rows(&self, examples: &[Example<RegexWorld>], batch: &mut Batch) -> usize {
-        let before = batch.words.len();
-        for example in examples {
-            let request = request_ids(&example.words, &self.blueprint.requests);
-            let output = self.expression_ids(&example.execution.expression);
-            for word in &example.start.words {
-                batch.words.push(word_ids(word, &self.blueprint.characters));
-                batch.requests.push(request.clone());
-                batch.outputs.push(output.clone());
+    /// Rows (word_j, words) → expression of groups of examples, and how many outputs each group has. Groups that differ in
+    /// their expressions alone share one reading.
+    fn batch(&self, groups: &[(&[Example<RegexWorld>], f32)]) -> (Batch, Vec<(usize, f32)>) {
+        let same = |a: &[Example<RegexWorld>], b: &[Example<RegexWorld>]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
+        };
+        let shared = groups.windows(2).all(|pair| same(pair[0].0, pair[1].0));
+        let mut batch = Batch::default();
+        let mut shares = Vec::with_capacity(groups.len());
+        for (number, (examples, share)) in groups.iter().enumerate() {
+            let before = batch.outputs.len();
+            for example in *examples {
+                let output = self.expression_ids(&example.execution.expression);
+                batch.outputs.extend(std::iter::repeat_n(output, example.start.words.len()));
+                if number > 0 && shared {
+                    continue;
+                }
+                let request = request_ids(&example.words, &self.blueprint.requests);
+                for word in &example.start.words {
+                    batch.words.push(word_ids(word, &self.blueprint.characters));
+                    batch.requests.push(request.clone());
+                }
             }
+            shares.push((batch.outputs.len() - before, *share));
         }
-        batch.words.len() - before
+        (batch, shares)
     }
 }
 
@@ -135,9 +148,7 @@ impl Agent<RegexWorld> for RegexAgent {
     }
 
     fn loss(&self, groups: &[(&[Example<RegexWorld>], f32)]) -> Result<Tensor> {
-        let mut batch = Batch::default();
-        let shares: Vec<(usize, f32)> =
-            groups.iter().map(|(examples, share)| (self.rows(examples, &mut batch), *share)).collect();
+        let (batch, shares) = self.batch(groups);
         self.student.loss(&batch, &shares)
     }
 

@@ -202,6 +202,11 @@ pub fn world_of(config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
     Ok(world)
 }
 
+/// Untrained teacher models of a configuration, for benchmarks and tests.
+pub fn new_teacher(config: &RunConfig, world: &RegexWorld, device: &Device) -> anyhow::Result<RegexTeacher> {
+    RegexTeacher::new(world, &model_settings(config)?, &mut rng::stream(config.seed, "teacher-init", 0), device)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

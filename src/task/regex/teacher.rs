@@ -17,8 +17,9 @@ use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Rows of one pass of the executor. On the CPU short passes of rows of one length spare the most padding; a GPU wants
@@ -55,7 +56,11 @@ pub struct RegexTeacher {
     executor: RegexStudent,
     describer: RegexDescriber,
     header: Header,
+    memo: Mutex<HashMap<String, Vec<u32>>>,
 }
+
+/// Texts whose ids are remembered.
+const MEMO: usize = 200_000;
 
 /// One character sequence `<in@out>` a pair.
 fn pair_ids(word: &str, output: &str, characters: &Vocabulary) -> Vec<u32> {
@@ -102,7 +107,7 @@ impl RegexTeacher {
     fn from_header(header: Header, stream: &mut Stream, device: &Device) -> Result<Self> {
         let executor = RegexStudent::new(header.executor, header.reference_padding, stream, device)?;
         let describer = RegexDescriber::new(header.describer, header.reference_padding, stream, device)?;
-        Ok(Self { executor, describer, header })
+        Ok(Self { executor, describer, header, memo: Mutex::default() })
     }
 
     /// The models in a teacher file (`path` names it in errors).
@@ -151,7 +156,7 @@ impl RegexTeacher {
         for part in order.chunks(rows_of_a_pass(self.executor.params.device())) {
             let batch = Batch {
                 words: part.iter().map(|&i| word_ids(rows[i].0, &h.characters)).collect(),
-                requests: part.iter().map(|&i| request_ids(rows[i].1, &h.words)).collect(),
+                requests: part.iter().map(|&i| self.read(rows[i].1)).collect(),
                 outputs: part.iter().map(|&i| word_ids(rows[i].2, &h.characters)).collect(),
             };
             for (&i, ok) in part.iter().zip(self.executor.reproduces(&batch)?) {
@@ -197,12 +202,113 @@ impl TeacherModels<RegexWorld> for RegexTeacher {
     }
 }
 
-/// A batch of the simulation split.
-fn draw(world: &RegexWorld, seed: u64, what: &str, update: u64, n: usize) -> (Vec<Task<Words>>, Vec<Edit>, Stream) {
-    let mut stream = rng::stream(seed, what, update);
-    let tasks: Vec<_> = (0..n).map(|_| world.sample_task(Split::Train, &mut stream)).collect();
-    let golds = tasks.iter().map(|t| world.gold(t.split, t.index)).collect();
-    (tasks, golds, stream)
+/// Batches that are drawn together; the longest items go to the first of them, so that the others are short.
+const SHARED: u64 = 8;
+
+/// Tasks of the simulation split, update by update. Those of [`SHARED`] consecutive updates are drawn together; those
+/// with the longest requests and words go to the first of them, the others stay as they were drawn.
+pub struct Draws<'a> {
+    world: &'a RegexWorld,
+    seed: u64,
+    what: &'static str,
+    drawn: Option<(u64, Vec<Task<Words>>)>,
+}
+
+impl<'a> Draws<'a> {
+    /// The draws for `what` (`executor` or `describer`).
+    pub fn new(world: &'a RegexWorld, seed: u64, what: &'static str) -> Self {
+        Self { world, seed, what, drawn: None }
+    }
+
+    fn tasks(&mut self, update: u64, n: usize) -> &[Task<Words>] {
+        let (number, part) = (update / SHARED, (update % SHARED) as usize);
+        let together = n * SHARED as usize;
+        if self.drawn.as_ref().is_none_or(|(at, tasks)| *at != number || tasks.len() != together) {
+            let mut stream = rng::stream(self.seed, self.what, number);
+            let drawn = (0..together).map(|_| self.world.sample_task(Split::Train, &mut stream));
+            let drawn: Vec<_> = drawn.collect();
+            let length = |t: &Task<Words>| {
+                let examples = &self.world.item(t.split, t.index).examples;
+                let pair = examples.iter().map(|(w, o)| w.len() + o.len()).max().unwrap_or(0);
+                // A request of 20 tokens is as rare as a pair of 32 letters.
+                (words_in(&t.request) * 8).max(pair * 5)
+            };
+            let mut lengths: Vec<usize> = drawn.iter().map(length).collect();
+            lengths.sort_unstable_by(|a, b| b.cmp(a));
+            let bound = lengths[n - 1];
+            let mut room = n - lengths.iter().filter(|l| **l > bound).count();
+            let (mut first, rest): (Vec<_>, Vec<_>) = drawn.into_iter().partition(|t| {
+                let l = length(t);
+                let takes = l > bound || (l == bound && room > 0);
+                room -= usize::from(l == bound && takes);
+                takes
+            });
+            first.extend(rest);
+            self.drawn = Some((number, first));
+        }
+        self.drawn.as_ref().map_or(&[], |(_, tasks)| &tasks[part * n..(part + 1) * n])
+    }
+}
+
+/// Symbols of a request with its ends, roughly: requests of a corpus are tokens between blanks.
+fn words_in(request: &str) -> usize {
+    request.split(' ').count() + 2
+}
+
+impl RegexTeacher {
+    /// The examples of one update of the executor: one of a task's words, the request, and its output.
+    pub fn executor_batch(&self, draws: &mut Draws<'_>, update: u64, n: usize) -> Batch {
+        let (world, mut stream) = (draws.world, rng::stream(draws.seed, "teacher-word", update));
+        let mut batch = Batch::default();
+        for task in draws.tasks(update, n) {
+            let examples = &world.item(task.split, task.index).examples;
+            let (word, output) = &examples[stream.random_range(0..examples.len())];
+            batch.words.push(word_ids(word, &self.header.characters));
+            batch.requests.push(self.read(&task.request));
+            batch.outputs.push(word_ids(output, &self.header.characters));
+        }
+        batch
+    }
+
+    /// The examples of one update of the describer: all pairs of a task, and the request.
+    pub fn describer_batch(&self, draws: &mut Draws<'_>, update: u64, n: usize) -> (Vec<Vec<Vec<u32>>>, Vec<Vec<u32>>) {
+        let world = draws.world;
+        let tasks = draws.tasks(update, n);
+        let pairs = |t: &Task<Words>| {
+            let examples = &world.item(t.split, t.index).examples;
+            examples.iter().map(|(w, o)| pair_ids(w, o, &self.header.characters)).collect()
+        };
+        (tasks.iter().map(pairs).collect(), tasks.iter().map(|t| self.read(&t.request)).collect())
+    }
+
+    /// Ids of a description as the models read it, wrapped. What was read before is remembered.
+    fn read(&self, text: &str) -> Vec<u32> {
+        let mut memo = self.memo.lock().unwrap();
+        if let Some(ids) = memo.get(text) {
+            return ids.clone();
+        }
+        if memo.len() >= MEMO {
+            memo.clear();
+        }
+        let ids = request_ids(text, &self.header.words);
+        memo.insert(text.to_owned(), ids.clone());
+        ids
+    }
+
+    /// One step of the executor's optimiser; the loss.
+    pub fn train_executor(&self, batch: &Batch, adam: &mut Adam) -> Result<Tensor> {
+        self.executor.step(batch, &[(batch.words.len(), 1.0)], adam)
+    }
+
+    /// One step of the describer's optimiser; the loss.
+    pub fn train_describer(&self, items: &[Vec<Vec<u32>>], texts: &[Vec<u32>], adam: &mut Adam) -> Result<Tensor> {
+        self.describer.step(items, texts, adam)
+    }
+
+    /// Optimisers of executor and describer.
+    pub fn optimisers(&self, rate: f64) -> Result<(Adam, Adam)> {
+        Ok((Adam::new(&self.executor.params, rate)?, Adam::new(&self.describer.params, rate)?))
+    }
 }
 
 /// Trains executor and describer on the simulation split (`docs/models.md`); the best on validation are kept.
@@ -217,20 +323,12 @@ pub fn train(
     let mut teacher = RegexTeacher::new(world, model, &mut rng::stream(seed, "teacher-init", 0), request.device)?;
     let rate = request.config.algorithm.learning_rate;
 
-    let mut adam = Adam::new(&teacher.executor.params, rate)?;
+    let (mut adam, mut adam_describer) = teacher.optimisers(rate)?;
     let mut best: Option<(f64, BTreeMap<String, Tensor>)> = None;
+    let mut draws = Draws::new(world, seed, "executor");
     for update in 0..request.executor_updates {
-        let (tasks, golds, mut stream) = draw(world, seed, "executor", update, request.batch);
-        let mut batch = Batch::default();
-        for (task, gold) in tasks.iter().zip(&golds) {
-            let j = stream.random_range(0..task.start.words.len());
-            let outputs = gold.outputs.as_deref().unwrap_or(&task.start.words);
-            batch.words.push(word_ids(&task.start.words[j], &teacher.header.characters));
-            batch.requests.push(request_ids(&task.request, &teacher.header.words));
-            batch.outputs.push(word_ids(&outputs[j], &teacher.header.characters));
-        }
-        let loss = teacher.executor.loss(&batch, &[(batch.words.len(), 1.0)])?;
-        adam.step(&loss.backward()?)?;
+        let batch = teacher.executor_batch(&mut draws, update, request.batch);
+        let loss = teacher.train_executor(&batch, &mut adam)?;
         let last = update + 1 == request.executor_updates || late(0.5);
         if (update + 1) % request.evaluate_every == 0 || last {
             let score = executor_success(world, &teacher)?;
@@ -256,14 +354,11 @@ pub fn train(
         teacher.executor.params.load(weights)?;
     }
 
-    let mut adam = Adam::new(&teacher.describer.params, rate)?;
     let mut best: Option<((f64, f64), BTreeMap<String, Tensor>)> = None;
+    let mut draws = Draws::new(world, seed, "describer");
     for update in 0..request.describer_updates {
-        let (tasks, golds, _) = draw(world, seed, "describer", update, request.batch);
-        let items: Vec<_> = tasks.iter().zip(&golds).map(|(t, g)| teacher.pairs(&t.start, g)).collect();
-        let texts: Vec<_> = tasks.iter().map(|t| request_ids(&t.request, &teacher.header.words)).collect();
-        let loss = teacher.describer.loss(&items, &texts)?;
-        adam.step(&loss.backward()?)?;
+        let (items, texts) = teacher.describer_batch(&mut draws, update, request.batch);
+        let loss = teacher.train_describer(&items, &texts, &mut adam_describer)?;
         let last = update + 1 == request.describer_updates || late(1.0);
         if (update + 1) % request.evaluate_every == 0 || last {
             let score = pragmatic_score(world, &teacher, request.config.teacher.pragmatics.samples, seed)?;

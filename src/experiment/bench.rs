@@ -1,0 +1,192 @@
+//! What is timed, and how: the updates of the simulated teacher at the paper's sizes, and whole iterations of the trainer.
+//!
+//! A sample is the mean over a few updates with the device drained at its end; a figure is the median of samples, after
+//! updates that are not counted (they load kernels and record what the GPU replays).
+
+use crate::config::run::RunConfig;
+use crate::run::{Command, Event, TeacherMode};
+use crate::task::kit::FamilyTrainer;
+use crate::task::regex::teacher::{Draws, RegexTeacher};
+use crate::task::regex::world::RegexWorld;
+use crate::trainer::Launch;
+use candle_core::Device;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+/// Milliseconds of an update, of one sample each.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Timing {
+    /// What was timed.
+    pub name: String,
+    /// Samples, in the order they were taken.
+    pub samples: Vec<f64>,
+}
+
+impl Timing {
+    /// The median.
+    pub fn median(&self) -> f64 {
+        let mut sorted = self.samples.clone();
+        sorted.sort_by(f64::total_cmp);
+        match sorted.len() {
+            0 => f64::NAN,
+            n if n % 2 == 1 => sorted[n / 2],
+            n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+        }
+    }
+
+    /// The smallest sample.
+    pub fn min(&self) -> f64 {
+        self.samples.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The largest sample.
+    pub fn max(&self) -> f64 {
+        self.samples.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
+/// How long to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Samples of a figure.
+    pub samples: usize,
+    /// Updates of a sample.
+    pub each: usize,
+    /// Updates before the first sample.
+    pub warm: usize,
+}
+
+fn time(
+    name: &str,
+    device: &Device,
+    effort: Effort,
+    mut update: impl FnMut(u64) -> anyhow::Result<()>,
+) -> anyhow::Result<Timing> {
+    let mut number = 0;
+    let mut some = |n: usize| -> anyhow::Result<()> {
+        for _ in 0..n {
+            update(number)?;
+            number += 1;
+        }
+        Ok(device.synchronize()?)
+    };
+    some(effort.warm)?;
+    let mut samples = Vec::with_capacity(effort.samples);
+    for _ in 0..effort.samples {
+        let begin = Instant::now();
+        some(effort.each)?;
+        samples.push(begin.elapsed().as_secs_f64() * 1e3 / effort.each as f64);
+    }
+    Ok(Timing { name: name.to_owned(), samples })
+}
+
+/// Updates of the simulated teacher's executor and describer, examples and all.
+///
+/// # Errors
+/// When the models cannot be made, or an update fails.
+pub fn teacher_updates(
+    world: &RegexWorld,
+    teacher: &RegexTeacher,
+    batch: usize,
+    device: &Device,
+    effort: Effort,
+) -> anyhow::Result<Vec<Timing>> {
+    let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
+    let mut draws = Draws::new(world, 1, "executor");
+    let first = time("regex-executor-update", device, effort, |update| {
+        let examples = teacher.executor_batch(&mut draws, update, batch);
+        teacher.train_executor(&examples, &mut executor)?;
+        Ok(())
+    })?;
+    let mut draws = Draws::new(world, 1, "describer");
+    let second = time("regex-describer-update", device, effort, |update| {
+        let (items, texts) = teacher.describer_batch(&mut draws, update, batch);
+        teacher.train_describer(&items, &texts, &mut describer)?;
+        Ok(())
+    })?;
+    Ok(vec![first, second])
+}
+
+/// Iterations of a run as the trainer makes them, everything included but evaluations and checkpoints.
+///
+/// # Errors
+/// When the run cannot be started, or ends before it was looked at long enough.
+pub fn iterations(
+    name: &str,
+    trainer: &'static dyn FamilyTrainer,
+    config: &RunConfig,
+    folder: &Path,
+    device: &Device,
+    effort: Effort,
+) -> anyhow::Result<Timing> {
+    let mut config = config.clone();
+    config.schedule.episodes = 0;
+    config.schedule.evaluate_every = u64::MAX;
+    config.schedule.checkpoint_every = u64::MAX;
+    config.schedule.evaluate_tasks = 1;
+    config.schedule.point_every = effort.each as u64;
+    let (points, seen) = channel();
+    let launch = Launch {
+        id: name.to_owned(),
+        config,
+        folder: folder.to_owned(),
+        device: device.clone(),
+        store: None,
+        teacher: Some(TeacherMode::Simulated),
+        listener: Some(Box::new(move |event| {
+            if let Event::Point(point) = &**event {
+                // Nobody listens any more at the end.
+                let _ = points.send((point.update, point.descriptions, Instant::now()));
+            }
+        })),
+    };
+    let (handle, thread) = trainer.spawn(launch)?;
+    let mut last: Option<(Instant, u64)> = None;
+    let mut samples = Vec::new();
+    let (mut updates, mut descriptions) = (0, 0);
+    while samples.len() < effort.samples {
+        // The channel closes when the run ends before its time; the thread then says why.
+        let Ok((update, described, at)) = seen.recv() else { break };
+        if let Some((before, from)) = last
+            && from >= effort.warm as u64
+        {
+            samples.push((at - before).as_secs_f64() * 1e3 / effort.each as f64);
+        }
+        last = Some((at, update));
+        (updates, descriptions) = (update, described);
+    }
+    let _ = handle.commands.send(Command::Shutdown);
+    thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;
+    if descriptions == 0 {
+        anyhow::bail!("the teacher described nothing in {updates} updates, so no learning step was timed")
+    }
+    tracing::info!("{name}: {descriptions} descriptions in {updates} updates");
+    Ok(Timing { name: name.to_owned(), samples })
+}
+
+/// Where the GPU's time goes in one update of executor and describer, not recorded: a line for each kernel and size of
+/// product.
+///
+/// # Errors
+/// When an update fails.
+#[cfg(feature = "cuda")]
+pub fn profile(
+    world: &RegexWorld,
+    teacher: &RegexTeacher,
+    batch: usize,
+) -> anyhow::Result<Vec<(String, std::collections::BTreeMap<String, crate::nn::cuda::profile::Line>)>> {
+    let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
+    let mut found = Vec::new();
+    for (name, round) in [("warm", 1), ("update", 3)] {
+        let mut draws = Draws::new(world, 1, "executor");
+        let examples = teacher.executor_batch(&mut draws, round, batch);
+        let lines = crate::nn::cuda::profile::profile(|| teacher.train_executor(&examples, &mut executor).map(drop))?;
+        found.push((format!("executor {name}"), lines));
+        let mut draws = Draws::new(world, 1, "describer");
+        let (items, texts) = teacher.describer_batch(&mut draws, round, batch);
+        let step = || teacher.train_describer(&items, &texts, &mut describer).map(drop);
+        found.push((format!("describer {name}"), crate::nn::cuda::profile::profile(step)?));
+    }
+    Ok(found.split_off(2))
+}

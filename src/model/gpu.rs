@@ -1,0 +1,313 @@
+//! What models keep on a GPU: inputs that are overwritten in place, roll-outs, and recordings of what is done with them.
+//!
+//! A batch goes there in one piece: all its symbols and lengths, one after the other, as 4-byte elements. It is filled up
+//! to one of a few sizes, so that few recordings serve all batches; what it is filled up with has no weight, is masked, and
+//! is not looked at.
+
+use super::fused::{Arena, Step};
+use crate::nn::cuda::decode::{Rollout, STRIDE, Shape};
+use crate::nn::cuda::{self, record::Recorder};
+use crate::nn::loss::target_weights;
+use crate::nn::lstm::Lengths;
+use crate::nn::params::Params;
+use crate::nn::sample::GREEDY;
+use crate::nn::tokens::{END, PAD, Tokens, check, real_steps};
+use crate::rng::Stream;
+use candle_core::{DType, Device, Result, Tensor, bail};
+use rand::RngExt;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Rows that a batch of `n` is filled up to.
+pub fn rows(n: usize) -> usize {
+    let step = match n {
+        0..=32 => 16,
+        33..=64 => 32,
+        65..=160 => 40,
+        161..=512 => 64,
+        _ => 256,
+    };
+    n.max(1).next_multiple_of(step)
+}
+
+/// Steps that sequences of at most `n` are filled up to.
+pub fn steps(n: usize) -> usize {
+    const SIZES: [usize; 17] = [5, 8, 11, 13, 15, 17, 20, 24, 28, 34, 41, 50, 58, 66, 74, 82, 98];
+    SIZES.into_iter().find(|&s| s >= n).unwrap_or(n.next_multiple_of(32))
+}
+
+/// A model's buffers and recordings.
+#[derive(Default)]
+pub struct Workspace {
+    /// Recordings.
+    pub recorder: Recorder,
+    slots: Mutex<HashMap<String, Tensor>>,
+    rollouts: Mutex<HashMap<Shape, Arc<Rollout>>>,
+    training: Mutex<Option<Arc<Training>>>,
+}
+
+/// What training steps write: gradients by the parameters' names, and everything on the way to them.
+pub struct Training {
+    /// Gradients.
+    pub grads: HashMap<String, Tensor>,
+    arena: Arena,
+}
+
+// Safety: the arena is used by whoever makes the model's step, one at a time: steps of a model take its optimiser by
+// exclusive reference.
+unsafe impl Sync for Training {}
+
+impl Training {
+    /// A step from the beginning.
+    pub fn begin<'a>(&'a self, params: &'a Params) -> Step<'a> {
+        self.arena.reset();
+        Step { params, grads: &self.grads, arena: &self.arena }
+    }
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Workspace")
+    }
+}
+
+impl Workspace {
+    fn slot(&self, name: &str, n: usize, kind: DType, device: &Device) -> Result<Tensor> {
+        let mut slots = self.slots.lock().unwrap();
+        if let Some(slot) = slots.get(name) {
+            if slot.elem_count() != n {
+                bail!("the buffer `{name}` has {} elements, not {n}", slot.elem_count())
+            }
+            return Ok(slot.clone());
+        }
+        let slot = Tensor::zeros(n, kind, device)?;
+        slots.insert(name.to_owned(), slot.clone());
+        Ok(slot)
+    }
+
+    /// Puts a batch into its buffer, which stays where it is.
+    pub fn put(&self, name: &str, packing: &Packing, device: &Device) -> Result<Tensor> {
+        let slot = self.slot(name, packing.data.len(), DType::U32, device)?;
+        cuda::upload(&slot, &packing.data)?;
+        Ok(slot)
+    }
+
+    /// A buffer for a number (a loss).
+    pub fn number(&self, device: &Device) -> Result<Tensor> {
+        self.slot("number", 1, DType::F32, device)?.reshape(())
+    }
+
+    /// A buffer for a flag of each row.
+    pub fn flags(&self, rows: usize, device: &Device) -> Result<Tensor> {
+        self.slot(&format!("flags {rows}"), rows, DType::U32, device)
+    }
+
+    /// What training steps write; made at the first.
+    pub fn training(&self, params: &Params) -> Result<Arc<Training>> {
+        let mut training = self.training.lock().unwrap();
+        if let Some(training) = &*training {
+            return Ok(training.clone());
+        }
+        let grads = params
+            .iter()
+            .map(|(name, var)| Ok((name.to_owned(), Tensor::zeros(var.dims(), DType::F32, params.device())?)))
+            .collect::<Result<_>>()?;
+        let made = Arc::new(Training { grads, arena: Arena::new(params.device().as_cuda_device()?) });
+        *training = Some(made.clone());
+        Ok(made)
+    }
+
+    /// The buffers of a roll-out.
+    pub fn rollout(&self, shape: Shape, device: &Device) -> Result<Arc<Rollout>> {
+        let mut rollouts = self.rollouts.lock().unwrap();
+        if let Some(rollout) = rollouts.get(&shape) {
+            return Ok(rollout.clone());
+        }
+        let rollout = Arc::new(Rollout::new(shape.clone(), device)?);
+        rollouts.insert(shape, rollout.clone());
+        Ok(rollout)
+    }
+}
+
+/// A batch on its way.
+pub struct Packing {
+    data: Vec<u32>,
+    reference_padding: bool,
+}
+
+impl Packing {
+    /// An empty one. With `reference_padding` encoders run over the padding.
+    pub fn new(reference_padding: bool) -> Self {
+        Self { data: Vec::new(), reference_padding }
+    }
+
+    /// Sequences, filled up to `rows` of `steps`, then the steps that encoders run over, then the real ones.
+    pub fn sequences(&mut self, all: &[Vec<u32>], rows: usize, steps: usize, vocabulary: usize) -> Result<()> {
+        let begin = self.data.len();
+        self.data.resize(begin + rows * steps, PAD);
+        for (b, sequence) in all.iter().enumerate() {
+            check(sequence, vocabulary)?;
+            for (t, &id) in sequence.iter().enumerate() {
+                self.data[begin + t * rows + b] = id;
+            }
+        }
+        let longest = all.iter().map(Vec::len).max().unwrap_or(0) as u32;
+        let real = |b: usize| all.get(b).map_or(0, |s| real_steps(s) as u32);
+        let reference = self.reference_padding;
+        self.data.extend((0..rows).map(|b| if reference { longest } else { real(b).max(1) }));
+        self.data.extend((0..rows).map(real));
+        Ok(())
+    }
+
+    /// Bags of sequences (the J pairs of an item), side by side at each step; then the steps to run over and the real ones.
+    pub fn bags(
+        &mut self,
+        all: &[Vec<Vec<u32>>],
+        rows: usize,
+        steps: usize,
+        width: usize,
+        vocabulary: usize,
+    ) -> Result<()> {
+        let begin = self.data.len();
+        self.data.resize(begin + rows * steps * width, PAD);
+        for (b, bag) in all.iter().enumerate() {
+            if bag.len() > width {
+                bail!("{} sequences in a bag of {width}", bag.len())
+            }
+            for (g, sequence) in bag.iter().enumerate() {
+                check(sequence, vocabulary)?;
+                for (t, &id) in sequence.iter().enumerate() {
+                    self.data[begin + (t * rows + b) * width + g] = id;
+                }
+            }
+        }
+        let longest = all.iter().flatten().map(Vec::len).max().unwrap_or(0) as u32;
+        let reference = self.reference_padding;
+        let real = |b: usize| match all.get(b) {
+            Some(_) if reference => longest,
+            Some(bag) => bag.iter().map(|s| real_steps(s)).max().unwrap_or(0) as u32,
+            None => 0,
+        };
+        self.data.extend((0..rows).map(|b| real(b).max(1)));
+        self.data.extend((0..rows).map(real));
+        Ok(())
+    }
+
+    /// Outputs as inputs and targets of teacher forcing, with each target's weight. `all` are k·`real` sequences, number
+    /// j·real + i belonging to row i; rows are filled up to `rows` in each of the k parts.
+    pub fn targets(
+        &mut self,
+        all: &[Vec<u32>],
+        real: usize,
+        rows: usize,
+        steps: usize,
+        vocabulary: usize,
+        groups: &[(usize, f32)],
+    ) -> Result<()> {
+        let copies = all.len() / real.max(1);
+        let width = rows * copies;
+        let begin = self.data.len();
+        self.data.resize(begin + 2 * width * steps, PAD);
+        let (mut targets, column) = (vec![PAD; steps * all.len()], |i: usize| i / real * rows + i % real);
+        for (i, sequence) in all.iter().enumerate() {
+            check(sequence, vocabulary)?;
+            for (t, pair) in sequence.windows(2).enumerate() {
+                self.data[begin + t * width + column(i)] = pair[0];
+                self.data[begin + (steps + t) * width + column(i)] = pair[1];
+                targets[t * all.len() + i] = pair[1];
+            }
+        }
+        let weights = target_weights(&targets, all.len(), groups);
+        let begin = self.data.len();
+        self.data.resize(begin + width * steps, 0);
+        for (at, weight) in weights.iter().enumerate() {
+            self.data[begin + at / all.len() * width + column(at % all.len())] = weight.to_bits();
+        }
+        // A decoder may run over its padding: nothing reads what it gives there.
+        self.data.extend(std::iter::repeat_n(steps as u32, width));
+        Ok(())
+    }
+}
+
+/// A batch that has arrived.
+pub struct Unpacking<'a> {
+    slot: &'a Tensor,
+    at: usize,
+}
+
+impl<'a> Unpacking<'a> {
+    /// From the beginning.
+    pub fn new(slot: &'a Tensor) -> Self {
+        Self { slot, at: 0 }
+    }
+
+    fn take(&mut self, n: usize) -> Result<Tensor> {
+        let part = self.slot.narrow(0, self.at, n)?;
+        self.at += n;
+        Ok(part)
+    }
+
+    /// What [`Packing::sequences`] (`width` 1) or [`Packing::bags`] put there.
+    pub fn tokens(&mut self, rows: usize, steps: usize, width: usize) -> Result<Tokens> {
+        Ok(Tokens {
+            ids: self.take(rows * steps * width)?,
+            steps,
+            rows,
+            width,
+            count_padding: width == 1,
+            lengths: Lengths::there(self.take(rows)?),
+            real: Lengths::there(self.take(rows)?),
+            bias: None,
+        })
+    }
+
+    /// What [`Packing::targets`] put there: inputs, targets, weights.
+    pub fn targets(&mut self, rows: usize, steps: usize) -> Result<(Tokens, Tensor, Tensor)> {
+        let ids = self.take(rows * steps)?;
+        let (targets, weights) = (self.take(rows * steps)?, self.take(rows * steps)?);
+        let full = Lengths::there(self.take(rows)?);
+        let inputs =
+            Tokens { ids, steps, rows, width: 1, count_padding: true, lengths: full.clone(), real: full, bias: None };
+        Ok((inputs, targets, weights))
+    }
+}
+
+/// Decodes with a roll-out that has begun, until each of the first `real` rows has ended or `horizon` symbols were made.
+/// Row i is greedy when `greedy(i)`, else sampled with numbers from `stream`: the same as on the CPU. Sequences come
+/// without START and END; `None` where no END came.
+pub fn roll(
+    rollout: &Rollout,
+    real: usize,
+    rows: usize,
+    horizon: usize,
+    greedy: impl Fn(usize) -> bool,
+    stream: &mut Stream,
+    steps: impl Fn() -> Result<()>,
+) -> Result<Vec<Option<Vec<u32>>>> {
+    let mut done: Vec<Vec<u32>> = vec![Vec::new(); real];
+    let mut ended = vec![false; real];
+    let mut noise = vec![GREEDY; STRIDE * rows];
+    let mut made = 0;
+    while made < horizon && !ended.iter().all(|e| *e) {
+        for row in noise.chunks_mut(rows) {
+            for (i, u) in row[..real].iter_mut().enumerate() {
+                let drawn = stream.random::<f32>();
+                *u = if greedy(i) { GREEDY } else { drawn };
+            }
+        }
+        cuda::upload(&rollout.noise, &noise)?;
+        steps()?;
+        let symbols = rollout.symbols.to_vec1::<u32>()?;
+        for row in symbols.chunks(rows).take(horizon - made) {
+            for ((sequence, ended), &id) in done.iter_mut().zip(&mut ended).zip(row) {
+                if !*ended && id == END {
+                    *ended = true;
+                } else if !*ended {
+                    sequence.push(id);
+                }
+            }
+        }
+        made += STRIDE;
+    }
+    Ok(done.into_iter().zip(ended).map(|(sequence, ended)| ended.then_some(sequence)).collect())
+}

@@ -1,0 +1,294 @@
+//! The GPU side of the fused operations: kernels compiled at run time (these need no CUDA compiler at build time; Candle's
+//! own do), launched on the device's own stream. Addresses are of live buffers of that stream; the stream orders a
+//! buffer's release after the work that was enqueued before.
+
+pub mod adam;
+pub mod attention;
+pub mod decode;
+pub mod linear;
+pub mod loss;
+pub mod lstm;
+pub mod profile;
+pub mod record;
+
+use candle_core::backend::BackendStorage;
+use candle_core::cuda_backend::cudarc::{self, cublas, driver::*};
+use candle_core::cuda_backend::{CudaDevice, CudaStorage, WrapErr};
+use candle_core::op::BackpropOp;
+use candle_core::{Layout, Result, Shape, Storage, Tensor, bail};
+use std::sync::OnceLock;
+
+const SOURCE: &str = include_str!("cuda/kernels.cu");
+
+fn ptx() -> &'static str {
+    static PTX: OnceLock<String> = OnceLock::new();
+    // Asynchronous copies and TF32 products came with 8.0.
+    let options = cudarc::nvrtc::CompileOptions { arch: Some("compute_80"), ..Default::default() };
+    PTX.get_or_init(|| {
+        let compiled = cudarc::nvrtc::compile_ptx_with_opts(SOURCE, options);
+        compiled.expect("the kernels of this program compile").to_src()
+    })
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum Arg {
+    /// An address; 0 for none.
+    P(u64),
+    /// A whole number.
+    I(i32),
+    /// A number in double precision.
+    D(f64),
+}
+
+/// Blocks, threads of a block, bytes of shared memory.
+pub(crate) type Grid = ((u32, u32), u32, u32);
+
+/// A thread for each of `n` elements (they loop where there are too many).
+pub(crate) fn each(n: usize) -> Grid {
+    ((n.div_ceil(256).clamp(1, 4096) as u32, 1), 256, 0)
+}
+
+/// A warp for each of `n` rows.
+pub(crate) fn warps(n: usize) -> Grid {
+    ((n.div_ceil(4).max(1) as u32, 1), 128, 0)
+}
+
+/// Launches a kernel of `kernels.cu`.
+pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
+    let f = device.get_or_load_custom_func(name, "iliad", ptx())?;
+    let mut l = f.builder();
+    for arg in args {
+        match arg {
+            Arg::P(x) => l.arg(x),
+            Arg::I(x) => l.arg(x),
+            Arg::D(x) => l.arg(x),
+        };
+    }
+    let ((x, y), threads, shared_mem_bytes) = grid;
+    let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (threads, 1, 1), shared_mem_bytes };
+    // Safety: the callers state the kernel's arguments, with buffers of the sizes it works on.
+    let mut go = || unsafe { l.launch(config) }.w().map(drop);
+    profile::span(device, || name.to_owned(), 0.0, &mut go)
+}
+
+/// Address of a contiguous storage of 4-byte elements. Only for use on the device's own stream.
+pub(crate) fn address(storage: &CudaStorage, layout: &Layout) -> Result<u64> {
+    if !layout.is_contiguous() {
+        bail!("expected a contiguous tensor")
+    }
+    let stream = storage.device().cuda_stream();
+    let base = match storage.dtype() {
+        candle_core::DType::F32 => storage.as_cuda_slice::<f32>()?.device_ptr(&stream).0,
+        candle_core::DType::U32 => storage.as_cuda_slice::<u32>()?.device_ptr(&stream).0,
+        other => bail!("expected 4-byte elements, not {other:?}"),
+    };
+    Ok(base + (layout.start_offset() * 4) as u64)
+}
+
+/// Address of a contiguous tensor on the GPU.
+pub(crate) fn at(t: &Tensor) -> Result<u64> {
+    let (storage, layout) = t.storage_and_layout();
+    match &*storage {
+        Storage::Cuda(s) => address(s, layout),
+        _ => bail!("expected a tensor on the GPU"),
+    }
+}
+
+/// The device of a tensor.
+pub(crate) fn device_of(t: &Tensor) -> Result<CudaDevice> {
+    Ok(t.device().as_cuda_device()?.clone())
+}
+
+/// A buffer of `n` numbers that nobody has written yet.
+pub(crate) fn buffer(device: &CudaDevice, n: usize) -> Result<CudaSlice<f32>> {
+    // Safety: every operation here writes its whole result before anything reads it.
+    unsafe { device.alloc::<f32>(n) }
+}
+
+/// Address of a buffer.
+pub(crate) fn of(s: &CudaSlice<f32>, device: &CudaDevice) -> u64 {
+    let stream = device.cuda_stream();
+    let (p, _guard) = s.device_ptr(&stream);
+    p
+}
+
+/// A buffer as a tensor without history.
+pub(crate) fn tensor(s: CudaSlice<f32>, device: &CudaDevice, shape: impl Into<Shape>) -> Tensor {
+    let storage = Storage::Cuda(CudaStorage::wrap_cuda_slice(s, device.clone()));
+    Tensor::from_storage(storage, shape, BackpropOp::none(), false)
+}
+
+/// A buffer as the result of an operation.
+pub(crate) fn storage(s: CudaSlice<f32>, device: &CudaDevice) -> CudaStorage {
+    CudaStorage::wrap_cuda_slice(s, device.clone())
+}
+
+/// Overwrites a tensor by another of the same number of 4-byte elements, in place: everything that looks at it sees the
+/// new values. Both contiguous.
+pub fn overwrite(target: &Tensor, source: &Tensor) -> Result<()> {
+    if target.elem_count() != source.elem_count() {
+        bail!("cannot overwrite {:?} by {:?}", target.shape(), source.shape())
+    }
+    let device = device_of(target)?;
+    let (to, from) = (at(target)?, at(source)?);
+    // Safety: both are live and of that size.
+    unsafe { result::memcpy_dtod_async(to, from, 4 * target.elem_count(), device.cuda_stream().cu_stream()) }.w()
+}
+
+/// Sets `n` numbers to zero.
+pub(crate) fn zero(device: &CudaDevice, at: u64, n: usize) -> Result<()> {
+    // Safety: the callers pass a live buffer of that size.
+    unsafe { result::memset_d8_async(at, 0, 4 * n, device.cuda_stream().cu_stream()) }.w()
+}
+
+/// Copies `n` numbers.
+pub(crate) fn copy(device: &CudaDevice, from: u64, to: u64, n: usize) -> Result<()> {
+    // Safety: the callers pass live buffers of that size.
+    unsafe { result::memcpy_dtod_async(to, from, 4 * n, device.cuda_stream().cu_stream()) }.w()
+}
+
+/// Elements that the driver takes from pageable memory without waiting for the stream.
+const STAGED: usize = 16 << 10;
+
+/// Writes numbers of the host into a tensor of 4-byte elements, in place.
+pub fn upload<T: Copy>(target: &Tensor, values: &[T]) -> Result<()> {
+    if target.elem_count() != values.len() || size_of::<T>() != 4 {
+        bail!("cannot write {} values into {:?}", values.len(), target.shape())
+    }
+    let device = device_of(target)?;
+    let stream = device.cuda_stream();
+    stream.context().bind_to_thread().w()?;
+    let begin = at(target)?;
+    for (i, part) in values.chunks(STAGED).enumerate() {
+        // Safety: the target has that size; the driver has read pageable memory before the call returns.
+        unsafe { result::memcpy_htod_async(begin + (4 * i * STAGED) as u64, part, stream.cu_stream()) }.w()?;
+    }
+    Ok(())
+}
+
+/// One operand of a product: address, whether it is stored transposed, elements from one stored row to the next, and
+/// from one matrix of a batch to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Mat {
+    /// Address.
+    pub at: u64,
+    /// Stored transposed.
+    pub t: bool,
+    /// Elements from row to row as stored.
+    pub ld: usize,
+    /// Elements from matrix to matrix.
+    pub stride: usize,
+}
+
+impl Mat {
+    /// A dense matrix with `ld` columns as stored.
+    pub fn new(at: u64, ld: usize) -> Self {
+        Self { at, t: false, ld, stride: 0 }
+    }
+
+    /// The same, stored transposed.
+    pub fn t(self) -> Self {
+        Self { t: true, ..self }
+    }
+
+    /// One of a batch.
+    pub fn every(self, stride: usize) -> Self {
+        Self { stride, ..self }
+    }
+}
+
+/// Row-major `C[m, n] = op(A)[m, k] · op(B)[k, n] + beta·C` for each of `batch` matrices. TF32 where that is switched on
+/// ([`crate::nn::device::set_fast_products`]).
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn product(
+    device: &CudaDevice,
+    sizes: (usize, usize, usize),
+    a: Mat,
+    b: Mat,
+    beta: f32,
+    c: Mat,
+    batch: usize,
+) -> Result<()> {
+    let (m, n, k) = sizes;
+    let letter = |x: Mat| if x.t { 't' } else { 'n' };
+    let name = || format!("product {}{} {m}x{n}x{k} x{batch}", letter(a), letter(b));
+    let flops = 2.0 * (m * n * k * batch) as f64;
+    profile::span(device, name, flops, || multiply(device, sizes, a, b, beta, c, batch))
+}
+
+fn multiply(
+    device: &CudaDevice,
+    (m, n, k): (usize, usize, usize),
+    a: Mat,
+    b: Mat,
+    beta: f32,
+    c: Mat,
+    batch: usize,
+) -> Result<()> {
+    use cublas::sys::*;
+    let op = |t: bool| if t { cublasOperation_t::CUBLAS_OP_T } else { cublasOperation_t::CUBLAS_OP_N };
+    let compute = if candle_core::cuda::gemm_reduced_precision_f32() {
+        cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32
+    } else {
+        cublasComputeType_t::CUBLAS_COMPUTE_32F
+    };
+    let (alpha, f32_type) = (1f32, cudaDataType_t::CUDA_R_32F);
+    let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP;
+    let handle = *device.cublas_handle().handle();
+    let (alpha, beta) = (&alpha as *const f32 as *const _, &beta as *const f32 as *const _);
+    // cuBLAS counts columns first, so the operands change places. Safety: the callers pass addresses of live buffers of
+    // the sizes that m, n, k, the strides and the batch state.
+    unsafe {
+        if batch == 1 {
+            cublas::result::gemm_ex(
+                handle,
+                op(b.t),
+                op(a.t),
+                n as i32,
+                m as i32,
+                k as i32,
+                alpha,
+                b.at as *const _,
+                f32_type,
+                b.ld as i32,
+                a.at as *const _,
+                f32_type,
+                a.ld as i32,
+                beta,
+                c.at as *mut _,
+                f32_type,
+                c.ld as i32,
+                compute,
+                algorithm,
+            )
+        } else {
+            cublas::result::gemm_strided_batched_ex(
+                handle,
+                op(b.t),
+                op(a.t),
+                n as i32,
+                m as i32,
+                k as i32,
+                alpha,
+                b.at as *const _,
+                f32_type,
+                b.ld as i32,
+                b.stride as i64,
+                a.at as *const _,
+                f32_type,
+                a.ld as i32,
+                a.stride as i64,
+                beta,
+                c.at as *mut _,
+                f32_type,
+                c.ld as i32,
+                c.stride as i64,
+                batch as i32,
+                compute,
+                algorithm,
+            )
+        }
+    }
+    .w()
+}

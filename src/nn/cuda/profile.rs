@@ -1,0 +1,69 @@
+//! Where the GPU's time goes: while a profile is taken, every kernel and product is between two events.
+
+use super::*;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// What was launched: how often, how long, and what it had to do.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Line {
+    /// Launches.
+    pub launches: u64,
+    /// Milliseconds on the device.
+    pub milliseconds: f64,
+    /// Floating-point operations of products.
+    pub flops: f64,
+}
+
+struct Span {
+    name: String,
+    flops: f64,
+    begin: CudaEvent,
+    end: CudaEvent,
+}
+
+thread_local! {
+    static SPANS: RefCell<Option<Vec<Span>>> = const { RefCell::new(None) };
+}
+
+/// Takes a profile of what `work` launches on this thread. Recording must be off, or nothing is seen of a replay.
+///
+/// # Errors
+/// When `work` fails, or the device does.
+pub fn profile(work: impl FnOnce() -> Result<()>) -> Result<BTreeMap<String, Line>> {
+    SPANS.with(|s| *s.borrow_mut() = Some(Vec::new()));
+    let done = work();
+    let spans = SPANS.with(|s| s.borrow_mut().take()).unwrap_or_default();
+    done?;
+    let mut lines: BTreeMap<String, Line> = BTreeMap::new();
+    for span in spans {
+        let line = lines.entry(span.name).or_default();
+        line.launches += 1;
+        line.milliseconds += f64::from(span.begin.elapsed_ms(&span.end).w()?);
+        line.flops += span.flops;
+    }
+    Ok(lines)
+}
+
+/// Runs `work`, between two events if a profile is taken.
+pub(super) fn span<T>(
+    device: &CudaDevice,
+    name: impl FnOnce() -> String,
+    flops: f64,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    if !SPANS.with(|s| s.borrow().is_some()) {
+        return work();
+    }
+    let stream = device.cuda_stream();
+    let event = || stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)).w();
+    let begin = event()?;
+    let result = work()?;
+    let end = event()?;
+    SPANS.with(|s| {
+        if let Some(spans) = &mut *s.borrow_mut() {
+            spans.push(Span { name: name(), flops, begin, end });
+        }
+    });
+    Ok(result)
+}

@@ -1,12 +1,12 @@
 //! The REGEX student policy π(a | s, d), and the teacher's executor π_T of the same shape: the student emits
 //! characters of a regular expression, the executor characters of the output word.
 
-use crate::model::decoder::{Decoder, DecoderSizes};
+use crate::model::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::attention::Memory;
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge, lookup};
 use crate::nn::loss;
 use crate::nn::params::Params;
-use crate::nn::tokens::Tokens;
+use crate::nn::tokens::{PAD, START, Tokens};
 use crate::rng::Stream;
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -137,6 +137,76 @@ impl RegexStudent {
         let requests = self.tokens(requests, self.sizes.request_words)?;
         let (memories, state) = net.read(&words, &requests)?;
         net.decoder.decode(&memories, state, 1, horizon, |_| !sample, stream)
+    }
+
+    /// As [`RegexStudent::act`], with the symbols of rows that did not come to an end as well.
+    pub fn roll_out(
+        &self,
+        words: &[Vec<u32>],
+        requests: &[Vec<u32>],
+        horizon: usize,
+        sample: bool,
+        stream: &mut Stream,
+    ) -> Result<Vec<Rolled>> {
+        let net = Net::new(&self.params, Grad::Off)?;
+        let words = self.tokens(words, self.sizes.characters)?;
+        let requests = self.tokens(requests, self.sizes.request_words)?;
+        let (memories, state) = net.read(&words, &requests)?;
+        net.decoder.roll_out(&memories, state, 1, horizon, |_| !sample, stream)
+    }
+
+    /// DAgger's loss: the decoder is fed `rolled` (START and what the policy wrote, one row each) and must answer with
+    /// the batch's outputs, position by position. A roll-out shorter than the output is followed by padding, a longer
+    /// one is cut.
+    pub fn imitation_loss(&self, batch: &Batch, rolled: &[Vec<u32>]) -> Result<Tensor> {
+        let steps = batch.outputs.iter().map(|o| o.len() - 1).max().unwrap_or(0);
+        let rows = batch.outputs.len();
+        let mut targets = vec![PAD; steps * rows];
+        let mut inputs = Vec::with_capacity(rows);
+        for (b, (output, rolled)) in batch.outputs.iter().zip(rolled).enumerate() {
+            for (t, &id) in output[1..].iter().enumerate() {
+                targets[t * rows + b] = id;
+            }
+            let mut row = rolled.clone();
+            row.resize(steps, PAD);
+            inputs.push(row);
+        }
+        let logits = self.logits_fed(batch, &inputs)?;
+        let weights = loss::target_weights(&targets, rows, &[(rows, 1.0)]);
+        loss::weighted_nll(&logits, &targets, &weights)
+    }
+
+    /// REINFORCE's loss of sampled actions (`actions[b]`: symbols of row b, END included where it came):
+    /// −advantage · log π − entropy · H, means over the rows alive at a step, summed over steps.
+    pub fn reward_loss(&self, batch: &Batch, actions: &[Vec<u32>], advantages: &[f32], entropy: f32) -> Result<Tensor> {
+        let lengths: Vec<usize> = actions.iter().map(Vec::len).collect();
+        let steps = lengths.iter().copied().max().unwrap_or(0);
+        let rows = actions.len();
+        let mut targets = vec![PAD; steps * rows];
+        let mut inputs = Vec::with_capacity(rows);
+        for (b, actions) in actions.iter().enumerate() {
+            for (t, &id) in actions.iter().enumerate() {
+                targets[t * rows + b] = id;
+            }
+            let mut row = vec![START];
+            row.extend_from_slice(&actions[..actions.len().saturating_sub(1)]);
+            row.resize(steps, PAD);
+            inputs.push(row);
+        }
+        let logits = self.logits_fed(batch, &inputs)?;
+        let nll = loss::weighted_nll(&logits, &targets, &loss::alive_weights(&lengths, advantages, steps))?;
+        let bonus = loss::weighted_entropy(&logits, &loss::alive_weights(&lengths, &vec![entropy; rows], steps))?;
+        nll - bonus
+    }
+
+    /// Logits `[T · B, V]` (time-major) where the decoder is fed `inputs`, all of one length T, whatever they are.
+    fn logits_fed(&self, batch: &Batch, inputs: &[Vec<u32>]) -> Result<Tensor> {
+        let net = Net::new(&self.params, Grad::On)?;
+        let words = self.tokens(&batch.words, self.sizes.characters)?;
+        let requests = self.tokens(&batch.requests, self.sizes.request_words)?;
+        let (memories, state) = net.read(&words, &requests)?;
+        // The decoder may run over its padding: nothing reads what it gives there.
+        net.decoder.logits(&memories, &state, &Tokens::new(inputs, self.sizes.outputs, true, self.device())?)
     }
 
     /// For each row, whether acting greedily would give exactly its output.

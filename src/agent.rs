@@ -1,9 +1,10 @@
 //! The agent as learners see it: it acts, and it says how unlikely an execution is given a description.
 
+use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::rng::Stream;
 use crate::task::World;
-use candle_core::{Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
 /// One example for learning: from start s1, the words d lead to the execution e.
@@ -44,14 +45,49 @@ pub enum Act {
     Sample,
 }
 
+/// What one gradient step learns from. All lists of one lesson are of equal length, position by position.
+pub enum Lesson<'a, W: World> {
+    /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`).
+    /// The groups are computed in one batched pass. ADEL, supervised learning, pretraining.
+    Likelihood(&'a [(&'a [Example<W>], f32)]),
+    /// DAgger: the policy's own greedy roll-out `rolled` is fed position by position; −log π of the demonstrated symbol
+    /// or action at each position of `shown`, as a mean over the tasks that have this position, summed over positions.
+    Imitation {
+        /// Start and request of each task.
+        tasks: &'a [(&'a W::Start, &'a str)],
+        /// What the policy did.
+        rolled: &'a [W::Execution],
+        /// What it should have done.
+        shown: &'a [W::Execution],
+    },
+    /// REINFORCE: −advantage · log π(e) − entropy · H(π), as means over the episodes alive at a step, summed over steps.
+    Reward {
+        /// Start and request of each task.
+        tasks: &'a [(&'a W::Start, &'a str)],
+        /// Executions sampled from the policy.
+        executions: &'a [W::Execution],
+        /// Reward minus baseline of each.
+        advantages: &'a [f32],
+        /// Weight of the entropy bonus (paper: 0.1).
+        entropy: f32,
+    },
+}
+
 /// A policy π(a | s, d) of one task family, with its words.
 pub trait Agent<W: World>: Send {
     /// Executes the words from each start. Randomness comes from `stream` alone.
     fn act(&self, tasks: &[(&W::Start, &str)], how: Act, stream: &mut Stream) -> Result<Vec<W::Execution>>;
 
-    /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`), as one
-    /// scalar in the graph. Groups of one call are computed in one batched pass.
-    fn loss(&self, groups: &[(&[Example<W>], f32)]) -> Result<Tensor>;
+    /// The loss of a lesson as one scalar in the graph, so that its gradients can be taken.
+    fn loss(&self, lesson: &Lesson<W>) -> Result<Tensor>;
+
+    /// One optimiser step on a lesson. The loss stays on the device (a scalar tensor, detached): reading it waits for
+    /// everything that the device was asked to do before.
+    fn step(&mut self, adam: &mut Adam, lesson: &Lesson<W>) -> Result<Tensor> {
+        let loss = self.loss(lesson)?;
+        adam.step(&loss.backward()?)?;
+        Ok(loss.detach())
+    }
 
     /// Lets unknown words of the texts take reserve rows; how many did.
     fn learn_words(&mut self, texts: &[&str]) -> usize;
@@ -62,8 +98,13 @@ pub trait Agent<W: World>: Send {
     /// Everything but the weights that is needed to rebuild the agent (sizes, vocabularies).
     fn blueprint(&self) -> serde_json::Value;
 
-    /// A second agent with the same blueprint and a deep copy of the weights.
-    fn duplicate(&self) -> Result<Box<dyn Agent<W>>>;
+    /// A second agent with the same blueprint and a deep copy of the weights, on `device`.
+    fn duplicate_on(&self, device: &Device) -> Result<Box<dyn Agent<W>>>;
+
+    /// The same on the agent's own device.
+    fn duplicate(&self) -> Result<Box<dyn Agent<W>>> {
+        self.duplicate_on(self.params().device())
+    }
 
     /// Replaces the vocabulary part of the blueprint (after words were learnt in a run that is being resumed).
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String>;

@@ -1,13 +1,211 @@
-//! Learning algorithms: how executions are chosen and how what was said changes the policies.
+//! Learning algorithms: how executions are chosen and how what the teacher gave changes the policies. One file an
+//! algorithm; the trainer knows them by the trait [`Algorithm`] alone.
 
 pub mod adel;
+pub mod dagger;
+pub mod epoch_adel;
+pub mod learner;
 pub mod mixing;
+pub mod reinforce;
+pub mod supervised;
+pub mod true_marginal;
 
-use crate::agent::Example;
-use crate::task::World;
+use crate::agent::{Agent, Example};
+use crate::config::run::RunConfig;
+use crate::task::{Task, World};
+use candle_core::Result;
+use learner::Tensors;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The algorithms by name, as `algorithm.name` has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlgorithmName {
+    /// ADEL in its practical form ([`adel`]).
+    #[default]
+    Adel,
+    /// DAgger: imitation learning on the policy's own roll-outs ([`dagger`]).
+    Dagger,
+    /// REINFORCE with reward 1 for success and 0 otherwise ([`reinforce`]).
+    ReinforceBinary,
+    /// REINFORCE with the family's continuous reward ([`reinforce`]).
+    ReinforceContinuous,
+    /// Maximum likelihood of gold executions given requests ([`supervised`]).
+    Supervised,
+    /// The epoch-based variant that the paper analyses ([`epoch_adel`]).
+    EpochAdel,
+    /// The paper's first algorithm: executions from the true marginal, described ([`true_marginal`]).
+    TrueMarginal,
+}
+
+impl AlgorithmName {
+    /// What a piece of teaching is for this algorithm.
+    pub fn feedback(self) -> Feedback {
+        match self {
+            Self::Adel | Self::EpochAdel | Self::TrueMarginal => Feedback::Descriptions,
+            Self::Dagger => Feedback::Demonstrations,
+            Self::ReinforceBinary | Self::ReinforceContinuous => Feedback::Rewards,
+            Self::Supervised => Feedback::Requests,
+        }
+    }
+
+    /// Whether people can teach it: it learns from descriptions of what the agent itself did.
+    pub fn taught_by_people(self) -> bool {
+        matches!(self, Self::Adel | Self::EpochAdel)
+    }
+
+    /// The name as it is typed: `epoch-adel`.
+    pub fn typed(self) -> String {
+        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// What a teacher gives in an episode, and what counters of "descriptions" count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Feedback {
+    /// Descriptions of executions.
+    #[default]
+    Descriptions,
+    /// Demonstrations: the gold execution.
+    Demonstrations,
+    /// Rewards: a number.
+    Rewards,
+    /// Requests with their gold executions, known beforehand.
+    Requests,
+}
+
+impl Feedback {
+    /// In words: `descriptions`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Descriptions => "descriptions",
+            Self::Demonstrations => "demonstrations",
+            Self::Rewards => "rewards",
+            Self::Requests => "requests",
+        }
+    }
+}
+
+/// Where in a run a gradient step stands.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// Updates (iterations) made before.
+    pub update: u64,
+    /// Number of the step among all of the run, for its random draws.
+    pub counter: u64,
+    /// Whether it learns from new descriptions (not from replayed ones), so that its loss counts in the curves.
+    pub fresh: bool,
+}
+
+/// What else than tensors a checkpoint holds of an algorithm.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Adam steps made.
+    pub steps: u64,
+    /// Blueprint of the agent.
+    pub blueprint: serde_json::Value,
+    /// The algorithm's own state; null where it has none.
+    pub state: serde_json::Value,
+}
+
+/// A learning algorithm of the loop: it chooses executions and learns from what the teacher gives.
+///
+/// Everything it does is a function of its tensors, its [`Saved`] state, the seed and its arguments, so that a resumed
+/// run goes on as if nothing had happened.
+pub trait Algorithm<W: World>: Send {
+    /// The policy that is evaluated, tried and reported.
+    fn policy(&self) -> &dyn Agent<W>;
+
+    /// Mixing weight λ at an update; 0 for algorithms without one.
+    fn lambda(&self, _update: u64) -> f64 {
+        0.0
+    }
+
+    /// Executions of the tasks, which are the episodes from number `first` on. `first` keys the draws.
+    fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>>;
+
+    /// Whether [`Algorithm::explore`] gives the agent's own executions, whose success is worth a curve.
+    fn acts(&self) -> bool {
+        true
+    }
+
+    /// Lets new words of descriptions take reserve rows in all policies; how many did.
+    fn learn_words(&mut self, texts: &[&str]) -> usize;
+
+    /// One gradient step on described executions (description-based algorithms). Nothing when there are none.
+    fn learn(&mut self, described: &[Described<W>], at: At) -> Result<()> {
+        let _ = (described, at);
+        Ok(())
+    }
+
+    /// What is due at the end of every iteration of a description-based algorithm, described or not.
+    fn end_iteration(&mut self, _update: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// One gradient step on episodes that need no description (all other algorithms).
+    fn learn_episodes(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
+        let _ = (tasks, executions);
+        Ok(())
+    }
+
+    /// Whether stored descriptions may be replayed in steps of their own (`algorithm.replay`).
+    fn replays(&self) -> bool {
+        false
+    }
+
+    /// Sum and number of the losses on new teaching since the last call, nats a sequence. Waits for the device.
+    fn take_loss(&mut self) -> Result<(f64, u64)>;
+
+    /// All tensors: weights, moments, averages. The evaluated policy's weights begin with `theta.weights.`, or with
+    /// `average.weights.` where weights are averaged.
+    fn tensors(&self) -> Result<Tensors>;
+
+    /// What else is needed to go on.
+    fn saved(&self) -> Saved;
+
+    /// Restores what [`Algorithm::tensors`] and [`Algorithm::saved`] gave.
+    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()>;
+
+    /// How many of the newest recorded descriptions [`Algorithm::remember`] must be given after
+    /// [`Algorithm::restore`].
+    fn recall(&self) -> usize {
+        0
+    }
+
+    /// Takes the newest recorded descriptions back after a resume.
+    fn remember(&mut self, _described: Vec<Described<W>>) {}
+}
+
+/// The algorithm that a configuration names. Its policies start from `pretrained` (π_ω learnt on the approximate
+/// marginal, or random).
+pub fn build<W: World>(
+    world: Arc<W>,
+    pretrained: Box<dyn Agent<W>>,
+    config: &RunConfig,
+) -> Result<Box<dyn Algorithm<W>>> {
+    let (a, seed) = (&config.algorithm, config.seed);
+    Ok(match a.name {
+        AlgorithmName::Adel => Box::new(adel::Adel::new(world, pretrained, a, seed)?),
+        AlgorithmName::Dagger => Box::new(dagger::Dagger::new(world, pretrained, a, seed)?),
+        AlgorithmName::ReinforceBinary | AlgorithmName::ReinforceContinuous => {
+            Box::new(reinforce::Reinforce::new(world, pretrained, a, seed)?)
+        }
+        AlgorithmName::Supervised => Box::new(supervised::Supervised::new(world, pretrained, a)?),
+        AlgorithmName::EpochAdel => Box::new(epoch_adel::EpochAdel::new(pretrained, a, seed)?),
+        AlgorithmName::TrueMarginal => Box::new(true_marginal::TrueMarginal::new(world, pretrained, a)?),
+    })
+}
+
+/// Starts and requests of tasks, as lessons and agents take them.
+fn starts_and_requests<S>(tasks: &[Task<S>]) -> Vec<(&S, &str)> {
+    tasks.iter().map(|t| (&t.start, t.request.as_str())).collect()
+}
 
 /// An example that a teacher's description made, with the episode it came from.
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Described<W: World> {
     /// Episode number.
@@ -26,5 +224,16 @@ impl<W: World> Clone for Described<W> {
 impl<W: World> std::fmt::Debug for Described<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Described").field("episode", &self.episode).field("example", &self.example).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AlgorithmName;
+
+    #[test]
+    fn names_are_typed_with_hyphens() {
+        assert_eq!(AlgorithmName::ReinforceBinary.typed(), "reinforce-binary");
+        assert_eq!(serde_json::from_str::<AlgorithmName>("\"epoch-adel\"").unwrap(), AlgorithmName::EpochAdel);
     }
 }

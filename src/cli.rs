@@ -11,6 +11,7 @@ mod execute;
 mod export;
 mod model;
 mod pretrain;
+mod reproduce;
 mod serve;
 mod settings;
 mod teacher;
@@ -120,6 +121,8 @@ enum Command {
     Teacher(teacher::Args),
     /// Pretrain a policy on executions without requests
     Pretrain(pretrain::Args),
+    /// Remake the paper's tables and figures
+    Reproduce(reproduce::Args),
     /// Bring data in, and look at it
     Data(data::Args),
     /// Execute what an agent writes
@@ -164,6 +167,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Teacher(args)) => teacher::run(&args),
         Some(Command::Pretrain(args)) => pretrain::run(&args),
+        Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Data(args)) => data::run(&args),
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Model(args)) => model::run(&args),

@@ -126,6 +126,12 @@ pub struct Point {
     pub validation: Option<Rate>,
     /// Mixing weight λ.
     pub lambda: Option<f64>,
+    /// Share of all sampled executions of the run so far that were successful (cumulative).
+    #[serde(default)]
+    pub training_success_total: Option<f64>,
+    /// Trailing mean of validation success over the last `schedule.smooth` evaluations.
+    #[serde(default)]
+    pub validation_smoothed: Option<f64>,
 }
 
 /// One finished episode as a researcher sees it.

@@ -98,6 +98,14 @@ pub trait World: Send + Sync + 'static {
     /// Scores a (greedy) execution of a task against its gold execution.
     fn score(&self, task: &Task<Self::Start>, execution: &Self::Execution) -> Score;
 
+    /// The paper's continuous reward of an execution, which need not lie in 0..=1: the figure `similarity`, unclipped
+    /// (REGEX). A family without this figure gives 1 for success and 0 otherwise.
+    fn continuous_reward(&self, task: &Task<Self::Start>, execution: &Self::Execution) -> f64 {
+        let score = self.score(task, execution);
+        let figure = score.figures.iter().find(|(name, _)| name == "similarity").map(|(_, value)| *value);
+        figure.unwrap_or(f64::from(u8::from(score.success)))
+    }
+
     /// What a person is shown: data for the family's template and script. It never holds the request or the gold
     /// execution. REGEX: the word pairs; nothing of the regular expression.
     fn view(&self, start: &Self::Start, execution: &Self::Execution) -> serde_json::Value;

@@ -9,6 +9,7 @@ pub mod checkpoint;
 mod iteration;
 pub mod journal;
 pub mod meters;
+pub mod milestones;
 mod out;
 mod people;
 mod persist;
@@ -16,9 +17,10 @@ mod pretraining;
 mod progress;
 
 use crate::agent::Act;
-use crate::algorithm::adel::Adel;
-use crate::config::run::RunConfig;
+use crate::algorithm::{self, Algorithm, AlgorithmName, Feedback};
+use crate::config::run::{RunConfig, only_described};
 use crate::evaluation::{self, evaluate};
+use crate::experiment::results::Reached;
 use crate::rng;
 use crate::run::{Command, Event, Rate, RunHandle, RunState, Status, TeacherMode, Tried};
 use crate::store::Store;
@@ -29,6 +31,7 @@ use anyhow::Context;
 use checkpoint::Counters;
 use journal::{Notes, Record};
 use meters::{Meters, Speed};
+use milestones::Milestones;
 use out::Out;
 pub use pretraining::pretrain;
 use std::collections::VecDeque;
@@ -60,21 +63,29 @@ pub struct Launch {
 }
 
 /// What a finished run achieved.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FinalReport {
     /// Run id.
     pub run: String,
+    /// What was learnt by.
+    pub algorithm: AlgorithmName,
+    /// What `descriptions` counts.
+    pub feedback: Feedback,
     /// Validation success of the best policy, whole split.
     pub validation: Rate,
     /// Test success of that policy, whole split.
     pub test: Rate,
+    /// Best trailing mean of validation success (`schedule.smooth`); the best raw reading where that is 1.
+    pub validation_smoothed: Option<f64>,
+    /// When validation success first reached 60, 75 and 85 %, by raw and by smoothed readings.
+    pub reached: Vec<Reached>,
     /// Update of the best policy.
     pub best_update: u64,
     /// Updates made.
     pub updates: u64,
     /// Episodes.
     pub episodes: u64,
-    /// Descriptions used.
+    /// Descriptions used (demonstrations, rewards: see `feedback`).
     pub descriptions: u64,
     /// Seconds of training.
     pub seconds: f64,
@@ -171,7 +182,7 @@ struct Trainer<'a, K: TaskKit> {
     config: RunConfig,
     folder: PathBuf,
     world: Arc<K::World>,
-    adel: Adel<K::World>,
+    algorithm: Box<dyn Algorithm<K::World>>,
     teacher: Option<Box<dyn TeacherModels<K::World>>>,
     mode: TeacherMode,
     counters: Counters,
@@ -181,6 +192,7 @@ struct Trainer<'a, K: TaskKit> {
     speed: Speed,
     validation: Option<Rate>,
     best: Option<(Rate, u64)>,
+    milestones: Milestones,
     seconds: f64,
     since: Instant,
     out: &'a mut Out,
@@ -205,8 +217,9 @@ fn live<K: TaskKit>(
     out.state(RunState::Starting { what: "Loading the task".into(), done: None });
     let world = kit.world(&config)?;
     out.state(RunState::Starting { what: "Loading the agent".into(), done: None });
-    let teacher = kit.teacher(&config, &world, &launch.device)?;
     let a = &config.algorithm;
+    let described = a.name.feedback() == Feedback::Descriptions;
+    let teacher = if described { kit.teacher(&config, &world, &launch.device)? } else { None };
     // What is commanded while the agent warms up, to be done afterwards.
     let mut early = VecDeque::new();
     let (agent, header, tensors) = match found {
@@ -214,32 +227,42 @@ fn live<K: TaskKit>(
             (kit.agent_from(&config, &header.blueprint, &launch.device)?, Some(header), Some(tensors))
         }
         None => {
-            let new = kit.agent(&config, &world, &launch.device)?;
+            let mut new = kit.agent(&config, &world, &launch.device)?;
             if !new.pretrained {
-                let done = pretraining::pretrain(&*world, &*new.agent, &config, |share| {
+                let done = pretraining::pretrain(&*world, &mut *new.agent, &config, |share| {
                     let what = "Warming up: practising the form of executions, without any description".to_owned();
                     out.state(RunState::Starting { what, done: Some(share) });
                     early.extend(inbox.try_iter());
                     !early.iter().any(|c| matches!(c, Command::Stop | Command::Shutdown))
                 })?;
                 if !done {
-                    return stopped_early(&launch.id, launch.store.as_ref(), &early, out);
+                    return stopped_early(&launch.id, a.name, launch.store.as_ref(), &early, out);
                 }
             }
             (new.agent, None, None)
         }
     };
-    let mut adel = Adel::new(world.clone(), agent, a.mixing, a.learning_rate, config.seed)?;
+    let mut algorithm = algorithm::build(world.clone(), agent, &config)?;
     if let (Some(header), Some(tensors)) = (&header, tensors) {
-        adel.restore(&tensors, header.steps, &header.blueprint).context("the checkpoint does not fit the run")?;
+        algorithm.restore(&tensors, &header.saved()).context("the checkpoint does not fit the run")?;
     }
     let counters = header.as_ref().map(|h| h.counters).unwrap_or_default();
-    let capacity = if a.replay > 0 { a.memory } else { 0 };
-    let record = Record::open(&launch.folder, counters.recorded, capacity)?;
+    let capacity = if a.replay > 0 && algorithm.replays() { a.memory } else { 0 };
+    let mut record = Record::open(&launch.folder, counters.recorded, capacity.max(algorithm.recall()))?;
+    if algorithm.recall() > 0 {
+        algorithm.remember(record.last(algorithm.recall()));
+        record.limit(capacity);
+    }
     let notes = launch.store.map(|(store, runtime)| Notes::new(store, runtime, launch.id.clone()));
     let curve = progress::open_curve(&launch.folder, counters.update)?;
     let mut mode = launch.teacher.or(header.as_ref().map(|h| h.teacher)).unwrap_or(config.teacher.mode);
-    if teacher.is_none() && mode != TeacherMode::Human {
+    if !a.name.taught_by_people() && mode != TeacherMode::Simulated {
+        anyhow::bail!("{}", only_described(a.name))
+    }
+    if described && teacher.is_none() && !a.name.taught_by_people() {
+        anyhow::bail!("{} needs the simulated teacher, and teacher.models has none", a.name.typed())
+    }
+    if described && teacher.is_none() && mode != TeacherMode::Human {
         out.log("There is no simulated teacher for this run, so people teach.");
         mode = TeacherMode::Human;
     }
@@ -251,7 +274,7 @@ fn live<K: TaskKit>(
         id: launch.id,
         folder: launch.folder,
         world,
-        adel,
+        algorithm,
         teacher,
         mode,
         counters,
@@ -261,6 +284,7 @@ fn live<K: TaskKit>(
         speed: Speed::default(),
         validation: header.as_ref().and_then(|h| h.validation),
         best: header.as_ref().and_then(|h| h.best),
+        milestones: header.as_ref().map(Milestones::of).unwrap_or_default(),
         seconds: header.as_ref().map_or(0.0, |h| h.seconds),
         since: Instant::now(),
         out,
@@ -297,6 +321,7 @@ fn lock(folder: &std::path::Path) -> anyhow::Result<std::fs::File> {
 /// Ends a run that was told to while it warmed up: nothing has been learnt that could be saved.
 fn stopped_early(
     id: &str,
+    algorithm: AlgorithmName,
     store: Option<&(Store, tokio::runtime::Handle)>,
     commands: &VecDeque<Command>,
     out: &mut Out,
@@ -312,8 +337,12 @@ fn stopped_early(
     let none = evaluation::rate(0, 0);
     Ok(FinalReport {
         run: id.to_owned(),
+        algorithm,
+        feedback: algorithm.feedback(),
         validation: none,
         test: none,
+        validation_smoothed: None,
+        reached: Milestones::default().reached,
         best_update: 0,
         updates: 0,
         episodes: 0,
@@ -396,12 +425,23 @@ impl<K: TaskKit> Trainer<'_, K> {
         }
     }
 
+    /// Whether the run can go on without people.
+    fn simulated_available(&self) -> bool {
+        self.teacher.is_some() || self.config.algorithm.name.feedback() != Feedback::Descriptions
+    }
+
     fn elapsed(&self) -> f64 {
         self.seconds + self.since.elapsed().as_secs_f64()
     }
 
     fn set_mode(&mut self, mode: TeacherMode) -> anyhow::Result<()> {
-        if self.teacher.is_none() && mode != TeacherMode::Human {
+        let name = self.config.algorithm.name;
+        if !name.taught_by_people() && mode != TeacherMode::Simulated {
+            self.out.log(format!("The simulated teacher goes on: {}.", only_described(name)));
+            self.out.tell_status();
+            return Ok(());
+        }
+        if !self.simulated_available() && mode != TeacherMode::Human {
             self.out.log("There is no simulated teacher for this run; people go on teaching.");
             self.out.tell_status();
             return Ok(());
@@ -452,7 +492,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         }
         let start = self.kit.start_from_form(form)?;
         let executions = self
-            .adel
+            .algorithm
             .policy()
             .act(&[(&start, request)], Act::Greedy, &mut rng::stream(0, "try", 0))
             .map_err(|e| format!("The agent could not try: {e}"))?;
@@ -468,7 +508,8 @@ impl<K: TaskKit> Trainer<'_, K> {
     fn finish(&mut self, end: End) -> anyhow::Result<FinalReport> {
         self.seconds = self.elapsed();
         self.since = Instant::now();
-        if end != End::Shutdown {
+        // Once an update, so that no reading counts twice in the smoothed curve.
+        if end != End::Shutdown && self.milestones.at() != Some(self.counters.update) {
             self.evaluate_and_tell()?;
         }
         self.checkpoint()?;
@@ -479,6 +520,10 @@ impl<K: TaskKit> Trainer<'_, K> {
         }
         let mut report = FinalReport {
             run: self.id.clone(),
+            algorithm: self.config.algorithm.name,
+            feedback: self.config.algorithm.name.feedback(),
+            validation_smoothed: self.milestones.best(),
+            reached: self.milestones.reached.clone(),
             validation: self.validation.unwrap_or(evaluation::rate(0, 0)),
             test: evaluation::rate(0, 0),
             best_update: self.best.map_or(0, |(_, u)| u),
@@ -491,9 +536,9 @@ impl<K: TaskKit> Trainer<'_, K> {
         if end == End::Budget {
             // The reported policy is the one that did best on validation; test tasks are touched here only.
             let (header, tensors) = checkpoint::load(&self.folder.join(checkpoint::BEST))?;
-            self.adel.restore(&tensors, header.steps, &header.blueprint)?;
-            report.validation = evaluate(&*self.world, self.adel.policy(), Split::Validation, 0)?.success;
-            report.test = evaluate(&*self.world, self.adel.policy(), Split::Test, 0)?.success;
+            self.algorithm.restore(&tensors, &header.saved())?;
+            report.validation = evaluate(&*self.world, self.algorithm.policy(), Split::Validation, 0)?.success;
+            report.test = evaluate(&*self.world, self.algorithm.policy(), Split::Test, 0)?.success;
         }
         if end != End::Shutdown {
             self.status(|s| s.state = RunState::Stopped);

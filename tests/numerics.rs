@@ -227,3 +227,51 @@ fn samples_follow_the_policy() {
     let again = model.act(&many(&b.words), &many(&b.requests), 30, true, &mut stream(9, "act", 0)).unwrap();
     assert_eq!(again.into_iter().flatten().collect::<Vec<_>>(), ended, "the same stream draws the same");
 }
+
+#[test]
+fn gradients_of_imitation_and_reward_agree_with_finite_differences() {
+    let model = student(11, false);
+    let b = batch(4, 80);
+    // Roll-outs shorter and longer than what is shown, and one that holds every kind of symbol.
+    let rolled = vec![vec![2, 5, 3], vec![2, 4, 6, 7, 5, 4, 4, 3], vec![2, 3], vec![2, 1, 0, 7, 2]];
+    check_gradients(&model.params, || model.loss_fed(&b, &model.imitation(&b, &rolled)).unwrap());
+
+    let actions = vec![vec![5, 3], vec![4, 6, 7, 5, 4], vec![3], vec![0, 1, 2, 7, 3]];
+    let advantages = [0.7, -0.4, 0.1, -1.3];
+    check_gradients(&model.params, || model.loss_fed(&b, &model.reward(&actions, &advantages, 0.1)).unwrap());
+}
+
+#[test]
+fn imitation_of_ones_own_roll_out_is_likelihood_and_so_is_a_reward_of_one() {
+    let model = student(12, false);
+    let b = batch(5, 90);
+    let value = |t: Tensor| t.to_scalar::<f32>().unwrap();
+    let likelihood = value(model.loss(&b, &[(5, 1.0)]).unwrap());
+    let imitation = value(model.loss_fed(&b, &model.imitation(&b, &b.outputs)).unwrap());
+    let actions: Vec<Vec<u32>> = b.outputs.iter().map(|o| o[1..].to_vec()).collect();
+    let reward = value(model.loss_fed(&b, &model.reward(&actions, &[1.0; 5], 0.0)).unwrap());
+    assert!((likelihood - imitation).abs() < 1e-5, "{likelihood} {imitation}");
+    assert!((likelihood - reward).abs() < 1e-5, "{likelihood} {reward}");
+    // With no advantage the loss is the entropy alone: at most the logarithm of eight symbols a step.
+    let entropy = -value(model.reward_loss(&b, &actions, &[0.0; 5], 1.0).unwrap());
+    let steps = actions.iter().map(Vec::len).max().unwrap() as f32;
+    assert!(entropy > 0.0 && entropy <= steps * 8f32.ln(), "{entropy}");
+}
+
+#[test]
+fn a_roll_out_that_does_not_end_has_as_many_symbols_as_the_horizon() {
+    let (mut ended, mut cut) = (0, 0);
+    for seed in 0..10 {
+        let model = student(seed, false);
+        let b = batch(20, 100 + seed);
+        let stream = |n| stream(n, "roll", seed);
+        let rolled = model.roll_out(&b.words, &b.requests, 6, true, &mut stream(1)).unwrap();
+        let decoded = model.act(&b.words, &b.requests, 6, true, &mut stream(1)).unwrap();
+        for (r, d) in rolled.into_iter().zip(decoded) {
+            (ended, cut) = (ended + usize::from(r.ended), cut + usize::from(!r.ended));
+            assert_eq!(r.symbols.len() == 6, !r.ended);
+            assert_eq!(r.ended.then_some(r.symbols), d);
+        }
+    }
+    assert!(ended > 10 && cut > 10, "{ended} ended, {cut} did not");
+}

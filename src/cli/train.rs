@@ -10,6 +10,7 @@ const AFTER: &str = "\
 Examples:
   iliad train --preset tiny --seed 1                     two minutes on two cores; shows that it learns
   iliad train --preset tiny --seed 1 --json              the last line holds the result for machines
+  iliad train --set algorithm.name=dagger                another algorithm; docs/models.md lists them
   iliad train --set algorithm.replay=2 --set pool.size=8 settings of the preset changed
   iliad train --run-dir runs/a --resume                  go on where runs/a stopped
 
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         };
         header.config
     } else {
-        configure(&args.preset, args.seed, &args.set)?
+        configure(&args.preset, args.seed, &simulated(&args.set))?
     };
     let id = crate::app::new_run_id(&config);
     let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
@@ -93,7 +94,13 @@ pub(super) fn run(args: &Args) -> CliResult {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         let percent = |r: &crate::run::Rate| format!("{:.1}% (n = {})", 100.0 * r.value, r.n);
-        println!("{} episodes, {} descriptions, {:.0} s", report.episodes, report.descriptions, report.seconds);
+        println!(
+            "{} episodes, {} {}, {:.0} s",
+            report.episodes,
+            report.descriptions,
+            report.feedback.words(),
+            report.seconds
+        );
         println!(
             "validation success {}, of the policy after update {}",
             percent(&report.validation),
@@ -107,6 +114,13 @@ pub(super) fn run(args: &Args) -> CliResult {
         println!("checkpoints and record in {}", folder.display());
     }
     Ok(if report.complete { Exit::Done } else { Exit::Stopped })
+}
+
+/// The settings with the simulated teacher before them: people teach through the pages, so a preset for them is
+/// trained without them here.
+fn simulated(set: &[String]) -> Vec<String> {
+    let mode = r#"teacher.mode={"mode":"simulated"}"#.to_owned();
+    std::iter::once(mode).chain(set.iter().cloned()).collect()
 }
 
 /// Shows an event on the bar.

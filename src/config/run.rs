@@ -1,6 +1,9 @@
 //! The configuration of a run: what is learnt from whom, how. Saved with the weights, shown on the dashboard.
 
+use crate::algorithm::AlgorithmName;
+use crate::algorithm::epoch_adel::EpochSettings;
 use crate::algorithm::mixing::Mixing;
+use crate::algorithm::reinforce::ReinforceSettings;
 use crate::run::TeacherMode;
 use crate::teacher::simulated::Pragmatics;
 use serde::{Deserialize, Serialize};
@@ -30,17 +33,27 @@ pub struct RunConfig {
     pub schedule: Schedule,
 }
 
-/// ADEL's settings.
+/// The learning algorithm and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlgorithmConfig {
-    /// Adam's learning rate (paper, REGEX: 1e-3).
+    /// `adel`, `dagger`, `reinforce-binary`, `reinforce-continuous`, `supervised`, `epoch-adel` or `true-marginal`.
+    pub name: AlgorithmName,
+    /// Adam's learning rate (paper, REGEX: 1e-3). REINFORCE has its own.
     pub learning_rate: f64,
     /// Episodes per iteration (paper: 32).
     pub batch: usize,
-    /// λ and its annealing.
+    /// Decay of an exponential moving average of π_θ's weights, below 1; the averaged weights are what is evaluated,
+    /// tried and reported. 0: off.
+    pub average: f64,
+    /// λ and its annealing (ADEL).
     pub mixing: Mixing,
-    /// Further updates on stored descriptions per new batch; 0: each description is used once (the paper).
+    /// REINFORCE's own settings.
+    pub reinforce: ReinforceSettings,
+    /// EpochADEL's own settings.
+    pub epoch: EpochSettings,
+    /// Further updates on stored descriptions per new batch; 0: each description is used once (the paper). Not for
+    /// EpochADEL, which has its passes, nor for algorithms that need no description.
     pub replay: usize,
     /// Newest descriptions that replay draws from.
     pub memory: usize,
@@ -55,9 +68,13 @@ pub struct AlgorithmConfig {
 impl Default for AlgorithmConfig {
     fn default() -> Self {
         Self {
+            name: AlgorithmName::default(),
             learning_rate: 1e-3,
             batch: 32,
+            average: 0.0,
             mixing: Mixing::default(),
+            reinforce: ReinforceSettings::default(),
+            epoch: EpochSettings::default(),
             replay: 0,
             memory: 100_000,
             pretrain_updates: 10_000,
@@ -148,11 +165,22 @@ pub struct Schedule {
     pub checkpoint_every: u64,
     /// Checkpoints kept beside the best one.
     pub keep: usize,
+    /// Evaluations in the trailing mean of validation success; 1: off. The best policy is the one after which this mean
+    /// was highest.
+    pub smooth: usize,
 }
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self { episodes: 0, evaluate_every: 200, evaluate_tasks: 0, point_every: 20, checkpoint_every: 200, keep: 3 }
+        Self {
+            episodes: 0,
+            evaluate_every: 200,
+            evaluate_tasks: 0,
+            point_every: 20,
+            checkpoint_every: 200,
+            keep: 3,
+            smooth: 1,
+        }
     }
 }
 
@@ -171,6 +199,16 @@ pub struct Preset {
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
+
+/// Why people cannot teach a run of this algorithm.
+pub fn only_described(name: AlgorithmName) -> String {
+    format!(
+        "people teach by describing what the agent did, and {} learns from {}; set teacher.mode to {{\"mode\":\"simulated\"}}, \
+         or algorithm.name to adel or epoch-adel",
+        name.typed(),
+        name.feedback().words()
+    )
+}
 
 impl RunConfig {
     /// Applies overrides `key=value` (`algorithm.batch=16`, `teacher.mode={"mode":"human"}`); values are JSON, or
@@ -208,6 +246,23 @@ impl RunConfig {
         if !(a.learning_rate > 0.0 && a.learning_rate < 1.0) {
             return fail("algorithm.learning_rate lies between 0 and 1");
         }
+        if !(a.reinforce.learning_rate > 0.0 && a.reinforce.learning_rate < 1.0)
+            || !(0.0..=100.0).contains(&a.reinforce.entropy)
+        {
+            return fail("algorithm.reinforce.learning_rate lies between 0 and 1, its entropy between 0 and 100");
+        }
+        if !(0.0..1.0).contains(&a.average) {
+            return fail("algorithm.average lies between 0 and 1, 1 excluded");
+        }
+        let e = a.epoch;
+        if e.iterations == 0 || !(1..=1000).contains(&e.passes) || !(1..=100).contains(&e.snapshots) {
+            return fail(
+                "algorithm.epoch.iterations is at least 1, its passes lie between 1 and 1000, its snapshots between 1 and 100",
+            );
+        }
+        if self.teacher.mode != TeacherMode::Simulated && !a.name.taught_by_people() {
+            return Err(ConfigError(only_described(a.name)));
+        }
         if a.batch == 0 || a.batch > 4096 || a.pretrain_batch == 0 || a.pretrain_batch > 4096 {
             return fail("algorithm.batch and algorithm.pretrain_batch lie between 1 and 4096");
         }
@@ -231,6 +286,9 @@ impl RunConfig {
         let s = &self.schedule;
         if s.evaluate_every == 0 || s.point_every == 0 || s.checkpoint_every == 0 || s.keep == 0 {
             return fail("schedule.evaluate_every, point_every, checkpoint_every and keep are at least 1");
+        }
+        if !(1..=1000).contains(&s.smooth) {
+            return fail("schedule.smooth lies between 1 and 1000");
         }
         Ok(())
     }
@@ -275,6 +333,17 @@ mod tests {
     }
 
     #[test]
+    fn configurations_of_earlier_programs_are_adels() {
+        let mut json = serde_json::to_value(config()).unwrap();
+        for key in ["name", "average", "reinforce", "epoch"] {
+            json["algorithm"].as_object_mut().unwrap().remove(key);
+        }
+        json["schedule"].as_object_mut().unwrap().remove("smooth");
+        json["teacher"]["pragmatics"].as_object_mut().unwrap().remove("requests");
+        assert_eq!(serde_json::from_value::<RunConfig>(json).unwrap(), config());
+    }
+
+    #[test]
     fn overrides_reach_every_depth_and_wrong_ones_are_named() {
         let set = |items: &[&str]| config().with_overrides(&items.iter().map(|s| s.to_string()).collect::<Vec<_>>());
         let c = set(&["algorithm.mixing.lambda=0.25", "model.hidden=32", "teacher.models=none", "seed=9"]).unwrap();
@@ -285,6 +354,13 @@ mod tests {
         assert!(told.contains("`algorithm.batch=lots` cannot be used"), "{told}");
         assert!(set(&["pool.size=99999999"]).is_err() && set(&["teacher.pragmatics.samples=9999"]).is_err());
         assert!(set(&["algorithm.batch=0"]).is_err());
+        assert_eq!(set(&["algorithm.name=epoch-adel"]).unwrap().algorithm.name, AlgorithmName::EpochAdel);
+        assert!(set(&["algorithm.name=adele"]).is_err() && set(&["algorithm.average=1"]).is_err());
+        assert!(set(&["algorithm.epoch.passes=0"]).is_err() && set(&["schedule.smooth=0"]).is_err());
+        let human = r#"teacher.mode={"mode":"human"}"#;
+        assert!(set(&["algorithm.name=epoch-adel", human]).is_ok());
+        let told = set(&["algorithm.name=dagger", human]).unwrap_err().0;
+        assert!(told.contains("dagger learns from demonstrations"), "{told}");
         assert!(set(&["seed"]).unwrap_err().0.contains("key=value"));
         let differences = c.differences(&config());
         assert!(differences.contains(&("seed".into(), 9.into())) && differences.len() == 4, "{differences:?}");

@@ -118,6 +118,20 @@ impl Decoder {
         greedy: impl Fn(usize) -> bool,
         stream: &mut Stream,
     ) -> Result<Vec<Option<Vec<u32>>>> {
+        let rolled = self.roll_out(memories, state, group, horizon, greedy, stream)?;
+        Ok(rolled.into_iter().map(|r| r.ended.then_some(r.symbols)).collect())
+    }
+
+    /// As [`Decoder::decode`], with the symbols of sequences that did not come to an end as well.
+    pub fn roll_out(
+        &self,
+        memories: &[Memory],
+        state: Tensor,
+        group: usize,
+        horizon: usize,
+        greedy: impl Fn(usize) -> bool,
+        stream: &mut Stream,
+    ) -> Result<Vec<Rolled>> {
         let rows = state.dim(1)?;
         let device = state.device().clone();
         let one_step = Lengths::full(rows, 1, &device)?;
@@ -155,8 +169,9 @@ impl Decoder {
         let symbols = Tensor::stack(&steps, 0)?.to_vec2::<u32>()?;
         Ok((0..rows)
             .map(|b| {
-                let end = symbols.iter().position(|row| row[b] == END)?;
-                Some(symbols[..end].iter().map(|row| row[b]).collect())
+                let end = symbols.iter().position(|row| row[b] == END);
+                let symbols = symbols[..end.unwrap_or(symbols.len())].iter().map(|row| row[b]).collect();
+                Rolled { symbols, ended: end.is_some() }
             })
             .collect())
     }
@@ -196,4 +211,13 @@ pub fn wrap(ids: &[u32]) -> Vec<u32> {
     out.extend_from_slice(ids);
     out.push(END);
     out
+}
+
+/// What a roll-out wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rolled {
+    /// Its symbols, without START and END; as many as the horizon where it did not end.
+    pub symbols: Vec<u32>,
+    /// Whether END came within the horizon.
+    pub ended: bool,
 }

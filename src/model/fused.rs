@@ -2,6 +2,7 @@
 //! [`crate::nn`] give by automatic differentiation (`model::agreement` compares them), in a third of the kernels. Gradients
 //! are added where they are used, nothing is copied to be joined, and no memory is asked for.
 
+use super::gpu::Targets;
 use crate::nn::cuda::{self, Arg, Mat, attention, launch, linear, loss, lstm};
 use crate::nn::params::Params;
 use crate::nn::tokens::Tokens;
@@ -225,18 +226,18 @@ impl Step<'_> {
     }
 
     /// The decoder with its loss, forwards and backwards, from a state of `items` rows of which each goes on in
-    /// `inputs.rows / items` rows. Gives the gradients of that state, and of each memory.
+    /// as many rows of what is asked as there are to it. Gives the gradients of that state, and of each memory.
     fn decode(
         &self,
         (h0, c0): (u64, u64),
         items: usize,
         memories: &[Memory],
-        inputs: &Tokens,
-        (targets, weights): (&Tensor, &Tensor),
+        asked: &Targets,
         loss_at: u64,
     ) -> Result<((u64, u64), Vec<u64>)> {
         let d = self.device();
         let h = self.params.get("decoder.weight_hh")?.dim(1)?;
+        let inputs = &asked.inputs;
         let copies = inputs.rows / items;
         let (mut h_in, mut c_in) = (h0, c0);
         if copies > 1 {
@@ -274,8 +275,14 @@ impl Step<'_> {
         linear::forward(d, (n, h, h), &products, bias, Mat::new(inner, h), true)?;
         let v = self.params.get("predictor.output.weight")?.dim(0)?;
         let logits = self.linear("predictor.output", inner, n, false)?;
-        let places =
-            loss::Places { logits, targets: cuda::at(targets)?, weights: cuda::at(weights)?, lse: self.arena.take(n)? };
+        let places = loss::Places {
+            logits,
+            targets: cuda::at(&asked.targets)?,
+            weights: cuda::at(&asked.weights)?,
+            bonus: asked.entropy.as_ref().map(cuda::at).transpose()?.unwrap_or(0),
+            lse: self.arena.take(n)?,
+            entropy: self.arena.take(n)?,
+        };
         loss::forward(d, (n, v), &places, self.arena.take(n)?, loss_at)?;
 
         let d_logits = self.arena.take(n * v)?;
@@ -316,14 +323,7 @@ impl Step<'_> {
     }
 
     /// Gradients of the student's loss, and the loss at `loss`.
-    pub fn student(
-        &self,
-        words: &Tokens,
-        requests: &Tokens,
-        inputs: &Tokens,
-        targets: (&Tensor, &Tensor),
-        loss: &Tensor,
-    ) -> Result<()> {
+    pub fn student(&self, words: &Tokens, requests: &Tokens, targets: &Targets, loss: &Tensor) -> Result<()> {
         let b = words.rows;
         let w = self.encode("word_encoder", "word_embedding", words, 0, 0)?;
         let h = w.run.h;
@@ -334,7 +334,7 @@ impl Step<'_> {
             Ok(Memory { attention, hs: e.hs, steps: e.run.t, real: cuda::at(tokens.real.on_device()?)? })
         };
         let memories = [memory("request_attention", &r, requests)?, memory("word_attention", &w, words)?];
-        let ((dh2, dc2), d) = self.decode((h2, r.last), b, &memories, inputs, targets, cuda::at(loss)?)?;
+        let ((dh2, dc2), d) = self.decode((h2, r.last), b, &memories, targets, cuda::at(loss)?)?;
         let dh_r = self.bridge_back("request_bridge", r.last_h(), h2, b, h, dh2)?;
         let (dh1, dc1) = self.encode_back(&r, d[0], dh_r, dc2)?;
         let dh_w = self.bridge_back("word_bridge", w.last_h(), h1, b, h, dh1)?;
@@ -343,14 +343,14 @@ impl Step<'_> {
     }
 
     /// Gradients of the describer's loss, and the loss at `loss`.
-    pub fn describer(&self, pairs: &Tokens, inputs: &Tokens, targets: (&Tensor, &Tensor), loss: &Tensor) -> Result<()> {
+    pub fn describer(&self, pairs: &Tokens, targets: &Targets, loss: &Tensor) -> Result<()> {
         let b = pairs.rows;
         let e = self.encode("encoder", "pair_embedding", pairs, 0, 0)?;
         let h = e.run.h;
         let h1 = self.linear("bridge", e.last_h(), b, true)?;
         let real = cuda::at(pairs.real.on_device()?)?;
         let memories = [Memory { attention: "attention", hs: e.hs, steps: e.run.t, real }];
-        let ((dh1, dc1), d) = self.decode((h1, e.last), b, &memories, inputs, targets, cuda::at(loss)?)?;
+        let ((dh1, dc1), d) = self.decode((h1, e.last), b, &memories, targets, cuda::at(loss)?)?;
         let dh = self.bridge_back("bridge", e.last_h(), h1, b, h, dh1)?;
         self.encode_back(&e, d[0], dh, dc1)?;
         Ok(())

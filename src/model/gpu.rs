@@ -4,7 +4,9 @@
 //! to one of a few sizes, so that few recordings serve all batches; what it is filled up with has no weight, is masked, and
 //! is not looked at.
 
+use super::decoder::Rolled;
 use super::fused::{Arena, Step};
+use super::regex_student::Fed;
 use crate::nn::cuda::decode::{Rollout, STRIDE, Shape};
 use crate::nn::cuda::{self, record::Recorder};
 use crate::nn::loss::target_weights;
@@ -195,7 +197,7 @@ impl Packing {
 
     /// Outputs as inputs and targets of teacher forcing, with each target's weight. `all` are k·`real` sequences, number
     /// j·real + i belonging to row i; rows are filled up to `rows` in each of the k parts.
-    pub fn targets(
+    pub fn outputs(
         &mut self,
         all: &[Vec<u32>],
         real: usize,
@@ -204,24 +206,43 @@ impl Packing {
         vocabulary: usize,
         groups: &[(usize, f32)],
     ) -> Result<()> {
-        let copies = all.len() / real.max(1);
-        let width = rows * copies;
-        let begin = self.data.len();
-        self.data.resize(begin + 2 * width * steps, PAD);
-        let (mut targets, column) = (vec![PAD; steps * all.len()], |i: usize| i / real * rows + i % real);
+        let longest = all.iter().map(Vec::len).max().unwrap_or(0).max(2) - 1;
+        let mut targets = vec![PAD; longest * all.len()];
         for (i, sequence) in all.iter().enumerate() {
-            check(sequence, vocabulary)?;
-            for (t, pair) in sequence.windows(2).enumerate() {
-                self.data[begin + t * width + column(i)] = pair[0];
-                self.data[begin + (steps + t) * width + column(i)] = pair[1];
-                targets[t * all.len() + i] = pair[1];
+            for (t, &id) in sequence.iter().skip(1).enumerate() {
+                targets[t * all.len() + i] = id;
             }
         }
         let weights = target_weights(&targets, all.len(), groups);
+        let inputs = all.iter().map(|o| o[..o.len() - 1].to_vec()).collect();
+        self.fed(&Fed { inputs, targets, weights, entropy: Vec::new() }, real, rows, steps, vocabulary)
+    }
+
+    /// The same from what a decoder is fed.
+    pub fn fed(&mut self, fed: &Fed, real: usize, rows: usize, steps: usize, vocabulary: usize) -> Result<()> {
+        let n = fed.inputs.len();
+        let width = rows * (n / real.max(1));
+        let column = |i: usize| i / real * rows + i % real;
         let begin = self.data.len();
-        self.data.resize(begin + width * steps, 0);
-        for (at, weight) in weights.iter().enumerate() {
-            self.data[begin + at / all.len() * width + column(at % all.len())] = weight.to_bits();
+        self.data.resize(begin + width * steps, PAD);
+        for (i, sequence) in fed.inputs.iter().enumerate() {
+            check(sequence, vocabulary)?;
+            for (t, &id) in sequence.iter().enumerate() {
+                self.data[begin + t * width + column(i)] = id;
+            }
+        }
+        check(&fed.targets, vocabulary)?;
+        let weights: Vec<u32> = fed.weights.iter().map(|w| w.to_bits()).collect();
+        let entropy: Vec<u32> = fed.entropy.iter().map(|w| w.to_bits()).collect();
+        for values in [&fed.targets, &weights, &entropy] {
+            if values.is_empty() {
+                continue;
+            }
+            let begin = self.data.len();
+            self.data.resize(begin + width * steps, 0);
+            for (at, value) in values.iter().enumerate() {
+                self.data[begin + at / n * width + column(at % n)] = *value;
+            }
         }
         // A decoder may run over its padding: nothing reads what it gives there.
         self.data.extend(std::iter::repeat_n(steps as u32, width));
@@ -261,20 +282,33 @@ impl<'a> Unpacking<'a> {
         })
     }
 
-    /// What [`Packing::targets`] put there: inputs, targets, weights.
-    pub fn targets(&mut self, rows: usize, steps: usize) -> Result<(Tokens, Tensor, Tensor)> {
+    /// What [`Packing::outputs`] or [`Packing::fed`] put there; `bonus`: with weights of an entropy.
+    pub fn targets(&mut self, rows: usize, steps: usize, bonus: bool) -> Result<Targets> {
         let ids = self.take(rows * steps)?;
         let (targets, weights) = (self.take(rows * steps)?, self.take(rows * steps)?);
+        let entropy = if bonus { Some(self.take(rows * steps)?) } else { None };
         let full = Lengths::there(self.take(rows)?);
         let inputs =
             Tokens { ids, steps, rows, width: 1, count_padding: true, lengths: full.clone(), real: full, bias: None };
-        Ok((inputs, targets, weights))
+        Ok(Targets { inputs, targets, weights, entropy })
     }
+}
+
+/// What a decoder is fed and asked for, on the device.
+pub struct Targets {
+    /// Inputs.
+    pub inputs: Tokens,
+    /// Targets (u32).
+    pub targets: Tensor,
+    /// Their weights (bits of float32).
+    pub weights: Tensor,
+    /// Weights of the entropy, likewise.
+    pub entropy: Option<Tensor>,
 }
 
 /// Decodes with a roll-out that has begun, until each of the first `real` rows has ended or `horizon` symbols were made.
 /// Row i is greedy when `greedy(i)`, else sampled with numbers from `stream`: the same as on the CPU. Sequences come
-/// without START and END; `None` where no END came.
+/// without START and END.
 pub fn roll(
     rollout: &Rollout,
     real: usize,
@@ -283,7 +317,7 @@ pub fn roll(
     greedy: impl Fn(usize) -> bool,
     stream: &mut Stream,
     steps: impl Fn() -> Result<()>,
-) -> Result<Vec<Option<Vec<u32>>>> {
+) -> Result<Vec<Rolled>> {
     let mut done: Vec<Vec<u32>> = vec![Vec::new(); real];
     let mut ended = vec![false; real];
     let mut noise = vec![GREEDY; STRIDE * rows];
@@ -309,5 +343,5 @@ pub fn roll(
         }
         made += STRIDE;
     }
-    Ok(done.into_iter().zip(ended).map(|(sequence, ended)| ended.then_some(sequence)).collect())
+    Ok(done.into_iter().zip(ended).map(|(symbols, ended)| Rolled { symbols, ended }).collect())
 }

@@ -227,7 +227,7 @@ impl RegexDescriber {
         let mut packing = Packing::new(self.reference_padding);
         packing.bags(items, shape.0, shape.1, shape.2, self.sizes.characters)?;
         let n = items.len();
-        packing.targets(descriptions, n, shape.0, outputs, self.sizes.words, &[(n, 1.0)])?;
+        packing.outputs(descriptions, n, shape.0, outputs, self.sizes.words, &[(n, 1.0)])?;
         let name = format!("step {shape:?} {outputs}");
         let slot = self.gpu.put(&name, &packing, device)?;
         let loss = self.gpu.number(device)?;
@@ -235,8 +235,8 @@ impl RegexDescriber {
         self.gpu.recorder.run(device, &name, || {
             let mut packed = Unpacking::new(&slot);
             let pairs = self.pairs_at(&mut packed, shape)?;
-            let (inputs, targets, weights) = packed.targets(shape.0, outputs)?;
-            training.begin(&self.params).describer(&pairs.tokens, &inputs, (&targets, &weights), &loss)?;
+            let targets = packed.targets(shape.0, outputs, false)?;
+            training.begin(&self.params).describer(&pairs.tokens, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;
         adam.count();
@@ -276,6 +276,7 @@ impl RegexDescriber {
             || self.gpu.recorder.run(device, &format!("{name} steps"), || rollout.steps(&net.decoder.weights()));
         let greedy = |row: usize| row % group == 0;
         let all = roll(&rollout, items.len() * group, shape.0 * group, horizon, greedy, stream, steps)?;
+        let all: Vec<_> = all.into_iter().map(|r| r.ended.then_some(r.symbols)).collect();
         Ok(all.chunks(group).map(<[_]>::to_vec).collect())
     }
 }

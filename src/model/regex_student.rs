@@ -3,15 +3,13 @@
 
 #[cfg(feature = "cuda")]
 use super::gpu::{Packing, Unpacking, roll};
-use crate::model::decoder::{Decoder, DecoderSizes};
+use crate::model::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
 use crate::nn::params::Params;
-#[cfg(feature = "cuda")]
-use crate::nn::tokens::START;
-use crate::nn::tokens::Tokens;
+use crate::nn::tokens::{PAD, START, Tokens};
 use crate::rng::Stream;
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -154,6 +152,19 @@ impl RegexStudent {
         sample: bool,
         stream: &mut Stream,
     ) -> Result<Vec<Option<Vec<u32>>>> {
+        let rolled = self.roll_out(words, requests, horizon, sample, stream)?;
+        Ok(rolled.into_iter().map(|r| r.ended.then_some(r.symbols)).collect())
+    }
+
+    /// As [`RegexStudent::act`], with the symbols of rows that did not come to an end as well.
+    pub fn roll_out(
+        &self,
+        words: &[Vec<u32>],
+        requests: &[Vec<u32>],
+        horizon: usize,
+        sample: bool,
+        stream: &mut Stream,
+    ) -> Result<Vec<Rolled>> {
         #[cfg(feature = "cuda")]
         if self.device().is_cuda() {
             return self.act_on_gpu(words, requests, horizon, sample, stream);
@@ -162,7 +173,72 @@ impl RegexStudent {
         let words = self.tokens(words, self.sizes.characters)?;
         let requests = self.tokens(requests, self.sizes.request_words)?;
         let (memories, state) = net.read(&words, &requests)?;
-        net.decoder.decode(&memories, state, 1, horizon, |_| !sample, stream)
+        net.decoder.roll_out(&memories, state, 1, horizon, |_| !sample, stream)
+    }
+
+    /// DAgger's lesson: the decoder is fed `rolled` (START and what the policy wrote, one row each) and must answer with
+    /// the batch's outputs, position by position. A roll-out shorter than the output is followed by padding, a longer
+    /// one is cut.
+    pub fn imitation(&self, batch: &Batch, rolled: &[Vec<u32>]) -> Fed {
+        let steps = batch.outputs.iter().map(|o| o.len() - 1).max().unwrap_or(0);
+        let rows = batch.outputs.len();
+        let mut targets = vec![PAD; steps * rows];
+        let mut inputs = Vec::with_capacity(rows);
+        for (b, (output, rolled)) in batch.outputs.iter().zip(rolled).enumerate() {
+            for (t, &id) in output[1..].iter().enumerate() {
+                targets[t * rows + b] = id;
+            }
+            let mut row = rolled.clone();
+            row.resize(steps, PAD);
+            inputs.push(row);
+        }
+        let weights = loss::target_weights(&targets, rows, &[(rows, 1.0)]);
+        Fed { inputs, targets, weights, entropy: Vec::new() }
+    }
+
+    /// REINFORCE's lesson from sampled actions (`actions[b]`: symbols of row b, END included where it came):
+    /// −advantage · log π − entropy · H, means over the rows alive at a step, summed over steps.
+    pub fn reward(&self, actions: &[Vec<u32>], advantages: &[f32], entropy: f32) -> Fed {
+        let lengths: Vec<usize> = actions.iter().map(Vec::len).collect();
+        let steps = lengths.iter().copied().max().unwrap_or(0);
+        let rows = actions.len();
+        let mut targets = vec![PAD; steps * rows];
+        let mut inputs = Vec::with_capacity(rows);
+        for (b, actions) in actions.iter().enumerate() {
+            for (t, &id) in actions.iter().enumerate() {
+                targets[t * rows + b] = id;
+            }
+            let mut row = vec![START];
+            row.extend_from_slice(&actions[..actions.len().saturating_sub(1)]);
+            row.resize(steps, PAD);
+            inputs.push(row);
+        }
+        let weights = loss::alive_weights(&lengths, advantages, steps);
+        Fed { inputs, targets, weights, entropy: loss::alive_weights(&lengths, &vec![entropy; rows], steps) }
+    }
+
+    /// Σ weight · −log p(target) − Σ entropy weight · H, where the decoder is fed whatever it is fed.
+    pub fn loss_fed(&self, batch: &Batch, fed: &Fed) -> Result<Tensor> {
+        let net = Net::new(&self.params, Grad::On)?;
+        let words = self.tokens(&batch.words, self.sizes.characters)?;
+        let requests = self.tokens(&batch.requests, self.sizes.request_words)?;
+        let (memories, state) = net.read(&words, &requests)?;
+        // The decoder may run over its padding: nothing reads what it gives there.
+        let inputs = Tokens::new(&fed.inputs, self.sizes.outputs, true, self.device())?;
+        let logits = net.decoder.logits(&memories, &state, &inputs)?;
+        let nll = loss::weighted_nll(&logits, &fed.targets, &fed.weights)?;
+        if fed.entropy.is_empty() { Ok(nll) } else { nll - loss::weighted_entropy(&logits, &fed.entropy)? }
+    }
+
+    /// One step of the optimiser on [`RegexStudent::loss_fed`]; the loss, without history.
+    pub fn step_fed(&self, batch: &Batch, fed: &Fed, adam: &mut Adam) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if self.device().is_cuda() {
+            return self.step_fed_on_gpu(batch, fed, adam);
+        }
+        let loss = self.loss_fed(batch, fed)?;
+        adam.step(&loss.backward()?)?;
+        Ok(loss.detach())
     }
 
     /// For each row, whether acting greedily would give exactly its output.
@@ -197,11 +273,29 @@ impl RegexStudent {
     }
 
     fn step_on_gpu(&self, batch: &Batch, groups: &[(usize, f32)], adam: &mut Adam) -> Result<Tensor> {
-        let shape = Shape::of(batch);
+        let n = batch.outputs.len();
+        let steps = longest(&batch.outputs) - 1;
+        let mut targets = vec![PAD; steps * n];
+        for (b, output) in batch.outputs.iter().enumerate() {
+            for (t, &id) in output[1..].iter().enumerate() {
+                targets[t * n + b] = id;
+            }
+        }
+        let inputs = batch.outputs.iter().map(|o| o[..o.len() - 1].to_vec()).collect();
+        let weights = loss::target_weights(&targets, n, groups);
+        self.step_fed_on_gpu(batch, &Fed { inputs, targets, weights, entropy: Vec::new() }, adam)
+    }
+
+    fn step_fed_on_gpu(&self, batch: &Batch, fed: &Fed, adam: &mut Adam) -> Result<Tensor> {
+        let shape = Shape {
+            copies: fed.inputs.len() / batch.words.len().max(1),
+            outputs: super::gpu::steps(fed.targets.len() / fed.inputs.len().max(1)),
+            ..Shape::reading(&batch.words, &batch.requests)
+        };
         let mut packing = self.pack(&batch.words, &batch.requests, &shape)?;
-        let real = batch.words.len();
-        packing.targets(&batch.outputs, real, shape.reads, shape.outputs, self.sizes.outputs, groups)?;
-        let name = format!("step {shape:?}");
+        packing.fed(fed, batch.words.len(), shape.reads, shape.outputs, self.sizes.outputs)?;
+        let bonus = !fed.entropy.is_empty();
+        let name = format!("step {shape:?} {bonus}");
         let slot = self.gpu.put(&name, &packing, self.device())?;
         let loss = self.gpu.number(self.device())?;
         let training = self.gpu.training(&self.params)?;
@@ -209,8 +303,8 @@ impl RegexStudent {
             let mut packed = Unpacking::new(&slot);
             let words = packed.tokens(shape.reads, shape.words, 1)?;
             let requests = packed.tokens(shape.reads, shape.requests, 1)?;
-            let (inputs, targets, weights) = packed.targets(shape.reads * shape.copies, shape.outputs)?;
-            training.begin(&self.params).student(&words, &requests, &inputs, (&targets, &weights), &loss)?;
+            let targets = packed.targets(shape.reads * shape.copies, shape.outputs, bonus)?;
+            training.begin(&self.params).student(&words, &requests, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;
         adam.count();
@@ -224,7 +318,7 @@ impl RegexStudent {
         horizon: usize,
         sample: bool,
         stream: &mut Stream,
-    ) -> Result<Vec<Option<Vec<u32>>>> {
+    ) -> Result<Vec<Rolled>> {
         let shape = Shape::reading(words, requests);
         let packing = self.pack(words, requests, &shape)?;
         let name = format!("act {shape:?}");
@@ -253,7 +347,7 @@ impl RegexStudent {
         let shape = Shape::of(batch);
         let mut packing = self.pack(&batch.words, &batch.requests, &shape)?;
         let rows = batch.words.len();
-        packing.targets(&batch.outputs, rows, shape.reads, shape.outputs, self.sizes.outputs, &[])?;
+        packing.outputs(&batch.outputs, rows, shape.reads, shape.outputs, self.sizes.outputs, &[])?;
         let name = format!("check {shape:?}");
         let slot = self.gpu.put(&name, &packing, self.device())?;
         let same = self.gpu.flags(shape.reads, self.device())?;
@@ -261,9 +355,9 @@ impl RegexStudent {
             let net = Net::new(&self.params, Grad::Off)?;
             let mut packed = Unpacking::new(&slot);
             let (memories, state) = self.read_packed(&net, &mut packed, &shape)?;
-            let (inputs, targets, _) = packed.targets(shape.reads, shape.outputs)?;
-            let logits = net.decoder.logits(&memories, &state, &inputs)?;
-            crate::nn::cuda::decode::matches(&logits, &targets, &same)
+            let t = packed.targets(shape.reads, shape.outputs, false)?;
+            let logits = net.decoder.logits(&memories, &state, &t.inputs)?;
+            crate::nn::cuda::decode::matches(&logits, &t.targets, &same)
         })?;
         Ok(same.to_vec1::<u32>()?[..rows].iter().map(|same| *same != 0).collect())
     }
@@ -316,4 +410,18 @@ pub struct Batch {
     pub requests: Vec<Vec<u32>>,
     /// Outputs in output symbols.
     pub outputs: Vec<Vec<u32>>,
+}
+
+/// What the decoder is fed and asked for, where that is not an output itself: inputs, one row each, all of one length T;
+/// targets and their weights, time-major `[T · rows]`; and weights of an entropy bonus, or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Fed {
+    /// Inputs.
+    pub inputs: Vec<Vec<u32>>,
+    /// Targets.
+    pub targets: Vec<u32>,
+    /// Weights of −log p(target).
+    pub weights: Vec<f32>,
+    /// Weights of the entropy, which is subtracted; empty: no bonus.
+    pub entropy: Vec<f32>,
 }

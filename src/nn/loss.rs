@@ -37,6 +37,30 @@ pub fn weighted_nll(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result
     (log_p.gather(&index.unsqueeze(1)?, 1)?.squeeze(1)? * weights)?.sum_all()?.neg()
 }
 
+/// Per-target weights `share / alive` of a time-major batch `[T, B]`: row b is alive at its first `lengths[b]` steps,
+/// and its share there is `shares[b]`. With advantages as shares and [`weighted_nll`] this is REINFORCE's loss, with a
+/// constant share and [`weighted_entropy`] its bonus.
+pub fn alive_weights(lengths: &[usize], shares: &[f32], steps: usize) -> Vec<f32> {
+    let rows = lengths.len();
+    let mut weights = vec![0f32; steps * rows];
+    for (step, row) in weights.chunks_mut(rows.max(1)).enumerate() {
+        let alive = lengths.iter().filter(|length| step < **length).count() as f32;
+        for ((weight, length), share) in row.iter_mut().zip(lengths).zip(shares) {
+            if step < *length {
+                *weight = share / alive;
+            }
+        }
+    }
+    weights
+}
+
+/// Σ weight · H(softmax(logits)) for logits `[T · B, V]` in nats; a scalar.
+pub fn weighted_entropy(logits: &Tensor, weights: &[f32]) -> Result<Tensor> {
+    let log_p = candle_nn::ops::log_softmax(logits, D::Minus1)?;
+    let entropy = (log_p.exp()? * log_p)?.sum(1)?.neg()?;
+    (entropy * Tensor::new(weights, logits.device())?)?.sum_all()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +78,17 @@ mod tests {
         let w = target_weights(&[1, 2, 3, 0], 2, &[(2, 1.0)]);
         let loss = weighted_nll(&logits, &[1, 2, 3, 0], &w).unwrap().to_scalar::<f32>().unwrap();
         assert!((loss - 2.0 * 7f32.ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn means_are_over_the_rows_that_are_alive() {
+        assert_eq!(alive_weights(&[2, 1], &[0.5, -3.0], 3), [0.25, -1.5, 0.5, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_entropy_of_a_uniform_choice_is_the_logarithm_of_its_size() {
+        let logits = Tensor::new(&[[1f32, 1.0, 1.0, 1.0], [9.0, -90.0, -90.0, -90.0]], &Device::Cpu).unwrap();
+        let entropy = weighted_entropy(&logits, &[0.5, 1.0]).unwrap().to_scalar::<f32>().unwrap();
+        assert!((entropy - 0.5 * 4f32.ln()).abs() < 1e-6, "{entropy}");
     }
 }

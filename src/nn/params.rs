@@ -88,6 +88,23 @@ impl Params {
     pub fn copy_from(&self, other: &Params) -> Result<()> {
         self.load(&other.snapshot()?)
     }
+
+    /// Moves every value towards that of `other`, on the device: value ← decay · value + (1 − decay) · other.
+    pub fn move_towards(&self, other: &Params, decay: f64) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if self.device.is_cuda() {
+            let mut pairs = Vec::with_capacity(self.len());
+            for (name, var) in self.iter() {
+                pairs.push((var.as_tensor(), other.get(name)?.as_tensor()));
+            }
+            return crate::nn::cuda::adam::average(&pairs, decay as f32);
+        }
+        for (name, var) in self.iter() {
+            let kept = (var.as_detached_tensor() * decay)?;
+            var.set(&(kept + (other.get(name)?.as_detached_tensor() * (1.0 - decay))?)?)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -119,5 +136,18 @@ mod tests {
         let kept = p.snapshot().unwrap();
         p.get("a").unwrap().set(&Tensor::new(&[5f32], &Device::Cpu).unwrap()).unwrap();
         assert_eq!(kept["a"].to_vec1::<f32>().unwrap(), [1.]);
+    }
+
+    #[test]
+    fn values_move_by_what_the_decay_leaves() {
+        let of = |v: f32| {
+            let mut p = Params::new(&Device::Cpu);
+            p.add("a", &Tensor::new(&[v], &Device::Cpu).unwrap()).unwrap();
+            p
+        };
+        let (average, now) = (of(1.0), of(5.0));
+        average.move_towards(&now, 0.75).unwrap();
+        assert_eq!(average.get("a").unwrap().to_vec1::<f32>().unwrap(), [2.0]);
+        assert_eq!(now.get("a").unwrap().to_vec1::<f32>().unwrap(), [5.0]);
     }
 }

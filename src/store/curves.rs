@@ -39,6 +39,8 @@ struct PointRow {
     #[sqlx(flatten)]
     validation: RateColumns,
     lambda: Option<f64>,
+    training_success_total: Option<f64>,
+    validation_smoothed: Option<f64>,
 }
 
 impl From<PointRow> for Point {
@@ -54,6 +56,8 @@ impl From<PointRow> for Point {
             gold_share: row.gold_share,
             validation: row.validation.read(),
             lambda: row.lambda,
+            training_success_total: row.training_success_total,
+            validation_smoothed: row.validation_smoothed,
         }
     }
 }
@@ -95,8 +99,8 @@ impl Store {
             sqlx::query(
                 "INSERT OR REPLACE INTO points (run, update_no, episodes, descriptions, seconds, loss,
                      training_success, valid_share, gold_share, validation, validation_n, validation_low,
-                     validation_high, lambda)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     validation_high, lambda, training_success_total, validation_smoothed)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )
             .bind(run)
             .bind(to_int("the update", point.update)?)
@@ -112,6 +116,8 @@ impl Store {
             .bind(point.validation.map(|rate| rate.low))
             .bind(point.validation.map(|rate| rate.high))
             .bind(point.lambda)
+            .bind(point.training_success_total)
+            .bind(point.validation_smoothed)
             .execute(&mut *tx)
             .await
             .or_missing("the run")?;
@@ -131,7 +137,8 @@ impl Store {
         let kept: Vec<i64> = thin(&all, limit);
         let rows: Vec<PointRow> = sqlx::query_as(
             "SELECT update_no, episodes, descriptions, seconds, loss, training_success, valid_share, gold_share,
-                 validation, validation_n, validation_low, validation_high, lambda
+                 validation, validation_n, validation_low, validation_high, lambda,
+                 training_success_total, validation_smoothed
              FROM points WHERE run = ? AND update_no IN (SELECT value FROM json_each(?)) ORDER BY update_no",
         )
         .bind(run)

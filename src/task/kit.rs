@@ -182,9 +182,7 @@ impl<K: TaskKit> FamilyTrainer for K {
         let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
         let world = TaskKit::world(self, &header.config)?;
         let agent = self.agent_from(&header.config, &header.blueprint, device)?;
-        let theta =
-            tensors.into_iter().filter_map(|(k, t)| Some((k.strip_prefix("theta.weights.")?.to_owned(), t))).collect();
-        agent.params().load(&theta)?;
+        agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
         Ok(crate::evaluation::evaluate(&*world, &*agent, split, limit)?)
     }
 

@@ -31,11 +31,14 @@ pub struct Pragmatics {
     pub tau: f64,
     /// How the description is drawn.
     pub draw: Draw,
+    /// Whether the description of an execution that performs as well as the gold one is a human request of the task
+    /// (the paper), and not the describer's.
+    pub requests: bool,
 }
 
 impl Default for Pragmatics {
     fn default() -> Self {
-        Self { samples: 10, tau: 0.5, draw: Draw::Set }
+        Self { samples: 10, tau: 0.5, draw: Draw::Set, requests: true }
     }
 }
 
@@ -70,7 +73,7 @@ pub fn describe<W: World>(
     for (i, episode) in episodes.iter().enumerate() {
         let task = &episode.task;
         let gold = world.gold(task.split, task.index);
-        if world.performs(&task.start, &episode.execution, &gold, settings.tau) {
+        if settings.requests && world.performs(&task.start, &episode.execution, &gold, settings.tau) {
             let requests = world.requests(task.split, task.index);
             let pick = rng::stream(seed, "teacher-request", episode.number).random_range(0..requests.len());
             said[i] = Said { description: requests[pick].clone(), gold: true, candidates: Vec::new() };

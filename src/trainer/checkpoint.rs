@@ -1,10 +1,12 @@
 //! Checkpoints of a run: everything needed to go on as if nothing had happened. Written atomically with a checksum;
 //! the newest few and the best are kept; a damaged one is passed over in favour of the one before.
 
+use crate::algorithm::Saved;
 use crate::config::run::RunConfig;
 use crate::nn::artifact::{self, ArtifactError, Precision};
 use crate::run::{CheckpointRow, Rate, TeacherMode};
 use crate::trainer::meters::Meters;
+use crate::trainer::milestones::Milestones;
 use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,6 +61,19 @@ pub struct Header {
     pub meters: Meters,
     /// RFC 3339 time of writing.
     pub written_at: String,
+    /// The algorithm's own state beside its tensors; null where it has none.
+    #[serde(default)]
+    pub state: serde_json::Value,
+    /// Smoothed validation, and when it first reached which level.
+    #[serde(default)]
+    pub milestones: Milestones,
+}
+
+impl Header {
+    /// What the algorithm gets back beside its tensors.
+    pub fn saved(&self) -> Saved {
+        Saved { steps: self.steps, blueprint: self.blueprint.clone(), state: self.state.clone() }
+    }
 }
 
 fn file_name(update: u64) -> String {

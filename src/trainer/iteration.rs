@@ -1,21 +1,21 @@
-//! One iteration of ADEL: explore, have it described by the simulated teacher, learn. Also the gradient steps that
-//! updates from people share.
+//! One iteration: explore, have it described by the simulated teacher, learn; or explore and learn at once, for
+//! algorithms that need no description. Also the gradient steps that updates from people share.
 
 use super::Trainer;
 use crate::agent::Example;
-use crate::algorithm::Described;
+use crate::algorithm::{At, Described, Feedback};
 use crate::rng;
 use crate::run::{EpisodeRow, Event, Source};
 use crate::store::UpdateRecord;
 use crate::task::kit::TaskKit;
-use crate::task::{Split, World};
+use crate::task::{Split, Task, World};
 use crate::teacher::simulated::describe;
 use crate::teacher::{Episode, Said};
 use rand::RngExt;
 use std::time::Instant;
 
 impl<K: TaskKit> Trainer<'_, K> {
-    /// An iteration of ADEL with the simulated teacher; each episode goes to people instead with probability `share`
+    /// An iteration with the simulated teacher; each episode goes to people instead with probability `share`
     /// while there is `room` in their pool.
     pub(super) fn simulated_update(&mut self, share: f64, room: usize) -> anyhow::Result<()> {
         let first = self.counters.episodes;
@@ -24,15 +24,20 @@ impl<K: TaskKit> Trainer<'_, K> {
         let tasks: Vec<_> = (first..first + batch as u64)
             .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
             .collect();
-        let executions = self.adel.explore(&tasks, first)?;
+        let executions = self.algorithm.explore(&tasks, first)?;
         self.counters.episodes += batch as u64;
+        if self.config.algorithm.name.feedback() != Feedback::Descriptions {
+            return self.undescribed_update(tasks, executions, first);
+        }
         let tau = self.config.teacher.pragmatics.tau;
         let (mut to_people, mut to_teacher, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
             let number = first + i as u64;
             let gold = self.world.gold(task.split, task.index);
             let success = self.world.performs(&task.start, &execution, &gold, tau);
-            self.meters.execution(self.world.valid(&task.start, &execution), success);
+            if self.algorithm.acts() {
+                self.meters.execution(self.world.valid(&task.start, &execution), success);
+            }
             let describable = self.world.describable(&task.start, &execution);
             let mut row = self.row(number, &task, &execution, success);
             let people =
@@ -88,20 +93,60 @@ impl<K: TaskKit> Trainer<'_, K> {
                 }
             }
         }
+        self.tell_some(&rows);
+        tracing::trace!(update, described = described.len(), people, "simulated iteration");
+        self.after_update()
+    }
+
+    /// Tells of the last two episodes, at most a few times a second.
+    fn tell_some(&mut self, rows: &[EpisodeRow]) {
         if self.out.episodes.elapsed().as_millis() >= 400 && !self.again {
             self.out.episodes = Instant::now();
             for row in rows.iter().rev().take(2).rev() {
                 self.out.send(Event::Episode(row.clone()));
             }
         }
-        tracing::trace!(update, described = described.len(), people, "simulated iteration");
+    }
+
+    /// The rest of an iteration that needs no description: the algorithm learns from the episodes themselves, each of
+    /// which has cost one piece of teaching.
+    fn undescribed_update(
+        &mut self,
+        tasks: Vec<Task<<K::World as World>::Start>>,
+        executions: Vec<<K::World as World>::Execution>,
+        first: u64,
+    ) -> anyhow::Result<()> {
+        let tau = self.config.teacher.pragmatics.tau;
+        let mut rows = Vec::new();
+        for (i, (task, execution)) in tasks.iter().zip(&executions).enumerate() {
+            let gold = self.world.gold(task.split, task.index);
+            let success = self.world.performs(&task.start, execution, &gold, tau);
+            if self.algorithm.acts() {
+                self.meters.execution(self.world.valid(&task.start, execution), success);
+            }
+            if i + 2 >= tasks.len() {
+                let mut row = self.row(first + i as u64, task, execution, success);
+                row.update = Some(self.counters.update + 1);
+                rows.push(row);
+            }
+        }
+        self.algorithm.learn_episodes(&tasks, &executions)?;
+        self.counters.simulated += tasks.len() as u64;
+        self.counters.update += 1;
+        if let Some(notes) = &mut self.notes
+            && !self.again
+        {
+            let data = serde_json::json!({ "kind": "simulated", "first": first });
+            notes.update(UpdateRecord { update: self.counters.update, data, answers: Vec::new() });
+        }
+        self.tell_some(&rows);
         self.after_update()
     }
 
     pub(super) fn row(
         &self,
         number: u64,
-        task: &crate::task::Task<<K::World as World>::Start>,
+        task: &Task<<K::World as World>::Start>,
         execution: &<K::World as World>::Execution,
         success: bool,
     ) -> EpisodeRow {
@@ -122,20 +167,17 @@ impl<K: TaskKit> Trainer<'_, K> {
     pub(super) fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
         let update = self.counters.update;
         let a = &self.config.algorithm;
-        let steps = 1 + a.replay as u64;
+        let steps = if self.algorithm.replays() { 1 + a.replay as u64 } else { 1 };
         if !described.is_empty() {
-            let loss = self.adel.update(described, update, update * 1001)?;
-            if !loss.is_finite() {
-                anyhow::bail!("the loss is {loss}; the learning rate may be too high")
-            }
-            self.meters.loss(loss);
+            self.algorithm.learn(described, At { update, counter: update * 1001, fresh: true })?;
             self.record.append(described)?;
             for i in 1..steps {
                 let counter = update * 1001 + i;
                 let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
-                self.adel.update(&old, update, counter)?;
+                self.algorithm.learn(&old, At { update, counter, fresh: false })?;
             }
         }
+        self.algorithm.end_iteration(update)?;
         self.counters.recorded += described.len() as u64;
         self.counters.update += 1;
         Ok(())

@@ -91,6 +91,19 @@ impl<W: World> Record<W> {
         Ok(self.lines)
     }
 
+    /// The newest `n` examples, oldest first (fewer when memory holds fewer).
+    pub fn last(&self, n: usize) -> Vec<Described<W>> {
+        self.memory.iter().skip(self.memory.len().saturating_sub(n)).cloned().collect()
+    }
+
+    /// Keeps at most the newest `capacity` examples in memory from now on.
+    pub fn limit(&mut self, capacity: usize) {
+        self.capacity = capacity;
+        while self.memory.len() > capacity {
+            self.memory.pop_front();
+        }
+    }
+
     /// `n` examples drawn uniformly from memory, with replacement; none when it is empty.
     pub fn draw(&self, n: usize, stream: &mut Stream) -> Vec<Described<W>> {
         if self.memory.is_empty() {

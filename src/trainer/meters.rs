@@ -17,13 +17,18 @@ pub struct Meters {
     successes: u64,
     described: u64,
     gold: u64,
+    /// Sampled executions of the whole run, and how many were successful.
+    #[serde(default)]
+    all_executions: u64,
+    #[serde(default)]
+    all_successes: u64,
 }
 
 impl Meters {
-    /// A loss of π_θ.
-    pub fn loss(&mut self, value: f64) {
-        self.loss += value;
-        self.losses += 1;
+    /// Losses of π_θ: their sum and number.
+    pub fn losses(&mut self, sum: f64, count: u64) {
+        self.loss += sum;
+        self.losses += count;
     }
 
     /// A sampled execution.
@@ -31,6 +36,8 @@ impl Meters {
         self.executions += 1;
         self.valid += u64::from(valid);
         self.successes += u64::from(success);
+        self.all_executions += 1;
+        self.all_successes += u64::from(success);
     }
 
     /// A description of the simulated teacher.
@@ -39,10 +46,11 @@ impl Meters {
         self.gold += u64::from(gold);
     }
 
-    /// The point that these sums make; they start again from zero.
+    /// The point that these sums make; they start again from zero, but for those over the whole run.
     pub fn take(&mut self, counters: &Counters, seconds: f64, lambda: f64) -> Point {
         let share = |k: u64, n: u64| (n > 0).then(|| rate(k, n).value);
         let m = std::mem::take(self);
+        (self.all_executions, self.all_successes) = (m.all_executions, m.all_successes);
         Point {
             update: counters.update,
             episodes: counters.episodes,
@@ -54,6 +62,8 @@ impl Meters {
             gold_share: share(m.gold, m.described),
             validation: None,
             lambda: Some(lambda),
+            training_success_total: share(m.all_successes, m.all_executions),
+            validation_smoothed: None,
         }
     }
 }

@@ -66,7 +66,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             let tasks: Vec<_> = (first..first + n)
                 .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
                 .collect();
-            let executions = self.adel.explore(&tasks, first)?;
+            let executions = self.algorithm.explore(&tasks, first)?;
             self.counters.episodes += n;
             let tau = self.config.teacher.pragmatics.tau;
             let mut fresh = Vec::new();
@@ -120,7 +120,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             }
         }
         let texts: Vec<&str> = described.iter().map(|d| d.example.words.as_str()).collect();
-        let learnt = self.adel.learn_words(&texts);
+        let learnt = self.algorithm.learn_words(&texts);
         if learnt > 0 && !self.again {
             self.out.log(format!("The agent met {learnt} new word{}.", if learnt == 1 { "" } else { "s" }));
         }

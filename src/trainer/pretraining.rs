@@ -1,7 +1,7 @@
 //! Pretraining on the approximate marginal: the policy learns the form of executions from draws of P_ω paired with
 //! unrelated requests, without any labelled execution (`docs/models.md`).
 
-use crate::agent::{Agent, Example};
+use crate::agent::{Agent, Example, Lesson};
 use crate::config::run::RunConfig;
 use crate::nn::adam::Adam;
 use crate::rng;
@@ -11,7 +11,7 @@ use crate::task::{Split, World};
 /// `false` when it was asked to stop.
 pub fn pretrain<W: World>(
     world: &W,
-    agent: &dyn Agent<W>,
+    agent: &mut dyn Agent<W>,
     config: &RunConfig,
     mut progress: impl FnMut(f64) -> bool,
 ) -> anyhow::Result<bool> {
@@ -26,8 +26,7 @@ pub fn pretrain<W: World>(
                 Example { start: world.solo(&task.start), words: task.request, execution }
             })
             .collect();
-        let loss = agent.loss(&[(&examples, 1.0)])?;
-        adam.step(&loss.backward()?)?;
+        agent.step(&mut adam, &Lesson::Likelihood(&[(&examples, 1.0)]))?;
         if update % 10 == 0 && !progress(update as f64 / a.pretrain_updates as f64) {
             return Ok(false);
         }

@@ -3,6 +3,7 @@
 use super::Trainer;
 use super::checkpoint::{self, Header};
 use crate::evaluation::evaluate;
+use crate::experiment::results::Moment;
 use crate::run::{Event, Status, TeacherMode};
 use crate::task::Split;
 use crate::task::kit::TaskKit;
@@ -30,7 +31,8 @@ impl<K: TaskKit> Trainer<'_, K> {
         if update.is_multiple_of(s.evaluate_every) {
             self.evaluate_and_tell()?;
         } else if update.is_multiple_of(s.point_every) {
-            let point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
+            self.read_losses()?;
+            let point = self.meters.take(&self.counters, self.elapsed(), self.algorithm.lambda(update));
             self.tell_point(point)?;
         }
         if self.mode == TeacherMode::Simulated && update.is_multiple_of(s.point_every) {
@@ -55,17 +57,22 @@ impl<K: TaskKit> Trainer<'_, K> {
     }
 
     pub(super) fn evaluate_and_tell(&mut self) -> anyhow::Result<()> {
+        self.read_losses()?;
         let limit = self.config.schedule.evaluate_tasks;
-        let found = evaluate(&*self.world, self.adel.policy(), Split::Validation, limit)?;
+        let found = evaluate(&*self.world, self.algorithm.policy(), Split::Validation, limit)?;
         let update = self.counters.update;
         self.validation = Some(found.success);
-        let mut point = self.meters.take(&self.counters, self.elapsed(), self.adel.lambda(update));
+        let c = self.counters;
+        let moment = Moment { update, episodes: c.episodes, descriptions: c.human + c.simulated };
+        let read = self.milestones.note(found.success.value, self.config.schedule.smooth, moment);
+        let mut point = self.meters.take(&self.counters, self.elapsed(), self.algorithm.lambda(update));
         point.validation = Some(found.success);
+        point.validation_smoothed = Some(read.smoothed);
         self.tell_point(point)?;
-        if self.best.is_none_or(|(best, _)| found.success.value > best.value) {
+        if read.best {
             self.best = Some((found.success, update));
             let header = self.header()?;
-            let row = checkpoint::save_best(&self.folder, &header, &self.adel.tensors()?)?;
+            let row = checkpoint::save_best(&self.folder, &header, &self.algorithm.tensors()?)?;
             self.out.send(Event::Checkpoint(row));
         }
         self.status(|_| {});
@@ -74,9 +81,9 @@ impl<K: TaskKit> Trainer<'_, K> {
     }
 
     pub(super) fn status(&mut self, change: impl FnOnce(&mut Status)) {
-        let (c, mode, lambda) = (self.counters, self.mode, self.adel.lambda(self.counters.update));
+        let (c, mode, lambda) = (self.counters, self.mode, self.algorithm.lambda(self.counters.update));
         let (rate, seconds) = (self.speed.per_second(), self.elapsed());
-        let (validation, best, available) = (self.validation, self.best.map(|(r, _)| r), self.teacher.is_some());
+        let (validation, best, available) = (self.validation, self.best.map(|(r, _)| r), self.simulated_available());
         self.out.change(|s| {
             s.teacher = mode;
             s.simulated_available = available;
@@ -93,31 +100,46 @@ impl<K: TaskKit> Trainer<'_, K> {
         });
     }
 
+    /// Reads what was lost since the last time; this is where the trainer waits for a GPU.
+    pub(super) fn read_losses(&mut self) -> anyhow::Result<()> {
+        let (sum, count) = self.algorithm.take_loss()?;
+        if !sum.is_finite() {
+            anyhow::bail!("the loss is {sum}; the learning rate may be too high")
+        }
+        self.meters.losses(sum, count);
+        Ok(())
+    }
+
     pub(super) fn header(&self) -> anyhow::Result<Header> {
+        let saved = self.algorithm.saved();
         Ok(Header {
             format: checkpoint::FORMAT,
             program: env!("CARGO_PKG_VERSION").into(),
             config: self.config.clone(),
             counters: self.counters,
-            steps: self.adel.steps(),
-            lambda: self.adel.lambda(self.counters.update),
-            blueprint: self.adel.blueprint(),
+            steps: saved.steps,
+            lambda: self.algorithm.lambda(self.counters.update),
+            blueprint: saved.blueprint,
             teacher: self.mode,
             validation: self.validation,
             best: self.best,
             seconds: self.elapsed(),
             meters: self.meters.clone(),
             written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
+            state: saved.state,
+            milestones: self.milestones.clone(),
         })
     }
 
     pub(super) fn checkpoint(&mut self) -> anyhow::Result<crate::run::CheckpointRow> {
+        self.read_losses()?;
         // What the checkpoint counts on must be on disk before it.
         self.record.sync()?;
         if let Some(notes) = &mut self.notes {
             notes.flush(true)?;
         }
-        let row = checkpoint::save(&self.folder, &self.header()?, &self.adel.tensors()?, self.config.schedule.keep)?;
+        let row =
+            checkpoint::save(&self.folder, &self.header()?, &self.algorithm.tensors()?, self.config.schedule.keep)?;
         self.out.send(Event::Checkpoint(row.clone()));
         Ok(row)
     }

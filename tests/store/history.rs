@@ -123,6 +123,8 @@ async fn points_are_replaced_by_update_and_come_back_to_the_last_bit() {
         gold_share: Some(0.0),
         validation: Some(rate),
         lambda: Some(0.5),
+        training_success_total: Some(0.1 + 0.7),
+        validation_smoothed: Some(2.0 / 3.0),
     };
     let empty = Point { update: 1, ..Point::default() };
     bench.store.record_points(RUN, &[Point { loss: Some(9.0), ..full.clone() }]).await.unwrap();

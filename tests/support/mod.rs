@@ -348,6 +348,7 @@ impl Fake {
             gold_share: Some(near(0.5 * learned, 0.1)),
             validation,
             lambda: Some(0.5),
+            ..Point::default()
         };
         if let Some(read) = validation {
             self.status.validation = Some(read);

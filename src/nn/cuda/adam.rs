@@ -52,7 +52,21 @@ pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, sett
     Ok(())
 }
 
-/// `sum += x`, both one number.
-pub fn add_to(sum: &Tensor, x: &Tensor) -> Result<()> {
-    launch(&device_of(sum)?, "add_one", ((1, 1), 1, 0), &[Arg::P(at(sum)?), Arg::P(at(x)?)])
+/// Averages move towards values: `average = decay·average + (1 − decay)·value` for each pair (average, value).
+pub fn average(pairs: &[(&Tensor, &Tensor)], decay: f32) -> Result<()> {
+    let Some((first, _)) = pairs.first() else { return Ok(()) };
+    let device = device_of(first)?;
+    let f = device.get_or_load_custom_func("average_all", "iliad", ptx())?;
+    for some in pairs.chunks(MOST) {
+        let mut table = Table { p: [0; MOST], m: [0; MOST], v: [0; MOST], g: [0; MOST], n: [0; MOST] };
+        for (i, (average, value)) in some.iter().enumerate() {
+            (table.p[i], table.g[i], table.n[i]) = (at(average)?, at(value)?, average.elem_count() as i32);
+        }
+        let mut l = f.builder();
+        l.arg(&table).arg(&decay);
+        let config = LaunchConfig { grid_dim: (64, some.len() as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+        // Safety: both of a pair hold n numbers.
+        unsafe { l.launch(config) }.w()?;
+    }
+    Ok(())
 }

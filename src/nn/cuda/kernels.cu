@@ -377,22 +377,33 @@ extern "C" __global__ void softmax_bwd(const float* __restrict__ p, float* __res
 
 // ---- Loss ---------------------------------------------------------------------------------------------------------
 
-// For rows of logits [N, V]: lse[n] = log Σ exp, part[n] = weight·(lse − logit of the target). A warp a row.
+// For rows of logits [N, V]: lse[n] = log Σ exp, part[n] = weight·(lse − logit of the target) − bonus·entropy. A warp a row.
 extern "C" __global__ void nll_fwd(const float* __restrict__ x, const unsigned* __restrict__ target,
-                                   const float* __restrict__ weight, float* __restrict__ lse, float* __restrict__ part,
-                                   int N, int V) {
+                                   const float* __restrict__ weight, const float* __restrict__ bonus,
+                                   float* __restrict__ lse, float* __restrict__ entropy, float* __restrict__ part, int N,
+                                   int V) {
   int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   if (row >= N) return;
   x += (size_t)row * V;
-  float top = -3.4e38f, sum = 0.f;
+  float top = -3.4e38f, sum = 0.f, mean = 0.f;
   for (int i = lane; i < V; i += 32) top = fmaxf(top, x[i]);
   top = warp_max(top);
-  for (int i = lane; i < V; i += 32) sum += expf(x[i] - top);
-  float l = top + logf(warp_sum(sum));
+  for (int i = lane; i < V; i += 32) {
+    float e = expf(x[i] - top);
+    sum += e;
+    mean += e * x[i];
+  }
+  sum = warp_sum(sum);
+  mean = warp_sum(mean) / sum;
+  float l = top + logf(sum);
   if (lane == 0) {
     lse[row] = l;
-    float w = weight[row];
-    part[row] = w == 0.f ? 0.f : w * (l - x[target[row]]);
+    float w = weight[row], p = w == 0.f ? 0.f : w * (l - x[target[row]]);
+    if (bonus) {
+      entropy[row] = l - mean;
+      p -= bonus[row] * (l - mean);
+    }
+    part[row] = p;
   }
 }
 
@@ -411,16 +422,22 @@ extern "C" __global__ void total(const float* __restrict__ x, float* __restrict_
   }
 }
 
-// Gradient of the logits: g·weight·(softmax − one at the target).
+// Gradient of the logits: g·(weight·(softmax − one at the target) + bonus·softmax·(log softmax + entropy)).
 extern "C" __global__ void nll_bwd(const float* __restrict__ x, const unsigned* __restrict__ target,
-                                   const float* __restrict__ weight, const float* __restrict__ lse,
+                                   const float* __restrict__ weight, const float* __restrict__ bonus,
+                                   const float* __restrict__ lse, const float* __restrict__ entropy,
                                    const float* __restrict__ g, float* __restrict__ out, int N, int V) {
   size_t n = (size_t)N * V;
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) {
     int row = i / V;
     unsigned v = i - (size_t)row * V;
-    float w = g ? weight[row] * g[0] : weight[row];
-    out[i] = w == 0.f ? 0.f : w * (expf(x[i] - lse[row]) - (v == target[row] ? 1.f : 0.f));
+    float w = weight[row], b = bonus ? bonus[row] : 0.f, d = 0.f;
+    if (w != 0.f || b != 0.f) {
+      float log_p = x[i] - lse[row], p = expf(log_p);
+      d = w * (p - (v == target[row] ? 1.f : 0.f));
+      if (b != 0.f) d += b * p * (log_p + entropy[row]);
+    }
+    out[i] = g ? d * g[0] : d;
   }
 }
 
@@ -600,5 +617,11 @@ extern "C" __global__ void adam_all(AdamTable t, const float* __restrict__ clock
   }
 }
 
-// out += x (both one number): losses are summed on the device.
-extern "C" __global__ void add_one(float* out, const float* x) { out[0] += x[0]; }
+// Averages p move towards values g: p = decay·p + (1 − decay)·g.
+extern "C" __global__ void average_all(AdamTable t, float decay) {
+  int k = blockIdx.y, n = t.n[k];
+  float* p = t.p[k];
+  const float* g = t.g[k];
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    p[i] = decay * p[i] + (1.f - decay) * g[i];
+}

@@ -52,21 +52,24 @@ impl CustomOp1 for Nll {
 
 impl Nll {
     fn places(&self, logits: u64, lse: u64) -> Result<Places> {
-        Ok(Places { logits, targets: at(&self.targets)?, weights: at(&self.weights)?, lse })
+        Ok(Places { logits, targets: at(&self.targets)?, weights: at(&self.weights)?, bonus: 0, lse, entropy: 0 })
     }
 }
 
-/// Where the loss reads: logits `[N, V]`, targets and weights `[N]`; and each row's log Σ exp `[N]`.
+/// Where the loss reads: logits `[N, V]`, targets, weights and (or 0) weights of an entropy bonus `[N]`; and each row's
+/// log Σ exp and (where there is a bonus) entropy `[N]`.
 pub(crate) struct Places {
     pub logits: u64,
     pub targets: u64,
     pub weights: u64,
+    pub bonus: u64,
     pub lse: u64,
+    pub entropy: u64,
 }
 
 impl Places {
-    fn args(&self) -> [Arg; 4] {
-        [self.logits, self.targets, self.weights, self.lse].map(Arg::P)
+    fn args(&self) -> [Arg; 6] {
+        [self.logits, self.targets, self.weights, self.bonus, self.lse, self.entropy].map(Arg::P)
     }
 }
 

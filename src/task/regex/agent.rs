@@ -3,11 +3,12 @@
 use super::tokenise::tokenise;
 use super::world::RegexWorld;
 use super::{Edit, Words};
-use crate::agent::{Act, Agent, Example};
+use crate::agent::{Act, Agent, Example, Lesson};
 use crate::model::decoder::wrap;
-use crate::model::regex_student::{Batch, RegexStudent, StudentSizes};
+use crate::model::regex_student::{Batch, Fed, RegexStudent, StudentSizes};
+use crate::nn::adam::Adam;
 use crate::nn::params::Params;
-use crate::nn::tokens::{END, UNKNOWN};
+use crate::nn::tokens::{END, PAD, START, UNKNOWN};
 use crate::rng::Stream;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
@@ -92,6 +93,36 @@ impl RegexAgent {
         word_ids(expression, &self.blueprint.expressions)
     }
 
+    /// Word and request of each task as the policy reads them when it acts.
+    fn read(&self, tasks: &[(&Words, &str)], batch: &mut Batch) {
+        let b = &self.blueprint;
+        for (start, request) in tasks {
+            batch.words.push(word_ids(start.words.first().map_or("", String::as_str), &b.characters));
+            batch.requests.push(request_ids(request, &b.requests));
+        }
+    }
+
+    /// The symbols that the policy wrote, from the text that they spell, with the END that came unless the horizon cut
+    /// it off. Padding, unknown and start symbols have names in angle brackets, which no expression holds otherwise.
+    fn actions(&self, expression: &str) -> Vec<u32> {
+        let b = &self.blueprint;
+        let mut left = expression;
+        let mut ids = Vec::new();
+        while let Some(c) = left.chars().next().filter(|_| ids.len() < b.horizon) {
+            let special = [PAD, UNKNOWN, START, END].into_iter().find(|id| left.starts_with(b.expressions.symbol(*id)));
+            let (id, length) = match special {
+                Some(id) => (id, b.expressions.symbol(id).len()),
+                None => (b.expressions.id(&left[..c.len_utf8()]), c.len_utf8()),
+            };
+            ids.push(id);
+            left = &left[length..];
+        }
+        if ids.len() < b.horizon {
+            ids.push(END);
+        }
+        ids
+    }
+
     /// Rows (word_j, words) → expression of groups of examples, and how many outputs each group has. Groups that differ in
     /// their expressions alone share one reading.
     fn batch(&self, groups: &[(&[Example<RegexWorld>], f32)]) -> (Batch, Vec<(usize, f32)>) {
@@ -121,6 +152,29 @@ impl RegexAgent {
     }
 }
 
+impl RegexAgent {
+    /// What the decoder is fed in lessons that are no examples.
+    fn fed(&self, lesson: &Lesson<RegexWorld>) -> (Batch, Fed) {
+        let mut batch = Batch::default();
+        let fed = match lesson {
+            Lesson::Likelihood(_) => Fed::default(),
+            Lesson::Imitation { tasks, rolled, shown } => {
+                self.read(tasks, &mut batch);
+                batch.outputs = shown.iter().map(|e| self.expression_ids(&e.expression)).collect();
+                let fed: Vec<_> =
+                    rolled.iter().map(|e| [&[START], self.actions(&e.expression).as_slice()].concat()).collect();
+                self.student.imitation(&batch, &fed)
+            }
+            Lesson::Reward { tasks, executions, advantages, entropy } => {
+                self.read(tasks, &mut batch);
+                let actions: Vec<_> = executions.iter().map(|e| self.actions(&e.expression)).collect();
+                self.student.reward(&actions, advantages, *entropy)
+            }
+        };
+        (batch, fed)
+    }
+}
+
 impl Agent<RegexWorld> for RegexAgent {
     fn act(&self, tasks: &[(&Words, &str)], how: Act, stream: &mut Stream) -> Result<Vec<Edit>> {
         let b = &self.blueprint;
@@ -129,27 +183,46 @@ impl Agent<RegexWorld> for RegexAgent {
             .map(|(start, _)| word_ids(start.words.first().map_or("", String::as_str), &b.characters))
             .collect();
         let requests: Vec<_> = tasks.iter().map(|(_, request)| request_ids(request, &b.requests)).collect();
-        let outputs = self.student.act(&words, &requests, b.horizon, how == Act::Sample, stream)?;
+        let outputs = self.student.roll_out(&words, &requests, b.horizon, how == Act::Sample, stream)?;
         Ok(outputs
             .into_iter()
             .zip(tasks)
-            .map(|(ids, (start, _))| match ids {
-                // A symbol that no character spells makes no expression.
-                Some(ids) if ids.iter().all(|id| *id > END) => {
-                    Edit::of(&ids.iter().map(|id| b.expressions.symbol(*id)).collect::<String>(), start)
+            .map(|(rolled, (start, _))| {
+                let expression: String = rolled.symbols.iter().map(|id| b.expressions.symbol(*id)).collect();
+                // What never came to an end is no expression, nor is one with a symbol that no character spells.
+                if rolled.ended && rolled.symbols.iter().all(|id| *id > END) {
+                    Edit::of(&expression, start)
+                } else {
+                    Edit { expression, outputs: None }
                 }
-                Some(ids) => {
-                    Edit { expression: ids.iter().map(|id| b.expressions.symbol(*id)).collect(), outputs: None }
-                }
-                // It never came to an end: no expression.
-                None => Edit { expression: String::new(), outputs: None },
             })
             .collect())
     }
 
-    fn loss(&self, groups: &[(&[Example<RegexWorld>], f32)]) -> Result<Tensor> {
-        let (batch, shares) = self.batch(groups);
-        self.student.loss(&batch, &shares)
+    fn loss(&self, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
+        match lesson {
+            Lesson::Likelihood(groups) => {
+                let (batch, shares) = self.batch(groups);
+                self.student.loss(&batch, &shares)
+            }
+            other => {
+                let (batch, fed) = self.fed(other);
+                self.student.loss_fed(&batch, &fed)
+            }
+        }
+    }
+
+    fn step(&mut self, adam: &mut Adam, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
+        match lesson {
+            Lesson::Likelihood(groups) => {
+                let (batch, shares) = self.batch(groups);
+                self.student.step(&batch, &shares, adam)
+            }
+            other => {
+                let (batch, fed) = self.fed(other);
+                self.student.step_fed(&batch, &fed, adam)
+            }
+        }
     }
 
     fn learn_words(&mut self, texts: &[&str]) -> usize {
@@ -172,9 +245,9 @@ impl Agent<RegexWorld> for RegexAgent {
         serde_json::to_value(&self.blueprint).unwrap_or_default()
     }
 
-    fn duplicate(&self) -> Result<Box<dyn Agent<RegexWorld>>> {
+    fn duplicate_on(&self, device: &Device) -> Result<Box<dyn Agent<RegexWorld>>> {
         let mut unused = crate::rng::stream(0, "duplicate", 0);
-        let copy = Self::new(self.blueprint.clone(), &mut unused, self.student.params.device())?;
+        let copy = Self::new(self.blueprint.clone(), &mut unused, device)?;
         copy.student.params.copy_from(&self.student.params)?;
         Ok(Box::new(copy))
     }

@@ -177,8 +177,8 @@ impl TaskKit for RegexFamily {
     ) -> anyhow::Result<()> {
         let world = TaskKit::world(self, config)?;
         let plan = RegexAgent::plan(&world, &model_settings(config)?).map_err(anyhow::Error::msg)?;
-        let agent = RegexAgent::new(plan.clone(), &mut rng::stream(config.seed, "init", 0), device)?;
-        crate::trainer::pretrain(&*world, &agent, config, |share| {
+        let mut agent = RegexAgent::new(plan.clone(), &mut rng::stream(config.seed, "init", 0), device)?;
+        crate::trainer::pretrain(&*world, &mut agent, config, |share| {
             progress("practising the form of executions", share);
             true
         })?;

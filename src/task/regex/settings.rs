@@ -60,7 +60,7 @@ struct Rest {
 
 /// The presets, the server's default first.
 pub fn presets() -> Vec<Preset> {
-    let pragmatics = |samples| Pragmatics { samples, tau: 1.0, draw: Draw::Set };
+    let pragmatics = |samples| Pragmatics { samples, tau: 1.0, draw: Draw::Set, requests: true };
     vec![
         preset(
             "small",
@@ -140,6 +140,7 @@ pub fn presets() -> Vec<Preset> {
                     point_every: 10,
                     checkpoint_every: 40,
                     keep: 2,
+                    smooth: 1,
                 },
             },
         ),
@@ -171,6 +172,7 @@ pub fn presets() -> Vec<Preset> {
                     point_every: 50,
                     checkpoint_every: 1000,
                     keep: 2,
+                    smooth: 1,
                 },
             },
         ),

@@ -1,0 +1,232 @@
+//! EpochADEL, the variant that the paper analyses, in practice: the policies stay as they are during an epoch of M
+//! iterations, whose descriptions are collected, and are refitted on them at its end.
+//!
+//! As the paper proposes after its convergence proof, every epoch is carried out twice at once. Episodes with even
+//! numbers roll in with the current policy π_n (π_β here); what is described of them makes π_{n+1}. Episodes with odd
+//! numbers roll in with the running average of all policies so far, (1/n) Σ π_t; what is described of them makes the
+//! policy that is evaluated (π_θ). A draw from the average is a draw from one of its policies, chosen uniformly. Not all
+//! of them can be kept: `algorithm.epoch.snapshots` of them are, a uniform sample (a reservoir) of all epochs'. There is
+//! no approximate marginal beyond the pretrained π_1, and no replay: the passes of the refit are the re-use.
+
+use crate::agent::{Act, Agent, Example, Lesson};
+use crate::algorithm::learner::{Learner, Losses, Tensors, part};
+use crate::algorithm::{Algorithm, At, Described, Saved};
+use crate::config::run::AlgorithmConfig;
+use crate::rng;
+use crate::task::{Task, World};
+use candle_core::Result;
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+/// EpochADEL's own settings (`algorithm.epoch`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EpochSettings {
+    /// Iterations M of an epoch.
+    pub iterations: u64,
+    /// Passes over an epoch's descriptions at its end.
+    pub passes: u64,
+    /// Policies of earlier epochs kept to stand for the running average.
+    pub snapshots: usize,
+}
+
+impl Default for EpochSettings {
+    fn default() -> Self {
+        Self { iterations: 100, passes: 5, snapshots: 5 }
+    }
+}
+
+/// Both policies, the sample of earlier ones, and what this epoch has collected.
+pub struct EpochAdel<W: World> {
+    theta: Learner<W>,
+    beta: Learner<W>,
+    /// A uniform sample of π_1 … π_n.
+    snapshots: Vec<Box<dyn Agent<W>>>,
+    collected: Vec<Described<W>>,
+    losses: Losses,
+    state: State,
+    settings: EpochSettings,
+    batch: usize,
+    seed: u64,
+}
+
+/// What a checkpoint holds beside tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct State {
+    /// Epochs ended.
+    epoch: u64,
+    /// Descriptions of the present epoch: so many of the record's last lines.
+    collected: usize,
+    /// Adam steps of π_β; those of π_θ are the checkpoint's.
+    beta_steps: u64,
+    /// Policies kept.
+    snapshots: usize,
+}
+
+impl<W: World> EpochAdel<W> {
+    /// All policies start from `pretrained`, which is π_1.
+    pub fn new(pretrained: Box<dyn Agent<W>>, settings: &AlgorithmConfig, seed: u64) -> Result<Self> {
+        let (beta, first) = (pretrained.duplicate()?, pretrained.duplicate()?);
+        Ok(Self {
+            theta: Learner::new(pretrained, settings.learning_rate, settings.average)?,
+            beta: Learner::new(beta, settings.learning_rate, 0.0)?,
+            snapshots: vec![first],
+            collected: Vec::new(),
+            losses: Losses::default(),
+            state: State::default(),
+            settings: settings.epoch,
+            batch: settings.batch,
+            seed,
+        })
+    }
+
+    /// Whether an episode rolls in with the running average.
+    fn averaged(episode: u64) -> bool {
+        episode % 2 == 1
+    }
+
+    /// Refits a policy on examples by several passes of maximum likelihood, each in another order.
+    fn refit(
+        learner: &mut Learner<W>,
+        examples: &[Example<W>],
+        passes: u64,
+        batch: usize,
+        mut order: rng::Stream,
+        mut told: impl FnMut(candle_core::Tensor) -> Result<()>,
+    ) -> Result<()> {
+        let mut examples = examples.to_vec();
+        for _ in 0..passes {
+            examples.shuffle(&mut order);
+            for chunk in examples.chunks(batch) {
+                told(learner.step(&Lesson::Likelihood(&[(chunk, 1.0)]))?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes π_n into the sample of policies: a reservoir, so that each of π_1 … π_n is in it with equal probability.
+    fn keep(&mut self) -> Result<()> {
+        let n = self.state.epoch + 1;
+        let agent = self.beta.agent().duplicate()?;
+        if self.snapshots.len() < self.settings.snapshots {
+            self.snapshots.push(agent);
+            return Ok(());
+        }
+        let place = rng::stream(self.seed, "epoch-reservoir", n).random_range(0..n) as usize;
+        if let Some(old) = self.snapshots.get_mut(place) {
+            *old = agent;
+        }
+        Ok(())
+    }
+}
+
+impl<W: World> Algorithm<W> for EpochAdel<W> {
+    /// π_θ, fitted on what the running average did.
+    fn policy(&self) -> &dyn Agent<W> {
+        self.theta.policy()
+    }
+
+    fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
+        let mut executions: Vec<Option<W::Execution>> = vec![None; tasks.len()];
+        let place = rng::stream(self.seed, "epoch-average", first).random_range(0..self.snapshots.len());
+        for averaged in [false, true] {
+            let own: Vec<usize> = (0..tasks.len()).filter(|i| Self::averaged(first + *i as u64) == averaged).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let batch: Vec<_> = own.iter().map(|&i| (&tasks[i].start, tasks[i].request.as_str())).collect();
+            let (agent, purpose) =
+                if averaged { (&*self.snapshots[place], "rollout-average") } else { (self.beta.agent(), "rollout") };
+            let rolled = agent.act(&batch, Act::Sample, &mut rng::stream(self.seed, purpose, first))?;
+            for (i, execution) in own.into_iter().zip(rolled) {
+                executions[i] = Some(execution);
+            }
+        }
+        Ok(executions.into_iter().flatten().collect())
+    }
+
+    fn learn_words(&mut self, texts: &[&str]) -> usize {
+        self.beta.learn_words(texts);
+        for snapshot in &mut self.snapshots {
+            snapshot.learn_words(texts);
+        }
+        self.theta.learn_words(texts)
+    }
+
+    /// Collects; nothing is learnt before the epoch ends.
+    fn learn(&mut self, described: &[Described<W>], _at: At) -> Result<()> {
+        self.collected.extend_from_slice(described);
+        Ok(())
+    }
+
+    /// Refits both policies when the epoch is over.
+    fn end_iteration(&mut self, update: u64) -> Result<()> {
+        if !(update + 1).is_multiple_of(self.settings.iterations) {
+            return Ok(());
+        }
+        let collected = std::mem::take(&mut self.collected);
+        let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| Self::averaged(d.episode));
+        let examples = |all: Vec<Described<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
+        let (passes, batch) = (self.settings.passes, self.batch);
+        let order = |purpose| rng::stream(self.seed, purpose, self.state.epoch);
+        let losses = &mut self.losses;
+        let (for_theta, for_beta) = (order("epoch-theta"), order("epoch-beta"));
+        Self::refit(&mut self.theta, &examples(averaged), passes, batch, for_theta, |loss| losses.add(loss))?;
+        Self::refit(&mut self.beta, &examples(current), passes, batch, for_beta, |_| Ok(()))?;
+        self.state.epoch += 1;
+        self.keep()
+    }
+
+    fn take_loss(&mut self) -> Result<(f64, u64)> {
+        self.losses.take()
+    }
+
+    fn tensors(&self) -> Result<Tensors> {
+        let mut all = Tensors::new();
+        self.theta.tensors("theta", &mut all)?;
+        self.beta.tensors("beta", &mut all)?;
+        for (i, snapshot) in self.snapshots.iter().enumerate() {
+            for (key, t) in snapshot.params().snapshot()? {
+                all.insert(format!("snapshot-{i}.weights.{key}"), t);
+            }
+        }
+        Ok(all)
+    }
+
+    fn saved(&self) -> Saved {
+        let state = State {
+            collected: self.collected.len(),
+            beta_steps: self.beta.steps(),
+            snapshots: self.snapshots.len(),
+            ..self.state
+        };
+        Saved {
+            steps: self.theta.steps(),
+            blueprint: self.theta.agent().blueprint(),
+            state: serde_json::to_value(state).unwrap_or_default(),
+        }
+    }
+
+    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+        self.state = serde_json::from_value(saved.state.clone()).map_err(candle_core::Error::wrap)?;
+        self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)?;
+        self.beta.restore("beta", tensors, self.state.beta_steps, &saved.blueprint)?;
+        self.snapshots.clear();
+        for i in 0..self.state.snapshots {
+            let snapshot = self.beta.agent().duplicate()?;
+            snapshot.params().load(&part(tensors, &format!("snapshot-{i}.weights.")))?;
+            self.snapshots.push(snapshot);
+        }
+        self.collected.clear();
+        Ok(())
+    }
+
+    fn recall(&self) -> usize {
+        self.state.collected
+    }
+
+    fn remember(&mut self, described: Vec<Described<W>>) {
+        self.collected = described;
+    }
+}

@@ -1,0 +1,217 @@
+//! `iliad reproduce`: the paper's tables and figures, as grids of ordinary runs.
+
+use super::settings::Common;
+use super::train::key_and_value;
+use super::{CliError, CliResult, Exit, bar};
+use crate::experiment::grid::{self, Cell, News, Plan, Table};
+use crate::experiment::{collect, regex, table};
+use crate::run::{Event, RunState};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+const AFTER: &str = "\
+Examples:
+  iliad reproduce regex --table main --seeds 1,2,3 --jobs 3       ADEL, DAgger and REINFORCE at the paper's sizes
+  iliad reproduce regex --table mixing --seconds 3000             an hour's share; the same command goes on
+  iliad reproduce regex --table main --row adel,dagger --preset tiny --episodes 3200   a small try
+  iliad reproduce regex --table main --collect                    only tabulate what is there
+
+Runs lie in --run-dir under TABLE/ROW/seed-N and are ordinary ones. Ctrl+C, or --seconds, lets all of them save and ends \
+with code 3; the same command goes on where they stopped and repeats nothing that is complete. The table is printed, and \
+written with the curves to --results as REGEX-TABLE.json.";
+
+/// Flags of `iliad reproduce`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    /// Task family
+    #[arg(value_name = "FAMILY", value_parser = ["regex"])]
+    pub family: String,
+    /// Table: main (algorithms), mixing (λ), anneal (annealing of λ)
+    #[arg(long, value_name = "NAME", value_parser = ["main", "mixing", "anneal"], required_unless_present = "figure")]
+    pub table: Option<String>,
+    /// Figure: curves (learning curves of the main table's runs, which it shares)
+    #[arg(long, value_name = "NAME", value_parser = ["curves"])]
+    pub figure: Option<String>,
+    /// Preset that all runs start from
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    pub preset: String,
+    /// Seeds
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,3")]
+    pub seeds: Vec<u64>,
+    /// Change a setting in all rows; may be given many times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub set: Vec<String>,
+    /// Only these rows
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub row: Vec<String>,
+    /// Episodes of each run [default: the preset's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub episodes: Option<u64>,
+    /// Runs at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: u64,
+    /// Save everything and end after so many seconds; 0: never
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    pub seconds: f64,
+    /// Folder of the runs [default: `reproduce` in the data folder]
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
+    /// Folder to write the results to
+    #[arg(long, value_name = "DIR", default_value = "benches/results")]
+    pub results: PathBuf,
+    /// Train nothing; only tabulate what is there
+    #[arg(long)]
+    pub collect: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Carries out `iliad reproduce`.
+pub(super) fn run(args: &Args) -> CliResult {
+    let settings = args.common.load()?;
+    // A figure shares the runs of the main table.
+    let runs_of = args.table.clone().unwrap_or_else(|| "main".into());
+    let missing = || CliError::Usage("there is no such table".into());
+    let mut shown = Vec::new();
+    if let Some(name) = &args.table {
+        shown.push(regex::table(name).ok_or_else(missing)?);
+    }
+    if let Some(name) = &args.figure {
+        if runs_of != "main" {
+            return Err(CliError::Usage("the figure `curves` is about the runs of --table main".into()));
+        }
+        shown.push(regex::figure(name).ok_or_else(missing)?);
+    }
+    for table in &mut shown {
+        restrict(table, &args.row)?;
+    }
+    let folder = args.run_dir.clone().unwrap_or_else(|| settings.data_dir.join("reproduce"));
+    let plan = Plan {
+        folder: folder.join(&runs_of),
+        preset: args.preset.clone(),
+        seeds: args.seeds.clone(),
+        set: args.set.clone(),
+        episodes: args.episodes,
+        jobs: args.jobs as usize,
+        seconds: args.seconds,
+        device: settings.device.to_string(),
+    };
+    let cells = grid::cells(&shown[0], &plan).map_err(|e| CliError::Usage(e.to_string()))?;
+    let outcome = if args.collect {
+        Ok(true)
+    } else {
+        for cell in &cells {
+            let trainer = super::trainer_of(&cell.config)?;
+            trainer.check(&cell.config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
+        }
+        let stop = interrupted();
+        let listener = listener(&cells);
+        grid::carry_out(&cells, &plan, stop, listener)
+    };
+    std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
+    for table in &shown {
+        let results = collect::collect(table, &cells, &command(args))?;
+        let path = args.results.join(format!("{}.json", results.name));
+        grid::write_whole(&path, &serde_json::to_vec_pretty(&results)?)?;
+        println!("{}", table::text(&results));
+        println!("written to {}", path.display());
+    }
+    Ok(if outcome? { Exit::Done } else { Exit::Stopped })
+}
+
+fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
+    let names: Vec<&str> = table.rows.iter().map(|r| r.name).collect();
+    if let Some(wrong) = rows.iter().find(|r| !names.contains(&r.as_str())) {
+        return Err(CliError::Usage(format!("the table has no row `{wrong}`; it has {}", names.join(", "))));
+    }
+    if !rows.is_empty() {
+        table.rows.retain(|row| rows.iter().any(|r| r == row.name));
+    }
+    Ok(())
+}
+
+/// Set by the first Ctrl+C; the second ends the program at once.
+fn interrupted() -> &'static AtomicBool {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    std::thread::spawn(|| {
+        if let Ok(runtime) = super::runtime() {
+            runtime.block_on(crate::app::interrupted());
+            STOP.store(true, Ordering::Relaxed);
+            eprintln!("Saving all runs; once more ends at once.");
+            runtime.block_on(crate::app::interrupted());
+            std::process::exit(Exit::Failed as i32);
+        }
+    });
+    &STOP
+}
+
+/// Shows on one bar how many episodes of all are done, and tells when runs begin and end.
+fn listener(cells: &[Cell]) -> Arc<grid::Listener> {
+    let bar = bar();
+    let total: u64 = cells.iter().map(|c| c.config.schedule.episodes).sum();
+    let done: Mutex<HashMap<String, u64>> = Mutex::default();
+    let count = move |cell: &Cell, episodes: u64| {
+        let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+        done.insert(cell.name.clone(), episodes.min(cell.config.schedule.episodes));
+        1000 * done.values().sum::<u64>() / total.max(1)
+    };
+    Arc::new(move |cell, news| {
+        let budget = cell.config.schedule.episodes;
+        // Beside a bar that nobody sees nothing must be lost.
+        let say = |text: String| if bar.is_hidden() { eprintln!("{text}") } else { bar.println(text) };
+        match news {
+            News::Already => bar.set_position(count(cell, budget)),
+            News::Begins => say(format!("{}: begins or goes on", cell.name)),
+            News::Event(Event::Status(status)) => match &status.state {
+                RunState::Starting { what, .. } => bar.set_message(format!("{}: {what}", cell.name)),
+                _ => {
+                    bar.set_position(count(cell, status.episodes));
+                    let best = status.best_validation.map_or(0.0, |r| 100.0 * r.value);
+                    let rate = status.episodes_per_second;
+                    bar.set_message(format!(
+                        "{}: {} episodes, {rate:.0}/s, best {best:.1}%",
+                        cell.name, status.episodes
+                    ));
+                }
+            },
+            News::Event(Event::Log { message }) => say(format!("{}: {message}", cell.name)),
+            News::Event(_) => {}
+            News::Complete(report) => {
+                bar.set_position(count(cell, budget));
+                say(format!(
+                    "{}: complete, validation {:.1}%, test {:.1}%",
+                    cell.name,
+                    100.0 * report.validation.value,
+                    100.0 * report.test.value
+                ));
+            }
+            News::Stopped => say(format!("{}: saved", cell.name)),
+            News::Failed(error) => say(format!("{}: failed: {error:#}", cell.name)),
+        }
+    })
+}
+
+/// The command that makes the results again. Folders are this machine's business: of paths only the file name stays.
+fn command(args: &Args) -> String {
+    let mut words = vec![format!("iliad reproduce {}", args.family)];
+    words.extend(args.table.as_ref().map(|t| format!("--table {t}")));
+    words.extend(args.figure.as_ref().map(|f| format!("--figure {f}")));
+    words.push(format!("--preset {}", args.preset));
+    let seeds: Vec<String> = args.seeds.iter().map(u64::to_string).collect();
+    words.push(format!("--seeds {}", seeds.join(",")));
+    for set in &args.set {
+        let (key, value) = set.split_once('=').unwrap_or((set, ""));
+        // A value with a slash that is no JSON is a path.
+        let json = serde_json::from_str::<serde_json::Value>(value).is_ok();
+        let value = if json { value } else { value.rsplit(['/', '\\']).next().unwrap_or(value) };
+        words.push(format!("--set '{key}={value}'"));
+    }
+    if !args.row.is_empty() {
+        words.push(format!("--row {}", args.row.join(",")));
+    }
+    words.extend(args.episodes.map(|n| format!("--episodes {n}")));
+    words.join(" ")
+}

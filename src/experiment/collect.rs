@@ -1,0 +1,153 @@
+//! Tabulating what the runs of a grid have left in their folders, complete or not.
+
+use super::grid::{Cell, Finished, Table};
+use super::results::{CurvePoint, LevelResult, Moment, Reached, Results, RowResult, SeedResult, Summary};
+use crate::run::Point;
+use crate::trainer::milestones::{LEVELS, Milestones};
+use std::path::Path;
+
+/// Points of a curve that a results file keeps.
+const CURVE: usize = 250;
+
+/// The results of a table so far. `command` is the one that makes them again.
+///
+/// # Errors
+/// When the report of a run cannot be read.
+pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<Results> {
+    let mut devices: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for (index, row) in table.rows.iter().enumerate() {
+        let own: Vec<&Cell> = cells.iter().filter(|c| c.row == index).collect();
+        let mut seeds = Vec::new();
+        for cell in &own {
+            let finished = Finished::read(&cell.folder)?;
+            if let Some(f) = &finished
+                && !devices.contains(&f.device)
+            {
+                devices.push(f.device.clone());
+            }
+            seeds.extend(seed(cell, finished.as_ref()));
+        }
+        let of =
+            |value: fn(&SeedResult) -> Option<f64>| Summary::of(&seeds.iter().filter_map(value).collect::<Vec<_>>());
+        rows.push(RowResult {
+            name: row.name.to_owned(),
+            title: row.title.to_owned(),
+            settings: row.settings.clone(),
+            feedback: own.first().map_or("", |c| c.config.algorithm.name.feedback().words()).to_owned(),
+            wanted: own.len(),
+            complete: seeds.iter().filter(|s| s.complete).count(),
+            validation: of(|s| s.validation),
+            validation_smoothed: of(|s| s.validation_smoothed),
+            test: of(|s| s.test),
+            reached: LEVELS.iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
+            paper: row.paper,
+            seeds,
+        });
+    }
+    let test = rows.first().map(|r| r.test).unwrap_or_default();
+    let percent = |share: Option<f64>| share.map(|v| 100.0 * v);
+    Ok(Results {
+        name: format!("{}-{}", table.family, table.name),
+        title: table.title.to_owned(),
+        value: percent(test.mean),
+        unit: "% test success".into(),
+        n: test.n,
+        min: percent(test.min),
+        max: percent(test.max),
+        device: devices.join(", "),
+        date: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
+        command: command.to_owned(),
+        program: env!("CARGO_PKG_VERSION").into(),
+        complete: rows.iter().all(|r| r.complete == r.wanted),
+        levels: LEVELS.to_vec(),
+        rows,
+    })
+}
+
+fn reached(level: f64, index: usize, seeds: &[SeedResult]) -> LevelResult {
+    let of = |moment: fn(&Reached) -> Option<Moment>, count: fn(&Moment) -> u64| {
+        let counts: Vec<f64> =
+            seeds.iter().filter_map(|s| moment(s.reached.get(index)?)).map(|m| count(&m) as f64).collect();
+        Summary::of(&counts)
+    };
+    LevelResult {
+        level,
+        episodes: of(|r| r.raw, |m| m.episodes),
+        descriptions: of(|r| r.raw, |m| m.descriptions),
+        episodes_smoothed: of(|r| r.smoothed, |m| m.episodes),
+        descriptions_smoothed: of(|r| r.smoothed, |m| m.descriptions),
+    }
+}
+
+/// One run's results from its curve and, once complete, its report; `None` where nothing has begun.
+fn seed(cell: &Cell, finished: Option<&Finished>) -> Option<SeedResult> {
+    let points = curve(&cell.folder);
+    let last = points.last()?;
+    // Made anew from the curve, which an interrupted run has as well.
+    let mut milestones = Milestones::default();
+    let mut best: Option<f64> = None;
+    for point in &points {
+        if let Some(rate) = point.validation {
+            let Point { update, episodes, descriptions, .. } = *point;
+            milestones.note(rate.value, cell.config.schedule.smooth, Moment { update, episodes, descriptions });
+            best = Some(best.map_or(rate.value, |b| b.max(rate.value)));
+        }
+    }
+    let report = finished.map(|f| &f.report).filter(|r| r.complete);
+    Some(SeedResult {
+        seed: cell.config.seed,
+        complete: report.is_some(),
+        updates: report.map_or(last.update, |r| r.updates),
+        episodes: report.map_or(last.episodes, |r| r.episodes),
+        descriptions: report.map_or(last.descriptions, |r| r.descriptions),
+        seconds: report.map_or(last.seconds, |r| r.seconds),
+        validation: report.map(|r| r.validation.value).or(best),
+        validation_smoothed: milestones.best(),
+        test: report.map(|r| r.test.value),
+        reached: milestones.reached,
+        curve: thin(&points, CURVE),
+    })
+}
+
+/// The points of a run's curve; a half-written last line is left out.
+fn curve(folder: &Path) -> Vec<Point> {
+    let text = std::fs::read_to_string(folder.join("curve.jsonl")).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// At most `limit` points, evenly spread over those with a validation reading, the first and the last among them.
+fn thin(points: &[Point], limit: usize) -> Vec<CurvePoint> {
+    let read: Vec<&Point> = points.iter().filter(|p| p.validation.is_some()).collect();
+    let n = read.len().min(limit);
+    (0..n)
+        .map(|i| read[if n > 1 { i * (read.len() - 1) / (n - 1) } else { 0 }])
+        .map(|p| CurvePoint {
+            episodes: p.episodes,
+            descriptions: p.descriptions,
+            seconds: p.seconds,
+            validation: p.validation.map(|r| r.value),
+            validation_smoothed: p.validation_smoothed,
+            training_success: p.training_success,
+            training_success_total: p.training_success_total,
+            loss: p.loss,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluation::rate;
+
+    #[test]
+    fn a_thinned_curve_keeps_its_ends() {
+        let point = |update: u64| Point { episodes: update, validation: Some(rate(update, 2000)), ..Point::default() };
+        let points: Vec<Point> = (0..1000).map(point).collect();
+        let thinned = thin(&points, 11);
+        assert_eq!(thinned.len(), 11);
+        assert_eq!((thinned[0].episodes, thinned[5].episodes, thinned[10].episodes), (0, 499, 999));
+        assert_eq!(thin(&points[..1], 11).len(), 1);
+        assert!(thin(&[Point::default()], 11).is_empty());
+    }
+}

@@ -253,7 +253,7 @@ fn imitation_of_ones_own_roll_out_is_likelihood_and_so_is_a_reward_of_one() {
     assert!((likelihood - imitation).abs() < 1e-5, "{likelihood} {imitation}");
     assert!((likelihood - reward).abs() < 1e-5, "{likelihood} {reward}");
     // With no advantage the loss is the entropy alone: at most the logarithm of eight symbols a step.
-    let entropy = -value(model.reward_loss(&b, &actions, &[0.0; 5], 1.0).unwrap());
+    let entropy = -value(model.loss_fed(&b, &model.reward(&actions, &[0.0; 5], 1.0)).unwrap());
     let steps = actions.iter().map(Vec::len).max().unwrap() as f32;
     assert!(entropy > 0.0 && entropy <= steps * 8f32.ln(), "{entropy}");
 }

@@ -42,6 +42,9 @@ pub(super) struct Args {
     /// Carry out every operation by itself instead of replaying what was recorded
     #[arg(long)]
     pub no_recording: bool,
+    /// Products of a recurrence's steps by cuBLAS instead of own kernels for whole steps
+    #[arg(long)]
+    pub plain_steps: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -53,6 +56,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(!args.full_precision);
     crate::nn::device::set_recording(!args.no_recording);
+    crate::nn::device::set_whole_steps(!args.plain_steps);
     let effort = Effort { samples: args.samples, each: args.each.max(1), warm: args.warm };
     let mut timings = Vec::new();
     for what in &args.only {

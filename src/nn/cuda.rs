@@ -57,6 +57,11 @@ pub(crate) fn warps(n: usize) -> Grid {
 /// Launches a kernel of `kernels.cu`.
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx())?;
+    let ((x, y), threads, shared_mem_bytes) = grid;
+    if shared_mem_bytes > 48 << 10 {
+        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        f.set_attribute(most, shared_mem_bytes as i32).w()?;
+    }
     let mut l = f.builder();
     for arg in args {
         match arg {
@@ -65,7 +70,6 @@ pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: 
             Arg::D(x) => l.arg(x),
         };
     }
-    let ((x, y), threads, shared_mem_bytes) = grid;
     let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (threads, 1, 1), shared_mem_bytes };
     // Safety: the callers state the kernel's arguments, with buffers of the sizes it works on.
     let mut go = || unsafe { l.launch(config) }.w().map(drop);

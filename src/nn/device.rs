@@ -47,6 +47,13 @@ pub fn set_fast_products(on: bool) {
     let _ = on;
 }
 
+/// Whether a step of a recurrence is one kernel on a GPU where that is possible, for the whole program. On at first.
+pub fn set_whole_steps(on: bool) {
+    #[cfg(feature = "cuda")]
+    crate::nn::cuda::lstm::set_whole_steps(on);
+    let _ = on;
+}
+
 /// Whether what a GPU does is recorded and replayed, for the whole program. On at first.
 pub fn set_recording(on: bool) {
     #[cfg(feature = "cuda")]

@@ -106,28 +106,30 @@ __device__ __forceinline__ void fetch(float* to, const float* from) {
 }
 __device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;"); }
 
-// Four stages of 16 columns are on their way from memory at a time. A block of 4 warps makes 64 x 64 of the product, a
-// warp 32 x 32. Rows of a stage are 20 numbers apart (72 for the untransposed weight), so that no two lanes of a read
+// Four stages of 32 columns are on their way from memory at a time. A block of 8 warps makes 64 x 64 of the product, a
+// warp 16 x 32. Rows of a stage are 36 numbers apart (72 for the untransposed weight), so that no two lanes of a read
 // meet in a bank.
 #define STAGES 4
-#define KC 16
-#define LDA 20
+#define KC 32
+#define LDA 36
 #define LDB 72
+#define STEP_THREADS 256
 
-// As lstm_cell_fwd, product included: a block takes 64 rows and all four gates of 16 units. H is a multiple of 16.
-extern "C" __global__ void __launch_bounds__(128)
+// As lstm_cell_fwd, product included: a block takes 64 rows and all four gates of 16 units. H is a multiple of 32.
+extern "C" __global__ void __launch_bounds__(STEP_THREADS)
     lstm_step_fwd(const float* __restrict__ table, const unsigned* __restrict__ ids, int G, int count_pad,
                   const float* __restrict__ w, const float* __restrict__ h_prev, const float* __restrict__ c_prev,
                   float* __restrict__ h, float* c, float* c_last, float* __restrict__ act,
                   const unsigned* __restrict__ len, int step, int B, int H) {
-  __shared__ __align__(16) float sm[STAGES * 2 * 64 * LDA];
+  extern __shared__ __align__(16) float sm[];
   int m0 = blockIdx.x * 64, u0 = blockIdx.y * 16, tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-  int wm = warp / 2 * 32, wn = warp % 2 * 32, g = lane / 4, t = lane % 4;
-  float acc[2][4][4] = {};
+  int wm = warp / 2 * 16, wn = warp % 2 * 32, g = lane / 4, t = lane % 4;
+  float acc[4][4] = {};
   auto load = [&](int stage, int k0) {
     float *a = sm + stage * 2 * 64 * LDA, *b = a + 64 * LDA;
-    for (int i = tid; i < 256; i += 128) {
-      int r = i / 4, k = i % 4 * 4;
+#pragma unroll
+    for (int i = tid; i < 512; i += STEP_THREADS) {
+      int r = i / 8, k = i % 8 * 4;
       fetch(a + r * LDA + k, h_prev + (size_t)min(m0 + r, B - 1) * H + k0 + k);
       fetch(b + r * LDA + k, w + ((size_t)(r / 16) * H + u0 + r % 16) * H + k0 + k);
     }
@@ -143,39 +145,29 @@ extern "C" __global__ void __launch_bounds__(128)
     int next = kc + STAGES - 1;
     if (next < chunks) load(next % STAGES, next * KC);
     fetched();
-    const float *a = sm + kc % STAGES * 2 * 64 * LDA, *b = a + 64 * LDA;
+    const float *a = sm + kc % STAGES * 2 * 64 * LDA + (wm + g) * LDA + t, *b = sm + (kc % STAGES * 2 + 1) * 64 * LDA + (wn + g) * LDA + t;
 #pragma unroll
     for (int kk = 0; kk < KC; kk += 8) {
-      unsigned fa[2][4], fb[4][2];
+      unsigned fa[4], fb[4][2];
+      fa[0] = tf32(a[kk]); fa[1] = tf32(a[8 * LDA + kk]); fa[2] = tf32(a[kk + 4]); fa[3] = tf32(a[8 * LDA + kk + 4]);
 #pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const float* x = a + (wm + i * 16 + g) * LDA + kk + t;
-        fa[i][0] = tf32(x[0]); fa[i][1] = tf32(x[8 * LDA]); fa[i][2] = tf32(x[4]); fa[i][3] = tf32(x[8 * LDA + 4]);
-      }
+      for (int j = 0; j < 4; j++) { fb[j][0] = tf32(b[j * 8 * LDA + kk]); fb[j][1] = tf32(b[j * 8 * LDA + kk + 4]); }
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const float* x = b + (wn + j * 8 + g) * LDA + kk + t;
-        fb[j][0] = tf32(x[0]); fb[j][1] = tf32(x[4]);
-      }
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) mma(acc[i][j], fa[i], fb[j]);
+      for (int j = 0; j < 4; j++) mma(acc[j], fa, fb[j]);
     }
   }
   asm volatile("cp.async.wait_group 0;");
   __syncthreads();
   const int LDC = 68;
 #pragma unroll
-  for (int i = 0; i < 2; i++)
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      float* x = sm + (wm + i * 16 + g) * LDC + wn + j * 8 + 2 * t;
-      x[0] = acc[i][j][0]; x[1] = acc[i][j][1];
-      x[8 * LDC] = acc[i][j][2]; x[8 * LDC + 1] = acc[i][j][3];
-    }
+  for (int j = 0; j < 4; j++) {
+    float* x = sm + (wm + g) * LDC + wn + j * 8 + 2 * t;
+    x[0] = acc[j][0]; x[1] = acc[j][1];
+    x[8 * LDC] = acc[j][2]; x[8 * LDC + 1] = acc[j][3];
+  }
   __syncthreads();
-  for (int e = tid; e < 64 * 16; e += 128) {
+#pragma unroll
+  for (int e = tid; e < 64 * 16; e += STEP_THREADS) {
     int r = e / 16, b = m0 + r, j = u0 + e % 16;
     if (b >= B) break;
     size_t i = (size_t)b * H + j;
@@ -214,17 +206,18 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 
 // The product of the way back, dgates [B, 4H]·W [4H, H], in four parts [4, B, H], one a gate. H is a multiple of 64.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(STEP_THREADS)
     lstm_step_bwd(const float* __restrict__ dgates, const float* __restrict__ w, float* __restrict__ parts, int B, int H) {
-  __shared__ __align__(16) float sm[STAGES * (64 * LDA + KC * LDB)];
+  extern __shared__ __align__(16) float sm[];
   int m0 = blockIdx.x * 64, n0 = blockIdx.y % (H / 64) * 64, q = blockIdx.y / (H / 64);
   int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-  int wm = warp / 2 * 32, wn = warp % 2 * 32, g = lane / 4, t = lane % 4;
-  float acc[2][4][4] = {};
+  int wm = warp / 2 * 16, wn = warp % 2 * 32, g = lane / 4, t = lane % 4;
+  float acc[4][4] = {};
   auto load = [&](int stage, int k0) {
     float *a = sm + stage * (64 * LDA + KC * LDB), *b = a + 64 * LDA;
-    for (int i = tid; i < 256; i += 128) {
-      int r = i / 4, k = i % 4 * 4;
+#pragma unroll
+    for (int i = tid; i < 512; i += STEP_THREADS) {
+      int r = i / 8, k = i % 8 * 4;
       fetch(a + r * LDA + k, dgates + (size_t)min(m0 + r, B - 1) * 4 * H + q * H + k0 + k);
       int kr = i / 16, n = i % 16 * 4;
       fetch(b + kr * LDB + n, w + ((size_t)q * H + k0 + kr) * H + n0 + n);
@@ -241,40 +234,29 @@ extern "C" __global__ void __launch_bounds__(128)
     int next = kc + STAGES - 1;
     if (next < chunks) load(next % STAGES, next * KC);
     fetched();
-    const float *a = sm + kc % STAGES * (64 * LDA + KC * LDB), *b = a + 64 * LDA;
+    const float *a = sm + kc % STAGES * (64 * LDA + KC * LDB), *b = a + 64 * LDA + t * LDB + wn + g;
+    a += (wm + g) * LDA + t;
 #pragma unroll
     for (int kk = 0; kk < KC; kk += 8) {
-      unsigned fa[2][4], fb[4][2];
+      unsigned fa[4], fb[4][2];
+      fa[0] = tf32(a[kk]); fa[1] = tf32(a[8 * LDA + kk]); fa[2] = tf32(a[kk + 4]); fa[3] = tf32(a[8 * LDA + kk + 4]);
 #pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const float* x = a + (wm + i * 16 + g) * LDA + kk + t;
-        fa[i][0] = tf32(x[0]); fa[i][1] = tf32(x[8 * LDA]); fa[i][2] = tf32(x[4]); fa[i][3] = tf32(x[8 * LDA + 4]);
-      }
+      for (int j = 0; j < 4; j++) { fb[j][0] = tf32(b[kk * LDB + j * 8]); fb[j][1] = tf32(b[(kk + 4) * LDB + j * 8]); }
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const float* x = b + (kk + t) * LDB + wn + j * 8 + g;
-        fb[j][0] = tf32(x[0]); fb[j][1] = tf32(x[4 * LDB]);
-      }
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) mma(acc[i][j], fa[i], fb[j]);
+      for (int j = 0; j < 4; j++) mma(acc[j], fa, fb[j]);
     }
   }
   float* out = parts + (size_t)q * B * H;
 #pragma unroll
-  for (int i = 0; i < 2; i++)
+  for (int half = 0; half < 2; half++) {
+    int b = m0 + wm + half * 8 + g;
+    if (b >= B) continue;
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      int b = m0 + wm + i * 16 + half * 8 + g;
-      if (b >= B) continue;
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-        float* x = out + (size_t)b * H + n0 + wn + j * 8 + 2 * t;
-        x[0] = acc[i][j][2 * half];
-        x[1] = acc[i][j][2 * half + 1];
-      }
+    for (int j = 0; j < 4; j++) {
+      float2* x = (float2*)(out + (size_t)b * H + n0 + wn + j * 8 + 2 * t);
+      *x = make_float2(acc[j][2 * half], acc[j][2 * half + 1]);
     }
+  }
 }
 
 // dh += the four parts.

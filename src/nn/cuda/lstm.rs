@@ -200,7 +200,7 @@ pub(crate) fn forward(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()>
             (if s == 0 { p.c0 } else { p.cells }, p.cells, 0)
         };
         if h_prev != 0 && in_one(run) {
-            let grid = ((b.div_ceil(64) as u32, (h / 16) as u32), 128, 0);
+            let grid = ((b.div_ceil(64) as u32, (h / 16) as u32), 256, STEP_BYTES);
             launch(
                 device,
                 "lstm_step_fwd",
@@ -281,10 +281,22 @@ pub(crate) struct Backward {
     pub parts: u64,
 }
 
+/// Shared memory of a block of the kernels that make a whole step: four stages of two 64 x 32 tiles, padded.
+const STEP_BYTES: u32 = 4 * 4 * 2 * 64 * 36;
+
+/// Whether steps may be one kernel (for comparisons).
+static IN_ONE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
+
+/// Switches steps as one kernel off and on.
+pub fn set_whole_steps(on: bool) {
+    IN_ONE.store(on, std::sync::atomic::Ordering::Relaxed);
+}
+
 /// Whether a step is one kernel: where TF32 is allowed, the sizes suit it, and there are not so many rows that cuBLAS does
 /// better.
 fn in_one(run: &Run) -> bool {
-    candle_core::cuda::gemm_reduced_precision_f32() && run.h.is_multiple_of(64) && run.b <= 512
+    let on = IN_ONE.load(std::sync::atomic::Ordering::Relaxed);
+    on && candle_core::cuda::gemm_reduced_precision_f32() && run.h.is_multiple_of(64) && run.b <= 512
 }
 
 /// Numbers that the parts of a step's product take on the way back.
@@ -320,7 +332,7 @@ pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<(
             ],
         )?;
         if p.parts != 0 && (s > 0 || p.h0 != 0) {
-            let grid = ((b.div_ceil(64) as u32, (4 * h / 64) as u32), 128, 0);
+            let grid = ((b.div_ceil(64) as u32, (4 * h / 64) as u32), 256, STEP_BYTES);
             let d_s = p.d_gates + s * 4 * bytes;
             let args = [Arg::P(d_s), Arg::P(p.w), Arg::P(p.parts), Arg::I(b as i32), Arg::I(h as i32)];
             launch(device, "lstm_step_bwd", grid, &args)?;

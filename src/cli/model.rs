@@ -49,7 +49,9 @@ const TOLERANCE: f64 = 1e-5;
 /// Carries out `iliad model check`.
 fn check(args: &CheckArgs) -> CliResult {
     let settings = args.common.load()?;
-    let found = crate::model::parity::check(&args.file, &device(&settings)?)
+    let device = device(&settings)?;
+    crate::nn::device::set_fast_products(false);
+    let found = crate::model::parity::check(&args.file, &device)
         .map_err(|e| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display())))?;
     let passes = found.worst() <= TOLERANCE;
     if args.json {

@@ -39,8 +39,8 @@ pub fn beside(device: &Device) -> Result<Device> {
     }
 }
 
-/// Lets matrix products on a GPU round their factors to 10 bits of mantissa (TF32), for the whole program. Off at first;
-/// `docs/gpu.md` has what it changes.
+/// Lets matrix products on a GPU round their factors to 10 bits of mantissa (TF32), for the whole program. Opening a GPU
+/// switches it on; `docs/gpu.md` has what it changes.
 pub fn set_fast_products(on: bool) {
     #[cfg(feature = "cuda")]
     candle_core::cuda::set_gemm_reduced_precision_f32(on);
@@ -72,6 +72,7 @@ fn open_cuda(ordinal: usize) -> Result<Device> {
     let device = Device::new_cuda_with_stream(ordinal)?;
     // Safety: no buffer is ever used on another stream than its own device's.
     unsafe { device.as_cuda_device()?.cuda_stream().context().disable_event_tracking() };
+    set_fast_products(true);
     Ok(device)
 }
 

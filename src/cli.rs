@@ -73,7 +73,7 @@ const LONG_ABOUT: &str = "\
 People teach an agent by describing what it just did.
 
 Without a command, iliad serves: it starts (or resumes) a run and prints the address of its pages. The other commands \
-train and evaluate without a server, bring data in and out, and check the installation.";
+train and evaluate without a server, remake the paper's tables, bring data in and out, and check the installation.";
 
 const AFTER: &str = "\
 Examples:

@@ -7,7 +7,7 @@
 //! Task (request d*, start s1)   task        sampled by the world; the agent never sees its reward
 //!   -> Execution ê              agent       sampled from the exploration policy π_β
 //!   -> Description d̂            teacher     a person (store, web) or simulated
-//!   -> Update of π_θ and π_β    algorithm   ADEL, practical form
+//!   -> Update of π_θ and π_β    algorithm   ADEL, practical form, or another algorithm
 //!   -> Checkpoint, events       trainer     one owning thread; commands in, events out
 //!   -> the next Execution
 //! ```

@@ -5,6 +5,7 @@ use candle_core::{D, Device, Tensor, Var};
 use iliad::model::decoder::wrap;
 use iliad::model::regex_describer::{DescriberSizes, RegexDescriber};
 use iliad::model::regex_student::{Batch, RegexStudent, StudentSizes};
+use iliad::nn::adam::Adam;
 use iliad::nn::init::uniform;
 use iliad::nn::layers::Grad;
 use iliad::nn::lstm::{Lengths, lstm};
@@ -274,4 +275,26 @@ fn a_roll_out_that_does_not_end_has_as_many_symbols_as_the_horizon() {
         }
     }
     assert!(ended > 10 && cut > 10, "{ended} ended, {cut} did not");
+}
+
+#[test]
+fn rewarded_symbols_become_likely() {
+    // A world of one step: reward 1 for one symbol, 0 for the others.
+    let model = student(13, false);
+    let b = batch(32, 110);
+    let mut adam = Adam::new(&model.params, 0.02).unwrap();
+    let mut share = Vec::new();
+    let mut seen = (0f32, 0f32);
+    for step in 0..80 {
+        let rolled = model.roll_out(&b.words, &b.requests, 1, true, &mut stream(1, "reward", step)).unwrap();
+        let actions: Vec<Vec<u32>> = rolled.into_iter().map(|r| if r.ended { vec![3] } else { r.symbols }).collect();
+        let rewards: Vec<f32> = actions.iter().map(|a| f32::from(u8::from(a[0] == 5))).collect();
+        seen = (seen.0 + rewards.iter().sum::<f32>(), seen.1 + 32.0);
+        let advantages: Vec<f32> = rewards.iter().map(|r| r - seen.0 / seen.1).collect();
+        share.push(rewards.iter().sum::<f32>() / 32.0);
+        let loss = model.reward_loss(&b, &actions, &advantages, 0.01).unwrap();
+        adam.step(&loss.backward().unwrap()).unwrap();
+    }
+    let mean = |s: &[f32]| s.iter().sum::<f32>() / s.len() as f32;
+    assert!(mean(&share[..3]) < 0.5 && mean(&share[70..]) > 0.9, "{share:?}");
 }

@@ -20,7 +20,7 @@ Examples:
 
 Runs lie in --run-dir under TABLE/ROW/seed-N and are ordinary ones. Ctrl+C, or --seconds, lets all of them save and ends \
 with code 3; the same command goes on where they stopped and repeats nothing that is complete. The table is printed, and \
-written with the curves to --results as REGEX-TABLE.json.";
+written with the curves to --results as FAMILY-TABLE.json, such as regex-main.json.";
 
 /// Flags of `iliad reproduce`.
 #[derive(clap::Args, Clone, Debug)]

@@ -246,9 +246,8 @@ impl RunConfig {
         if !(a.learning_rate > 0.0 && a.learning_rate < 1.0) {
             return fail("algorithm.learning_rate lies between 0 and 1");
         }
-        if !(a.reinforce.learning_rate > 0.0 && a.reinforce.learning_rate < 1.0)
-            || !(0.0..=100.0).contains(&a.reinforce.entropy)
-        {
+        let r = a.reinforce;
+        if !(r.learning_rate > 0.0 && r.learning_rate < 1.0 && (0.0..=100.0).contains(&r.entropy)) {
             return fail("algorithm.reinforce.learning_rate lies between 0 and 1, its entropy between 0 and 100");
         }
         if !(0.0..1.0).contains(&a.average) {

@@ -1,0 +1,177 @@
+//! The algorithms beside ADEL, in the same loop: they learn, the same seed gives the same run, and an interrupted run
+//! stands where it stood. And grids of runs, which `iliad reproduce` carries out.
+
+use candle_core::Device;
+use iliad::app::configure;
+use iliad::experiment::results::Results;
+use iliad::run::TeacherMode;
+use iliad::task::registry;
+use iliad::trainer::{FinalReport, Launch, checkpoint};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn launch(folder: &Path, overrides: &[&str], teacher: Option<TeacherMode>) -> anyhow::Result<FinalReport> {
+    let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
+    let launch = Launch {
+        id: "test".into(),
+        config: configure("tiny", 1, &overrides).unwrap(),
+        folder: folder.to_owned(),
+        device: Device::Cpu,
+        store: None,
+        teacher,
+        listener: None,
+    };
+    let (_handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    thread.join().unwrap()
+}
+
+fn train(folder: &Path, overrides: &[&str]) -> FinalReport {
+    launch(folder, overrides, None).unwrap()
+}
+
+/// Every tensor of a checkpoint whose name begins with `prefix`, as bits.
+fn weights(path: &Path, prefix: &str) -> Vec<(String, Vec<u32>)> {
+    let bits = |t: candle_core::Tensor| {
+        t.flatten_all().unwrap().to_vec1::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+    };
+    let tensors = checkpoint::load(path).unwrap().1;
+    tensors.into_iter().filter(|(name, _)| name.starts_with(prefix)).map(|(name, t)| (name, bits(t))).collect()
+}
+
+fn at(folder: &Path, update: u64) -> std::path::PathBuf {
+    folder.join(format!("update-{update:08}.safetensors"))
+}
+
+#[test]
+fn dagger_learns() {
+    let dir = tempfile::tempdir().unwrap();
+    let length = ["schedule.episodes=9600", "schedule.evaluate_every=150", "algorithm.average=0.98"];
+    let report = train(dir.path(), &[&["algorithm.name=dagger"], &length[..]].concat());
+    assert!(report.validation.value > 0.15 && report.test.value > 0.1, "{report:?}");
+    assert_eq!((report.descriptions, report.feedback.words()), (9600, "demonstrations"));
+}
+
+#[test]
+fn supervised_learning_and_the_true_marginal_learn() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, episodes) in [("supervised", 2560), ("true-marginal", 1280)] {
+        let (name, episodes) = (format!("algorithm.name={name}"), format!("schedule.episodes={episodes}"));
+        let report = train(&dir.path().join(&name), &[&name, &episodes, "algorithm.replay=1"]);
+        assert!(report.validation.value > 0.1, "{report:?}");
+    }
+}
+
+/// One run is whole. From another's folder everything after update 6 is taken away, as a kill would; what it had
+/// recorded by then stays.
+fn resumes_bit_identical(overrides: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
+    let length = ["schedule.episodes=384", "schedule.checkpoint_every=6", "schedule.evaluate_every=12"];
+    let overrides = [&length[..], overrides].concat();
+    train(&whole, &overrides);
+    train(&broken, &overrides);
+    let end = weights(&at(&whole, 12), "");
+    assert_eq!(end, weights(&at(&broken, 12), ""), "the same seed gives the same run");
+    assert_ne!(end, weights(&at(&whole, 6), ""), "it learns");
+    std::fs::remove_file(at(&broken, 12)).unwrap();
+    train(&broken, &overrides);
+    assert_eq!(end, weights(&at(&broken, 12), ""), "an interrupted run ends where the whole one does");
+    let header = |folder: &Path| checkpoint::load(&at(folder, 12)).unwrap().0;
+    let (a, b) = (header(&whole), header(&broken));
+    assert_eq!((a.saved(), a.counters, a.milestones, a.meters), (b.saved(), b.counters, b.milestones, b.meters));
+    let text = |folder: &Path| std::fs::read_to_string(folder.join("descriptions.jsonl")).unwrap();
+    assert_eq!(text(&whole), text(&broken));
+    train(&dir.path().join("other"), &[&overrides[..], &["seed=2"]].concat());
+    assert_ne!(end, weights(&at(&dir.path().join("other"), 12), ""), "another seed gives another run");
+}
+
+#[test]
+fn dagger_resumes_bit_identical() {
+    resumes_bit_identical(&["algorithm.name=dagger", "algorithm.average=0.9", "schedule.smooth=3"]);
+}
+
+#[test]
+fn reinforce_resumes_bit_identical() {
+    resumes_bit_identical(&["algorithm.name=reinforce-continuous"]);
+}
+
+#[test]
+fn epoch_adel_resumes_bit_identical_in_the_midst_of_an_epoch() {
+    // Update 6 is two iterations into the second epoch.
+    let epoch = r#"algorithm.epoch={"iterations":4,"passes":2,"snapshots":2}"#;
+    resumes_bit_identical(&["algorithm.name=epoch-adel", epoch]);
+}
+
+#[test]
+fn the_policies_of_epoch_adel_change_at_the_end_of_an_epoch_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let epoch = r#"algorithm.epoch={"iterations":4,"passes":1,"snapshots":2}"#;
+    let length = ["schedule.episodes=160", "schedule.checkpoint_every=1", "schedule.keep=9"];
+    train(dir.path(), &[&["algorithm.name=epoch-adel", epoch], &length[..]].concat());
+    for policy in ["theta.weights.", "beta.weights."] {
+        let of = |update| weights(&at(dir.path(), update), policy);
+        assert!(of(0) == of(3) && of(3) != of(4) && of(4) == of(5), "{policy}");
+    }
+    // The first policy and that of the second epoch stand for the average.
+    let snapshot = |update, name| weights(&at(dir.path(), update), name);
+    assert!(snapshot(3, "snapshot-1").is_empty() && !snapshot(4, "snapshot-1").is_empty());
+    let values = |all: Vec<(String, Vec<u32>)>| all.into_iter().map(|(_, bits)| bits).collect::<Vec<_>>();
+    assert_eq!(values(snapshot(4, "snapshot-1.")), values(snapshot(4, "beta.weights.")));
+}
+
+#[test]
+fn only_description_based_algorithms_are_taught_by_people() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["dagger", "supervised", "reinforce-binary", "true-marginal"] {
+        let told = launch(dir.path(), &[&format!("algorithm.name={name}")], Some(TeacherMode::Human)).unwrap_err();
+        assert!(told.to_string().contains("people teach by describing"), "{told}");
+    }
+}
+
+fn reproduce(folder: &Path, name: &str, more: &[&str]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
+    command.current_dir(folder).args(["reproduce", "regex", "--table", "main", "--preset", "tiny", "--seeds", "1,2"]);
+    command.args(["--row", "dagger,reinforce-binary", "--episodes", "320", "--jobs", "2", "--device", "cpu"]);
+    command.args(["--run-dir", name, "--results", &format!("{name}-results")]).args(more);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    (status.code().unwrap(), said)
+}
+
+/// The results without what two runs of the same grid may differ in: times.
+fn results(folder: &Path, name: &str) -> Results {
+    let path = folder.join(format!("{name}-results/regex-main.json"));
+    let mut results: Results = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    results.date.clear();
+    for seed in results.rows.iter_mut().flat_map(|row| &mut row.seeds) {
+        seed.seconds = 0.0;
+        seed.curve.iter_mut().for_each(|point| point.seconds = 0.0);
+    }
+    results
+}
+
+#[test]
+fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, said) = reproduce(dir.path(), "whole", &[]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("DAgger") && said.contains("93.0") && said.contains("2/2"), "{said}");
+
+    let (code, said) = reproduce(dir.path(), "broken", &["--seconds", "0.2"]);
+    assert_eq!(code, 3, "{said}");
+    assert!(!results(dir.path(), "broken").complete);
+    let (code, said) = reproduce(dir.path(), "broken", &[]);
+    assert_eq!(code, 0, "{said}");
+    let (a, b) = (results(dir.path(), "whole"), results(dir.path(), "broken"));
+    assert!(a.complete && a.rows.len() == 2 && a.rows[0].seeds.len() == 2 && !a.rows[0].seeds[0].curve.is_empty());
+    assert_eq!(a, b);
+
+    // Nothing is repeated, and other settings are not mixed in.
+    let (code, said) = reproduce(dir.path(), "broken", &[]);
+    assert!(code == 0 && !said.contains("begins"), "{said}");
+    let (code, said) = reproduce(dir.path(), "broken", &["--set", "algorithm.batch=16"]);
+    assert!(code == 1 && said.contains("other settings (algorithm.batch)"), "{said}");
+    let (code, _) = reproduce(dir.path(), "broken", &["--collect"]);
+    assert_eq!((code, results(dir.path(), "broken")), (0, a));
+    assert_eq!(reproduce(dir.path(), "broken", &["--row", "nobody"]).0, 2);
+}

@@ -1,7 +1,7 @@
 //! The agent as learners see it: it acts, and it says how unlikely an execution is given a description.
 
 use crate::nn::params::Params;
-use crate::rng::Stream;
+use crate::rng::{Stream, stream};
 use crate::task::World;
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -44,14 +44,30 @@ pub enum Act {
     Sample,
 }
 
+/// How examples are varied while they are learnt from.
+pub struct Noise {
+    /// Probability that a word reads as unknown.
+    pub word_dropout: f64,
+    /// What decides.
+    pub stream: Stream,
+}
+
+impl Noise {
+    /// Noise of the pass that `purpose` and `counter` name.
+    pub fn new(word_dropout: f64, seed: u64, purpose: &str, counter: u64) -> Self {
+        Self { word_dropout, stream: stream(seed, purpose, counter) }
+    }
+}
+
 /// A policy π(a | s, d) of one task family, with its words.
 pub trait Agent<W: World>: Send {
     /// Executes the words from each start. Randomness comes from `stream` alone.
     fn act(&self, tasks: &[(&W::Start, &str)], how: Act, stream: &mut Stream) -> Result<Vec<W::Execution>>;
 
     /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`), as one
-    /// scalar in the graph. Groups of one call are computed in one batched pass.
-    fn loss(&self, groups: &[(&[Example<W>], f32)]) -> Result<Tensor>;
+    /// scalar in the graph. Groups of one call are computed in one batched pass. `noise` varies the examples, as far as
+    /// the agent's settings ask for it.
+    fn loss(&self, groups: &[(&[Example<W>], f32)], noise: Option<&mut Noise>) -> Result<Tensor>;
 
     /// Lets unknown words of the texts take reserve rows; how many did.
     fn learn_words(&mut self, texts: &[&str]) -> usize;

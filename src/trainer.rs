@@ -229,7 +229,8 @@ fn live<K: TaskKit>(
             (new.agent, None, None)
         }
     };
-    let mut adel = Adel::new(world.clone(), agent, a.mixing, a.learning_rate, config.seed)?;
+    let mut adel =
+        Adel::new(world.clone(), agent, a.mixing, a.learning_rate, config.seed)?.with_word_dropout(a.word_dropout);
     if let (Some(header), Some(tensors)) = (&header, tensors) {
         adel.restore(&tensors, header.steps, &header.blueprint).context("the checkpoint does not fit the run")?;
     }

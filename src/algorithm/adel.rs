@@ -1,7 +1,7 @@
 //! ADEL in its practical form (paper, appendix "Practical Implementation"): an execution policy π_θ learns from what
 //! was described; an exploration policy π_β learns from the same, mixed with draws of the approximate marginal.
 
-use crate::agent::{Act, Agent, Example};
+use crate::agent::{Act, Agent, Example, Noise};
 use crate::algorithm::Described;
 use crate::algorithm::mixing::Mixing;
 use crate::nn::adam::Adam;
@@ -19,6 +19,7 @@ pub struct Adel<W: World> {
     adam_theta: Adam,
     adam_beta: Adam,
     mixing: Mixing,
+    word_dropout: f64,
     seed: u64,
 }
 
@@ -39,8 +40,14 @@ impl<W: World> Adel<W> {
             theta: pretrained,
             beta,
             mixing,
+            word_dropout: 0.0,
             seed,
         })
+    }
+
+    /// Words of requests read as unknown with this probability while learning.
+    pub fn with_word_dropout(self, word_dropout: f64) -> Self {
+        Self { word_dropout, ..self }
     }
 
     /// The execution policy π_θ.
@@ -77,7 +84,8 @@ impl<W: World> Adel<W> {
             .iter()
             .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
             .collect();
-        let loss_theta = self.theta.loss(&[(&own, 1.0)])?;
+        let noise = |purpose| Noise::new(self.word_dropout, self.seed, purpose, counter);
+        let loss_theta = self.theta.loss(&[(&own, 1.0)], Some(&mut noise("noise-theta")))?;
         let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
         if lambda > 0.0 {
             groups.push((&marginal, lambda as f32));
@@ -86,7 +94,7 @@ impl<W: World> Adel<W> {
             groups.push((&own, (1.0 - lambda) as f32));
         }
         // The policies share no parameter, so two backward passes make the gradients of the sum.
-        let loss_beta = self.beta.loss(&groups)?;
+        let loss_beta = self.beta.loss(&groups, Some(&mut noise("noise-beta")))?;
         self.adam_theta.step(&loss_theta.backward()?)?;
         self.adam_beta.step(&loss_beta.backward()?)?;
         Ok(f64::from(loss_theta.to_scalar::<f32>()?))

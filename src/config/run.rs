@@ -44,6 +44,8 @@ pub struct AlgorithmConfig {
     pub replay: usize,
     /// Newest descriptions that replay draws from.
     pub memory: usize,
+    /// Probability that a word of a request or description reads as unknown while learning (letters never do).
+    pub word_dropout: f64,
     /// Updates of the policy on P_ω before the first episode (paper: 10,000), when no pretrained policy is loaded.
     pub pretrain_updates: u64,
     /// Batch size of these (paper: 256).
@@ -60,6 +62,7 @@ impl Default for AlgorithmConfig {
             mixing: Mixing::default(),
             replay: 0,
             memory: 100_000,
+            word_dropout: 0.0,
             pretrain_updates: 10_000,
             pretrain_batch: 256,
             shuffle_descriptions: false,
@@ -216,6 +219,9 @@ impl RunConfig {
         }
         if a.replay > 1000 {
             return fail("algorithm.replay is at most 1000");
+        }
+        if !(0.0..1.0).contains(&a.word_dropout) {
+            return fail("algorithm.word_dropout is at least 0 and below 1");
         }
         if let TeacherMode::Mixed { share } = self.teacher.mode
             && !(0.0..=1.0).contains(&share)

@@ -26,7 +26,7 @@ pub fn pretrain<W: World>(
                 Example { start: world.solo(&task.start), words: task.request, execution }
             })
             .collect();
-        let loss = agent.loss(&[(&examples, 1.0)])?;
+        let loss = agent.loss(&[(&examples, 1.0)], None)?;
         adam.step(&loss.backward()?)?;
         if update % 10 == 0 && !progress(update as f64 / a.pretrain_updates as f64) {
             return Ok(false);

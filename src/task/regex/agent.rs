@@ -1,9 +1,10 @@
 //! The REGEX agent: words and requests in symbols for the student, symbols back into executed expressions.
 
+use super::letters::{self, Letters, Renaming, Slots};
 use super::tokenise::tokenise;
 use super::world::RegexWorld;
 use super::{Edit, Words};
-use crate::agent::{Act, Agent, Example};
+use crate::agent::{Act, Agent, Example, Noise};
 use crate::model::decoder::wrap;
 use crate::model::regex_student::{Batch, RegexStudent, StudentSizes};
 use crate::nn::params::Params;
@@ -11,6 +12,7 @@ use crate::nn::tokens::{END, UNKNOWN};
 use crate::rng::Stream;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 /// Longest request in tokens; what people type beyond it is not read.
@@ -34,12 +36,17 @@ pub struct Blueprint {
     pub horizon: usize,
     /// Whether encoders run over padding.
     pub reference_padding: bool,
+    /// How letters are read and written.
+    #[serde(default)]
+    pub letters: Letters,
 }
 
 /// The agent.
 pub struct RegexAgent {
     student: RegexStudent,
     blueprint: Blueprint,
+    /// Letters that renaming permutes.
+    alphabet: Vec<char>,
 }
 
 /// Ids of a word's characters, wrapped.
@@ -51,11 +58,26 @@ pub fn word_ids(word: &str, characters: &Vocabulary) -> Vec<u32> {
 
 /// Ids of a request or description as the model reads it, wrapped.
 pub fn request_ids(text: &str, requests: &Vocabulary) -> Vec<u32> {
-    let tokens = tokenise(text, &|t| requests.get(t).is_some());
-    let mut ids: Vec<u32> = tokens.iter().take(LONGEST_REQUEST).map(|t| requests.id(t)).collect();
+    token_ids(&request_tokens(text, requests), requests)
+}
+
+/// As much of a request as the model reads, in tokens.
+fn request_tokens(text: &str, requests: &Vocabulary) -> Vec<String> {
+    let mut tokens = tokenise(text, &|t| requests.get(t).is_some());
+    tokens.truncate(LONGEST_REQUEST);
+    tokens
+}
+
+fn token_ids(tokens: &[String], requests: &Vocabulary) -> Vec<u32> {
+    let mut ids: Vec<u32> = tokens.iter().map(|t| requests.id(t)).collect();
     if ids.is_empty() {
         ids.push(UNKNOWN);
     }
+    wrap(&ids)
+}
+
+fn symbol_ids(symbols: &[String], vocabulary: &Vocabulary) -> Vec<u32> {
+    let ids: Vec<u32> = symbols.iter().take(LONGEST_WORD).map(|s| vocabulary.id(s)).collect();
     wrap(&ids)
 }
 
@@ -63,14 +85,21 @@ impl RegexAgent {
     /// An agent with fresh weights.
     pub fn new(blueprint: Blueprint, stream: &mut Stream, device: &Device) -> Result<Self> {
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
-        Ok(Self { student, blueprint })
+        let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
+        Ok(Self { student, blueprint, alphabet })
     }
 
     /// The blueprint for a world and model settings.
     pub fn plan(world: &RegexWorld, model: &super::settings::ModelSettings) -> std::result::Result<Blueprint, String> {
-        let characters = Vocabulary::new(world.char_vocab(), 0)?;
-        let requests = Vocabulary::new(world.request_vocab(), model.reserve)?;
-        let expressions = Vocabulary::new(world.expression_vocab(), 0)?;
+        let with_slots = |mut symbols: Vec<String>| {
+            if model.letters == Letters::Slots {
+                symbols.extend(letters::symbols());
+            }
+            symbols
+        };
+        let characters = Vocabulary::new(with_slots(world.char_vocab()), 0)?;
+        let requests = Vocabulary::new(with_slots(world.request_vocab()), model.reserve)?;
+        let expressions = Vocabulary::new(with_slots(world.expression_vocab()), 0)?;
         Ok(Blueprint {
             sizes: StudentSizes {
                 characters: characters.rows(),
@@ -85,69 +114,104 @@ impl RegexAgent {
             expressions,
             horizon: model.horizon,
             reference_padding: model.reference_padding,
+            letters: model.letters,
         })
     }
 
-    fn expression_ids(&self, expression: &str) -> Vec<u32> {
-        word_ids(expression, &self.blueprint.expressions)
+    /// The slots of a tokenised request: none unless letters are read as slots.
+    fn slots(&self, tokens: &[String]) -> Slots {
+        if self.blueprint.letters == Letters::Slots { Slots::of(tokens) } else { Slots::default() }
     }
 
     /// The J rows that an example gives: (word_j, words) → expression.
-    fn rows(&self, examples: &[Example<RegexWorld>], batch: &mut Batch) -> usize {
+    fn rows(&self, examples: &[Example<RegexWorld>], mut noise: Option<&mut Noise>, batch: &mut Batch) -> usize {
+        let b = &self.blueprint;
         let before = batch.words.len();
         for example in examples {
-            let request = request_ids(&example.words, &self.blueprint.requests);
-            let output = self.expression_ids(&example.execution.expression);
+            let tokens = request_tokens(&example.words, &b.requests);
+            let slots = self.slots(&tokens);
+            let request = slots.request(&tokens);
+            let ids = token_ids(&request, &b.requests);
+            let output = symbol_ids(&slots.expression(&example.execution.expression), &b.expressions);
             for word in &example.start.words {
-                batch.words.push(word_ids(word, &self.blueprint.characters));
-                batch.requests.push(request.clone());
+                match noise.as_deref_mut() {
+                    Some(noise) if b.letters == Letters::Renamed => {
+                        let renaming = Renaming::draw(&self.alphabet, &mut noise.stream);
+                        batch.words.push(word_ids(&renaming.word(word), &b.characters));
+                        batch.requests.push(self.heard(&renaming.request(&request), noise));
+                        let expression = renaming.expression(&example.execution.expression);
+                        batch.outputs.push(word_ids(&expression, &b.expressions));
+                        continue;
+                    }
+                    Some(noise) if noise.word_dropout > 0.0 => batch.requests.push(self.heard(&request, noise)),
+                    _ => batch.requests.push(ids.clone()),
+                }
+                batch.words.push(symbol_ids(&slots.word(word), &b.characters));
                 batch.outputs.push(output.clone());
             }
         }
         batch.words.len() - before
+    }
+
+    /// Ids of a request of which some words were not understood. Letters always are: nothing else says which they were.
+    fn heard(&self, tokens: &[String], noise: &mut Noise) -> Vec<u32> {
+        let mut ids = token_ids(tokens, &self.blueprint.requests);
+        if noise.word_dropout > 0.0 {
+            // The first id is the start symbol.
+            for (id, letter) in ids[1..].iter_mut().zip(letters::in_brackets(tokens)) {
+                if !letter && noise.stream.random_bool(noise.word_dropout) {
+                    *id = UNKNOWN;
+                }
+            }
+        }
+        ids
+    }
+
+    /// What an execution with these output symbols does.
+    fn execution(&self, symbols: Option<&[u32]>, slots: &Slots, start: &Words) -> Edit {
+        // It never came to an end: no expression.
+        let Some(ids) = symbols else { return Edit { expression: String::new(), outputs: None } };
+        let symbols = || ids.iter().map(|id| self.blueprint.expressions.symbol(*id));
+        // A symbol that no character spells makes no expression.
+        match slots.spell(symbols()).filter(|_| ids.iter().all(|id| *id > END)) {
+            Some(expression) => Edit::of(&expression, start),
+            None => Edit { expression: symbols().collect(), outputs: None },
+        }
     }
 }
 
 impl Agent<RegexWorld> for RegexAgent {
     fn act(&self, tasks: &[(&Words, &str)], how: Act, stream: &mut Stream) -> Result<Vec<Edit>> {
         let b = &self.blueprint;
-        let words: Vec<_> = tasks
-            .iter()
-            .map(|(start, _)| word_ids(start.words.first().map_or("", String::as_str), &b.characters))
-            .collect();
-        let requests: Vec<_> = tasks.iter().map(|(_, request)| request_ids(request, &b.requests)).collect();
+        let (mut words, mut requests, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for (start, request) in tasks {
+            let tokens = request_tokens(request, &b.requests);
+            let named = self.slots(&tokens);
+            let word = start.words.first().map_or("", String::as_str);
+            words.push(symbol_ids(&named.word(word), &b.characters));
+            requests.push(token_ids(&named.request(&tokens), &b.requests));
+            slots.push(named);
+        }
         let outputs = self.student.act(&words, &requests, b.horizon, how == Act::Sample, stream)?;
-        Ok(outputs
-            .into_iter()
-            .zip(tasks)
-            .map(|(ids, (start, _))| match ids {
-                // A symbol that no character spells makes no expression.
-                Some(ids) if ids.iter().all(|id| *id > END) => {
-                    Edit::of(&ids.iter().map(|id| b.expressions.symbol(*id)).collect::<String>(), start)
-                }
-                Some(ids) => {
-                    Edit { expression: ids.iter().map(|id| b.expressions.symbol(*id)).collect(), outputs: None }
-                }
-                // It never came to an end: no expression.
-                None => Edit { expression: String::new(), outputs: None },
-            })
-            .collect())
+        let executions = outputs.iter().zip(tasks).zip(&slots);
+        Ok(executions.map(|((ids, (start, _)), slots)| self.execution(ids.as_deref(), slots, start)).collect())
     }
 
-    fn loss(&self, groups: &[(&[Example<RegexWorld>], f32)]) -> Result<Tensor> {
+    fn loss(&self, groups: &[(&[Example<RegexWorld>], f32)], mut noise: Option<&mut Noise>) -> Result<Tensor> {
         let mut batch = Batch::default();
-        let shares: Vec<(usize, f32)> =
-            groups.iter().map(|(examples, share)| (self.rows(examples, &mut batch), *share)).collect();
+        let shares: Vec<(usize, f32)> = groups
+            .iter()
+            .map(|(examples, share)| (self.rows(examples, noise.as_deref_mut(), &mut batch), *share))
+            .collect();
         self.student.loss(&batch, &shares)
     }
 
     fn learn_words(&mut self, texts: &[&str]) -> usize {
         let mut learnt = 0;
         for text in texts {
-            let requests = &self.blueprint.requests;
-            let tokens = tokenise(text, &|t| requests.get(t).is_some());
-            for token in tokens.iter().take(LONGEST_REQUEST) {
-                learnt += usize::from(self.blueprint.requests.learn(token));
+            let tokens = request_tokens(text, &self.blueprint.requests);
+            for token in self.slots(&tokens).request(&tokens) {
+                learnt += usize::from(self.blueprint.requests.learn(&token));
             }
         }
         learnt

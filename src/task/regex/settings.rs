@@ -1,5 +1,6 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
+use super::letters::Letters;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
 use crate::run::TeacherMode;
 use crate::teacher::simulated::{Draw, Pragmatics};
@@ -33,6 +34,9 @@ pub struct ModelSettings {
     pub reserve: usize,
     /// Encoders run over padding, as in the authors' program.
     pub reference_padding: bool,
+    /// Letters as they are (`plain`), those that a request names as `slots`, or `renamed` at random while learning.
+    #[serde(default)]
+    pub letters: Letters,
     /// Policy pretrained on P_ω: `shipped`, a file that `iliad pretrain` wrote, or `none`.
     pub pretrained: String,
 }
@@ -73,6 +77,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 24,
                 reserve: 256,
                 reference_padding: false,
+                letters: Letters::Plain,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -112,6 +117,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 16,
                 reserve: 32,
                 reference_padding: false,
+                letters: Letters::Plain,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -154,6 +160,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 40,
                 reserve: 0,
                 reference_padding: false,
+                letters: Letters::Plain,
                 pretrained: "none".into(),
             },
             Rest {

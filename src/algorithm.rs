@@ -1,6 +1,7 @@
 //! Learning algorithms: how executions are chosen and how what was said changes the policies.
 
 pub mod adel;
+pub mod ask;
 pub mod mixing;
 
 use crate::agent::Example;

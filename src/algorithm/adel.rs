@@ -78,7 +78,12 @@ impl<W: World> Adel<W> {
     /// `update` sets λ; `counter` numbers the draws of ẽ. Returns the mean L(θ) in nats a sequence.
     pub fn update(&mut self, batch: &[Described<W>], update: u64, counter: u64) -> Result<f64> {
         let lambda = self.mixing.at(update);
-        let own: Vec<Example<W>> = batch.iter().map(|d| d.example.clone()).collect();
+        let mut places = rng::stream(self.seed, "elsewhere", counter);
+        let practised = |e: &Example<W>| match self.world.elsewhere(&e.start, &e.execution, &mut places) {
+            Some((start, execution)) => Example { start, execution, words: e.words.clone() },
+            None => e.clone(),
+        };
+        let own: Vec<Example<W>> = batch.iter().map(|d| &d.example).map(practised).collect();
         let mut draws = rng::stream(self.seed, "marginal", counter);
         let marginal: Vec<Example<W>> = own
             .iter()

@@ -107,6 +107,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             best: self.best,
             seconds: self.elapsed(),
             meters: self.meters.clone(),
+            tallies: self.tallies.clone(),
             written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
         })
     }

@@ -41,6 +41,15 @@ pub struct Blueprint {
     pub letters: Letters,
 }
 
+impl Blueprint {
+    /// Whether weights of this blueprint can be used with another: what is renamed while learning is read as plain letters
+    /// are.
+    pub fn fits(&self, other: &Blueprint) -> bool {
+        let slots = |b: &Blueprint| b.letters == Letters::Slots;
+        slots(self) == slots(other) && *self == Blueprint { letters: self.letters, ..other.clone() }
+    }
+}
+
 /// The agent.
 pub struct RegexAgent {
     student: RegexStudent,

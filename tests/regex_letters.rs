@@ -155,6 +155,9 @@ fn vocabularies_have_the_slots_only_where_they_are_used_and_old_blueprints_are_p
     assert_eq!(plain.characters.rows() + symbols().count(), slots.characters.rows());
     assert_eq!(plain.requests.rows() + symbols().count(), slots.requests.rows());
     assert_eq!(plain.expressions.rows() + symbols().count(), slots.expressions.rows());
+    let renamed = RegexAgent::plan(&world, &model(Letters::Renamed)).unwrap();
+    assert!(plain.fits(&plain) && plain.fits(&renamed) && slots.fits(&slots));
+    assert!(!plain.fits(&slots) && !slots.fits(&renamed));
     let mut json = serde_json::to_value(&plain).unwrap();
     assert_eq!(json.as_object_mut().unwrap().remove("letters"), Some("plain".into()));
     let old: iliad::task::regex::agent::Blueprint = serde_json::from_value(json).unwrap();

@@ -169,7 +169,7 @@ pub fn presets() -> Vec<Preset> {
             },
             Rest {
                 algorithm: AlgorithmConfig {
-                    replay: 7,
+                    replay: 15,
                     word_dropout: 0.1,
                     ask: AskConfig { candidates: 4, samples: 3 },
                     pretrain_updates: 2000,

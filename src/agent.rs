@@ -2,7 +2,7 @@
 
 use crate::nn::adam::Adam;
 use crate::nn::params::Params;
-use crate::rng::Stream;
+use crate::rng::{Stream, stream};
 use crate::task::World;
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,8 @@ pub enum Lesson<'a, W: World> {
     /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`).
     /// The groups are computed in one batched pass. ADEL, supervised learning, pretraining.
     Likelihood(&'a [(&'a [Example<W>], f32)]),
+    /// The same of examples that are varied on the way, as far as the agent's settings ask for it.
+    Varied(&'a [(&'a [Example<W>], f32)], Noise),
     /// DAgger: the policy's own greedy roll-out `rolled` is fed position by position; −log π of the demonstrated symbol
     /// or action at each position of `shown`, as a mean over the tasks that have this position, summed over positions.
     Imitation {
@@ -71,6 +73,26 @@ pub enum Lesson<'a, W: World> {
         /// Weight of the entropy bonus (paper: 0.1).
         entropy: f32,
     },
+}
+
+/// How examples are varied while they are learnt from.
+#[derive(Clone, Copy, Debug)]
+pub struct Noise {
+    /// Probability that a word reads as unknown.
+    pub word_dropout: f64,
+    /// The run's seed.
+    pub seed: u64,
+    /// Names the draws, with `counter`.
+    pub purpose: &'static str,
+    /// Number of the step among all of the run.
+    pub counter: u64,
+}
+
+impl Noise {
+    /// What decides.
+    pub fn stream(&self) -> Stream {
+        stream(self.seed, self.purpose, self.counter)
+    }
 }
 
 /// A policy π(a | s, d) of one task family, with its words.

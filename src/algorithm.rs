@@ -2,6 +2,7 @@
 //! algorithm; the trainer knows them by the trait [`Algorithm`] alone.
 
 pub mod adel;
+pub mod ask;
 pub mod dagger;
 pub mod epoch_adel;
 pub mod learner;

@@ -95,6 +95,23 @@ pub trait World: Send + Sync + 'static {
     fn performs(&self, start: &Self::Start, execution: &Self::Execution, reference: &Self::Execution, tau: f64)
     -> bool;
 
+    /// What kind of execution it is, for choosing what to ask about: executions of one kind teach much the same
+    /// (REGEX: the expression whatever its letters).
+    fn kind(&self, _start: &Self::Start, execution: &Self::Execution) -> String {
+        self.summary(execution)
+    }
+
+    /// An example for practice, made of a described one by executing the same elsewhere; `None`: only the example itself
+    /// (REGEX: further words of the dictionary, if the settings ask for them).
+    fn elsewhere(
+        &self,
+        _start: &Self::Start,
+        _execution: &Self::Execution,
+        _stream: &mut Stream,
+    ) -> Option<(Self::Start, Self::Execution)> {
+        None
+    }
+
     /// Scores a (greedy) execution of a task against its gold execution.
     fn score(&self, task: &Task<Self::Start>, execution: &Self::Execution) -> Score;
 

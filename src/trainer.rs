@@ -5,6 +5,7 @@
 //! episodes) or from people (answers that arrived since). Everything an update does is a function of the weights, the
 //! seed, and what its record holds; so a killed run makes the lost updates again and stands where it stood.
 
+mod asking;
 pub mod checkpoint;
 mod iteration;
 pub mod journal;
@@ -17,6 +18,7 @@ mod pretraining;
 mod progress;
 
 use crate::agent::Act;
+use crate::algorithm::ask::Tallies;
 use crate::algorithm::{self, Algorithm, AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
 use crate::evaluation::{self, evaluate};
@@ -189,6 +191,9 @@ struct Trainer<'a, K: TaskKit> {
     record: Record<K::World>,
     notes: Option<Notes>,
     meters: Meters,
+    tallies: Tallies,
+    /// Kinds of the executions that came into people's pool last, as many as it holds.
+    offered: VecDeque<String>,
     speed: Speed,
     validation: Option<Rate>,
     best: Option<(Rate, u64)>,
@@ -281,6 +286,8 @@ fn live<K: TaskKit>(
         record,
         notes,
         meters: header.as_ref().map(|h| h.meters.clone()).unwrap_or_default(),
+        tallies: header.as_ref().map(|h| h.tallies.clone()).unwrap_or_default(),
+        offered: VecDeque::new(),
         speed: Speed::default(),
         validation: header.as_ref().and_then(|h| h.validation),
         best: header.as_ref().and_then(|h| h.best),

@@ -292,7 +292,7 @@ fn rewarded_symbols_become_likely() {
         seen = (seen.0 + rewards.iter().sum::<f32>(), seen.1 + 32.0);
         let advantages: Vec<f32> = rewards.iter().map(|r| r - seen.0 / seen.1).collect();
         share.push(rewards.iter().sum::<f32>() / 32.0);
-        let loss = model.reward_loss(&b, &actions, &advantages, 0.01).unwrap();
+        let loss = model.loss_fed(&b, &model.reward(&actions, &advantages, 0.01)).unwrap();
         adam.step(&loss.backward().unwrap()).unwrap();
     }
     let mean = |s: &[f32]| s.iter().sum::<f32>() / s.len() as f32;

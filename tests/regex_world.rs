@@ -169,3 +169,20 @@ fn the_real_corpus_keeps_its_promises() {
     check_disjoint(&requests);
     check_draws(&world);
 }
+
+#[test]
+fn kinds_forget_letters_and_further_words_are_changed_ones() {
+    let world = RegexWorld::builtin(1);
+    let start = Words { words: vec!["banana".into()] };
+    let edit = Edit::of("()(n)()@\\2\\2n", &start);
+    assert_eq!(world.kind(&start, &edit), "()({1})()@\\2\\2{1}");
+    assert_eq!(world.elsewhere(&start, &edit, &mut stream(1, "test", 0)), None);
+    let world = world.with_more_words(4);
+    let (words, more) = world.elsewhere(&start, &edit, &mut stream(1, "test", 0)).unwrap();
+    assert_eq!((words.words.len(), &words.words[0]), (5, &start.words[0]));
+    assert_eq!(more, Edit::of(&edit.expression, &words));
+    assert!(words.words.iter().zip(more.outputs.unwrap()).all(|(word, output)| *word != output));
+    // What changes no word gives none, and the search ends.
+    let idle = Edit::of("()(0)()@", &start);
+    assert_eq!(world.elsewhere(&start, &idle, &mut stream(1, "test", 0)), Some((start, idle)));
+}

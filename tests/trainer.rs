@@ -98,11 +98,21 @@ fn iliad() -> std::process::Command {
 #[test]
 fn a_killed_run_ends_bit_identical_to_one_that_was_not() {
     let dir = tempfile::tempdir().unwrap();
-    let common =
-        ["--set", "schedule.episodes=768", "--set", "schedule.checkpoint_every=5", "--set", "algorithm.replay=1"];
+    // With every part that draws or remembers something.
+    let common = [
+        "schedule.episodes=1536",
+        "schedule.checkpoint_every=5",
+        "algorithm.replay=1",
+        "algorithm.word_dropout=0.1",
+        "algorithm.ask.candidates=2",
+        "algorithm.ask.samples=1",
+        "model.letters=renamed",
+        "task.more_words=1",
+    ]
+    .map(|setting| ["--set", setting]);
     let start = |folder: &Path| {
         let mut c = iliad();
-        c.args(["train", "--preset", "tiny", "--seed", "7", "--run-dir"]).arg(folder).args(common);
+        c.args(["train", "--preset", "tiny", "--seed", "7", "--run-dir"]).arg(folder).args(common.concat());
         c
     };
     let whole = dir.path().join("whole");
@@ -234,7 +244,13 @@ async fn wait_for_work(live: &Live) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
-    let overrides = ["algorithm.replay=2", "schedule.checkpoint_every=4", "schedule.evaluate_every=1000"];
+    let overrides = [
+        "algorithm.replay=2",
+        "algorithm.ask.candidates=3",
+        "algorithm.ask.samples=1",
+        "schedule.checkpoint_every=4",
+        "schedule.evaluate_every=1000",
+    ];
     let live = go_live(dir.path(), &overrides).await;
     let teacher = live.store.teacher("somebody").await.unwrap().id;
     wait_for_work(&live).await;

@@ -1,7 +1,7 @@
 //! ADEL in its practical form (paper, appendix "Practical Implementation"): an execution policy π_θ learns from what
 //! was described; an exploration policy π_β learns from the same, mixed with draws of the approximate marginal.
 
-use crate::agent::{Act, Agent, Example, Lesson};
+use crate::agent::{Act, Agent, Example, Lesson, Noise};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::mixing::Mixing;
 use crate::algorithm::{Algorithm, At, Described, Saved, starts_and_requests};
@@ -19,6 +19,7 @@ pub struct Adel<W: World> {
     beta: Learner<W>,
     losses: Losses,
     mixing: Mixing,
+    word_dropout: f64,
     seed: u64,
 }
 
@@ -33,6 +34,7 @@ impl<W: World> Adel<W> {
             world,
             losses: Losses::default(),
             mixing: settings.mixing,
+            word_dropout: settings.word_dropout,
             seed,
         })
     }
@@ -66,12 +68,18 @@ impl<W: World> Algorithm<W> for Adel<W> {
             return Ok(());
         }
         let lambda = self.mixing.at(at.update);
-        let own: Vec<Example<W>> = described.iter().map(|d| d.example.clone()).collect();
+        let mut places = rng::stream(self.seed, "elsewhere", at.counter);
+        let practised = |e: &Example<W>| match self.world.elsewhere(&e.start, &e.execution, &mut places) {
+            Some((start, execution)) => Example { start, execution, words: e.words.clone() },
+            None => e.clone(),
+        };
+        let own: Vec<Example<W>> = described.iter().map(|d| &d.example).map(practised).collect();
         let mut draws = rng::stream(self.seed, "marginal", at.counter);
         let marginal: Vec<Example<W>> = own
             .iter()
             .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
             .collect();
+        let noise = |purpose| Noise { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: at.counter };
         let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
         if lambda > 0.0 {
             groups.push((&marginal, lambda as f32));
@@ -80,8 +88,8 @@ impl<W: World> Algorithm<W> for Adel<W> {
             groups.push((&own, (1.0 - lambda) as f32));
         }
         // The policies share no parameter, so two backward passes make the gradients of the sum.
-        self.beta.step(&Lesson::Likelihood(&groups))?;
-        let loss = self.theta.step(&Lesson::Likelihood(&[(&own, 1.0)]))?;
+        self.beta.step(&Lesson::Varied(&groups, noise("noise-beta")))?;
+        let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], noise("noise-theta")))?;
         if at.fresh { self.losses.add(loss) } else { Ok(()) }
     }
 

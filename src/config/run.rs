@@ -1,6 +1,7 @@
 //! The configuration of a run: what is learnt from whom, how. Saved with the weights, shown on the dashboard.
 
 use crate::algorithm::AlgorithmName;
+use crate::algorithm::ask::AskConfig;
 use crate::algorithm::epoch_adel::EpochSettings;
 use crate::algorithm::mixing::Mixing;
 use crate::algorithm::reinforce::ReinforceSettings;
@@ -57,6 +58,10 @@ pub struct AlgorithmConfig {
     pub replay: usize,
     /// Newest descriptions that replay draws from.
     pub memory: usize,
+    /// Probability that a word of a request or description reads as unknown while learning (letters never do).
+    pub word_dropout: f64,
+    /// Which executions teachers are asked about.
+    pub ask: AskConfig,
     /// Updates of the policy on P_ω before the first episode (paper: 10,000), when no pretrained policy is loaded.
     pub pretrain_updates: u64,
     /// Batch size of these (paper: 256).
@@ -77,6 +82,8 @@ impl Default for AlgorithmConfig {
             epoch: EpochSettings::default(),
             replay: 0,
             memory: 100_000,
+            word_dropout: 0.0,
+            ask: AskConfig::default(),
             pretrain_updates: 10_000,
             pretrain_batch: 256,
             shuffle_descriptions: false,
@@ -270,6 +277,12 @@ impl RunConfig {
         }
         if a.replay > 1000 {
             return fail("algorithm.replay is at most 1000");
+        }
+        if !(0.0..1.0).contains(&a.word_dropout) {
+            return fail("algorithm.word_dropout is at least 0 and below 1");
+        }
+        if !(1..=100).contains(&a.ask.candidates) || a.ask.samples > 100 {
+            return fail("algorithm.ask.candidates lies between 1 and 100, algorithm.ask.samples is at most 100");
         }
         if let TeacherMode::Mixed { share } = self.teacher.mode
             && !(0.0..=1.0).contains(&share)

@@ -12,6 +12,7 @@ pub mod family;
 pub mod grammar;
 pub mod import;
 pub mod kit;
+pub mod letters;
 pub mod marginal;
 pub mod metric;
 pub mod program;

@@ -2,6 +2,7 @@
 //! the newest few and the best are kept; a damaged one is passed over in favour of the one before.
 
 use crate::algorithm::Saved;
+use crate::algorithm::ask::Tallies;
 use crate::config::run::RunConfig;
 use crate::nn::artifact::{self, ArtifactError, Precision};
 use crate::run::{CheckpointRow, Rate, TeacherMode};
@@ -59,6 +60,9 @@ pub struct Header {
     pub seconds: f64,
     /// Readings since the last point.
     pub meters: Meters,
+    /// What was asked about so far, where that is chosen.
+    #[serde(default)]
+    pub tallies: Tallies,
     /// RFC 3339 time of writing.
     pub written_at: String,
     /// The algorithm's own state beside its tensors; null where it has none.

@@ -21,14 +21,18 @@ impl<K: TaskKit> Trainer<'_, K> {
         let first = self.counters.episodes;
         let seed = self.config.seed;
         let batch = self.config.algorithm.batch;
-        let tasks: Vec<_> = (first..first + batch as u64)
+        let described = self.config.algorithm.name.feedback() == Feedback::Descriptions;
+        let n = (batch * if described { self.config.algorithm.ask.candidates } else { 1 }) as u64;
+        let tasks: Vec<_> = (first..first + n)
             .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
             .collect();
         let executions = self.algorithm.explore(&tasks, first)?;
-        self.counters.episodes += batch as u64;
-        if self.config.algorithm.name.feedback() != Feedback::Descriptions {
+        if !described {
+            self.counters.episodes += n;
             return self.undescribed_update(tasks, executions, first);
         }
+        let asked = self.to_be_asked(&tasks, &executions, first, &[], batch)?;
+        self.counters.episodes += n;
         let tau = self.config.teacher.pragmatics.tau;
         let (mut to_people, mut to_teacher, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
@@ -38,14 +42,13 @@ impl<K: TaskKit> Trainer<'_, K> {
             if self.algorithm.acts() {
                 self.meters.execution(self.world.valid(&task.start, &execution), success);
             }
-            let describable = self.world.describable(&task.start, &execution);
             let mut row = self.row(number, &task, &execution, success);
             let people =
                 share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
             let episode = Episode { number, task, execution };
-            if describable && people {
+            if asked[i] && people {
                 to_people.push(episode);
-            } else if describable {
+            } else if asked[i] {
                 row.source = Some(Source::Simulated);
                 to_teacher.push(episode);
                 rows.push(row);
@@ -71,6 +74,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             self.meters.described(said.gold);
             row.description = said.description.clone();
             row.candidates = said.candidates;
+            self.note_asked(&episode.task, &episode.execution, !said.description.is_empty());
             if !said.description.is_empty() {
                 row.update = Some(update + 1);
                 let example =

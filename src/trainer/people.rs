@@ -62,11 +62,14 @@ impl<K: TaskKit> Trainer<'_, K> {
                 break;
             }
             let (seed, first) = (self.config.seed, self.counters.episodes);
-            let n = (2 * room).clamp(8, self.config.algorithm.batch.max(8)) as u64;
+            let n = (2 * room).clamp(8, self.config.algorithm.batch.max(8));
+            let n = (n * self.config.algorithm.ask.candidates) as u64;
             let tasks: Vec<_> = (first..first + n)
                 .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
                 .collect();
             let executions = self.algorithm.explore(&tasks, first)?;
+            let waiting = self.offered.make_contiguous().to_vec();
+            let asked = self.to_be_asked(&tasks, &executions, first, &waiting, room)?;
             self.counters.episodes += n;
             let tau = self.config.teacher.pragmatics.tau;
             let mut fresh = Vec::new();
@@ -74,11 +77,14 @@ impl<K: TaskKit> Trainer<'_, K> {
                 let gold = self.world.gold(task.split, task.index);
                 let success = self.world.performs(&task.start, &execution, &gold, tau);
                 self.meters.execution(self.world.valid(&task.start, &execution), success);
-                if fresh.len() < room && self.world.describable(&task.start, &execution) {
+                if fresh.len() < room && asked[i] {
+                    self.offered.push_back(self.world.kind(&task.start, &execution));
                     fresh.push(Episode { number: first + i as u64, task, execution });
                 }
             }
             self.offer(fresh)?;
+            let beyond = self.offered.len().saturating_sub(self.config.pool.size);
+            self.offered.drain(..beyond);
         }
         Ok(())
     }
@@ -114,7 +120,9 @@ impl<K: TaskKit> Trainer<'_, K> {
             row.description = answer.text.clone();
             row.update = Some(self.counters.update + 1);
             rows.push(row);
-            if answer.kind == AnswerKind::Described && !answer.text.trim().is_empty() {
+            let is_described = answer.kind == AnswerKind::Described && !answer.text.trim().is_empty();
+            self.note_asked(&episode.task, &episode.execution, is_described);
+            if is_described {
                 let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
                 described.push(Described { episode: answer.episode, example });
             }

@@ -125,6 +125,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             best: self.best,
             seconds: self.elapsed(),
             meters: self.meters.clone(),
+            tallies: self.tallies.clone(),
             written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
             state: saved.state,
             milestones: self.milestones.clone(),

@@ -1,10 +1,11 @@
 //! The REGEX agent: words and requests in symbols for the student, symbols back into executed expressions.
 
+use super::letters::{self, Letters, Renaming, Slots};
 use super::tokenise::tokenise;
 use super::world::RegexWorld;
 use super::{Edit, Words};
-use crate::agent::{Act, Agent, Example, Lesson};
-use crate::model::decoder::wrap;
+use crate::agent::{Act, Agent, Example, Lesson, Noise};
+use crate::model::decoder::{Rolled, wrap};
 use crate::model::regex_student::{Batch, Fed, RegexStudent, StudentSizes};
 use crate::nn::adam::Adam;
 use crate::nn::params::Params;
@@ -12,6 +13,7 @@ use crate::nn::tokens::{END, PAD, START, UNKNOWN};
 use crate::rng::Stream;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 /// Longest request in tokens; what people type beyond it is not read.
@@ -35,12 +37,26 @@ pub struct Blueprint {
     pub horizon: usize,
     /// Whether encoders run over padding.
     pub reference_padding: bool,
+    /// How letters are read and written.
+    #[serde(default)]
+    pub letters: Letters,
+}
+
+impl Blueprint {
+    /// Whether weights of this blueprint can be used with another: what is renamed while learning is read as plain letters
+    /// are.
+    pub fn fits(&self, other: &Blueprint) -> bool {
+        let slots = |b: &Blueprint| b.letters == Letters::Slots;
+        slots(self) == slots(other) && *self == Blueprint { letters: self.letters, ..other.clone() }
+    }
 }
 
 /// The agent.
 pub struct RegexAgent {
     student: RegexStudent,
     blueprint: Blueprint,
+    /// Letters that renaming permutes.
+    alphabet: Vec<char>,
 }
 
 /// Ids of a word's characters, wrapped.
@@ -52,11 +68,26 @@ pub fn word_ids(word: &str, characters: &Vocabulary) -> Vec<u32> {
 
 /// Ids of a request or description as the model reads it, wrapped.
 pub fn request_ids(text: &str, requests: &Vocabulary) -> Vec<u32> {
-    let tokens = tokenise(text, &|t| requests.get(t).is_some());
-    let mut ids: Vec<u32> = tokens.iter().take(LONGEST_REQUEST).map(|t| requests.id(t)).collect();
+    token_ids(&request_tokens(text, requests), requests)
+}
+
+/// As much of a request as the model reads, in tokens.
+fn request_tokens(text: &str, requests: &Vocabulary) -> Vec<String> {
+    let mut tokens = tokenise(text, &|t| requests.get(t).is_some());
+    tokens.truncate(LONGEST_REQUEST);
+    tokens
+}
+
+fn token_ids(tokens: &[String], requests: &Vocabulary) -> Vec<u32> {
+    let mut ids: Vec<u32> = tokens.iter().map(|t| requests.id(t)).collect();
     if ids.is_empty() {
         ids.push(UNKNOWN);
     }
+    wrap(&ids)
+}
+
+fn symbol_ids(symbols: &[String], vocabulary: &Vocabulary) -> Vec<u32> {
+    let ids: Vec<u32> = symbols.iter().take(LONGEST_WORD).map(|s| vocabulary.id(s)).collect();
     wrap(&ids)
 }
 
@@ -64,14 +95,21 @@ impl RegexAgent {
     /// An agent with fresh weights.
     pub fn new(blueprint: Blueprint, stream: &mut Stream, device: &Device) -> Result<Self> {
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
-        Ok(Self { student, blueprint })
+        let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
+        Ok(Self { student, blueprint, alphabet })
     }
 
     /// The blueprint for a world and model settings.
     pub fn plan(world: &RegexWorld, model: &super::settings::ModelSettings) -> std::result::Result<Blueprint, String> {
-        let characters = Vocabulary::new(world.char_vocab(), 0)?;
-        let requests = Vocabulary::new(world.request_vocab(), model.reserve)?;
-        let expressions = Vocabulary::new(world.expression_vocab(), 0)?;
+        let with_slots = |mut symbols: Vec<String>| {
+            if model.letters == Letters::Slots {
+                symbols.extend(letters::symbols());
+            }
+            symbols
+        };
+        let characters = Vocabulary::new(with_slots(world.char_vocab()), 0)?;
+        let requests = Vocabulary::new(with_slots(world.request_vocab()), model.reserve)?;
+        let expressions = Vocabulary::new(with_slots(world.expression_vocab()), 0)?;
         Ok(Blueprint {
             sizes: StudentSizes {
                 characters: characters.rows(),
@@ -86,37 +124,49 @@ impl RegexAgent {
             expressions,
             horizon: model.horizon,
             reference_padding: model.reference_padding,
+            letters: model.letters,
         })
     }
 
-    fn expression_ids(&self, expression: &str) -> Vec<u32> {
-        word_ids(expression, &self.blueprint.expressions)
+    /// The slots of a tokenised request: none unless letters are read as slots.
+    fn slots(&self, tokens: &[String]) -> Slots {
+        if self.blueprint.letters == Letters::Slots { Slots::of(tokens) } else { Slots::default() }
     }
 
-    /// Word and request of each task as the policy reads them when it acts.
-    fn read(&self, tasks: &[(&Words, &str)], batch: &mut Batch) {
+    /// Word and request of each task as the policy reads them when it acts, and the slots of each request.
+    fn read(&self, tasks: &[(&Words, &str)], batch: &mut Batch) -> Vec<Slots> {
         let b = &self.blueprint;
+        let mut all = Vec::with_capacity(tasks.len());
         for (start, request) in tasks {
-            batch.words.push(word_ids(start.words.first().map_or("", String::as_str), &b.characters));
-            batch.requests.push(request_ids(request, &b.requests));
+            let tokens = request_tokens(request, &b.requests);
+            let slots = self.slots(&tokens);
+            let word = start.words.first().map_or("", String::as_str);
+            batch.words.push(symbol_ids(&slots.word(word), &b.characters));
+            batch.requests.push(token_ids(&slots.request(&tokens), &b.requests));
+            all.push(slots);
         }
+        all
     }
 
     /// The symbols that the policy wrote, from the text that they spell, with the END that came unless the horizon cut
-    /// it off. Padding, unknown and start symbols have names in angle brackets, which no expression holds otherwise.
-    fn actions(&self, expression: &str) -> Vec<u32> {
+    /// it off. Padding, unknown, start and slot symbols have names in angle brackets, which no expression holds otherwise.
+    fn actions(&self, expression: &str, slots: &Slots) -> Vec<u32> {
         let b = &self.blueprint;
-        let mut left = expression;
         let mut ids = Vec::new();
-        while let Some(c) = left.chars().next().filter(|_| ids.len() < b.horizon) {
-            let special = [PAD, UNKNOWN, START, END].into_iter().find(|id| left.starts_with(b.expressions.symbol(*id)));
-            let (id, length) = match special {
-                Some(id) => (id, b.expressions.symbol(id).len()),
-                None => (b.expressions.id(&left[..c.len_utf8()]), c.len_utf8()),
-            };
-            ids.push(id);
-            left = &left[length..];
+        let mut left = expression;
+        while !left.is_empty() {
+            // The next symbol that has a name, and the text before it.
+            let named = b.expressions.symbols().iter().filter(|s| s.len() > 1);
+            let next = named.filter_map(|s| Some((left.find(s.as_str())?, s))).min_by_key(|(at, _)| *at);
+            let (text, rest) = left.split_at(next.map_or(left.len(), |(at, _)| at));
+            ids.extend(slots.expression(text).iter().map(|s| b.expressions.id(s)));
+            left = rest;
+            if let Some((_, symbol)) = next {
+                ids.push(b.expressions.id(symbol));
+                left = &left[symbol.len()..];
+            }
         }
+        ids.truncate(b.horizon);
         if ids.len() < b.horizon {
             ids.push(END);
         }
@@ -124,114 +174,157 @@ impl RegexAgent {
     }
 
     /// Rows (word_j, words) → expression of groups of examples, and how many outputs each group has. Groups that differ in
-    /// their expressions alone share one reading.
-    fn batch(&self, groups: &[(&[Example<RegexWorld>], f32)]) -> (Batch, Vec<(usize, f32)>) {
+    /// their expressions alone share one reading, varied the same way.
+    fn batch(&self, groups: &[(&[Example<RegexWorld>], f32)], noise: Option<Noise>) -> (Batch, Vec<(usize, f32)>) {
+        let b = &self.blueprint;
         let same = |a: &[Example<RegexWorld>], b: &[Example<RegexWorld>]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
         };
         let shared = groups.windows(2).all(|pair| same(pair[0].0, pair[1].0));
+        let dropout = noise.map_or(0.0, |n| n.word_dropout);
+        let mut stream = noise.map(|n| n.stream());
         let mut batch = Batch::default();
+        // How the letters of each row were renamed.
+        let mut renamed: Vec<Option<Renaming>> = Vec::new();
         let mut shares = Vec::with_capacity(groups.len());
         for (number, (examples, share)) in groups.iter().enumerate() {
             let before = batch.outputs.len();
+            let first = if shared { 0 } else { renamed.len() };
+            let mut row = first;
             for example in *examples {
-                let output = self.expression_ids(&example.execution.expression);
-                batch.outputs.extend(std::iter::repeat_n(output, example.start.words.len()));
-                if number > 0 && shared {
-                    continue;
-                }
-                let request = request_ids(&example.words, &self.blueprint.requests);
+                let tokens = request_tokens(&example.words, &b.requests);
+                let slots = self.slots(&tokens);
+                let request = slots.request(&tokens);
+                let expression = &example.execution.expression;
+                let output = symbol_ids(&slots.expression(expression), &b.expressions);
                 for word in &example.start.words {
-                    batch.words.push(word_ids(word, &self.blueprint.characters));
-                    batch.requests.push(request.clone());
+                    if number == 0 || !shared {
+                        let (renaming, heard) = match &mut stream {
+                            Some(stream) if b.letters == Letters::Renamed => {
+                                let renaming = Renaming::draw(&self.alphabet, stream);
+                                let heard = self.heard(&renaming.request(&request), dropout, stream);
+                                (Some(renaming), heard)
+                            }
+                            Some(stream) => (None, self.heard(&request, dropout, stream)),
+                            None => (None, token_ids(&request, &b.requests)),
+                        };
+                        batch.words.push(match &renaming {
+                            Some(renaming) => word_ids(&renaming.word(word), &b.characters),
+                            None => symbol_ids(&slots.word(word), &b.characters),
+                        });
+                        batch.requests.push(heard);
+                        renamed.push(renaming);
+                    }
+                    batch.outputs.push(match &renamed[row] {
+                        Some(renaming) => word_ids(&renaming.expression(expression), &b.expressions),
+                        None => output.clone(),
+                    });
+                    row += 1;
                 }
             }
             shares.push((batch.outputs.len() - before, *share));
         }
         (batch, shares)
     }
-}
 
-impl RegexAgent {
-    /// What the decoder is fed in lessons that are no examples.
-    fn fed(&self, lesson: &Lesson<RegexWorld>) -> (Batch, Fed) {
+    /// A lesson as the student takes it.
+    fn batch_of(&self, lesson: &Lesson<RegexWorld>) -> (Batch, Asked) {
         let mut batch = Batch::default();
         let fed = match lesson {
-            Lesson::Likelihood(_) => Fed::default(),
+            Lesson::Likelihood(groups) => {
+                let (batch, shares) = self.batch(groups, None);
+                return (batch, Asked::Shares(shares));
+            }
+            Lesson::Varied(groups, noise) => {
+                let (batch, shares) = self.batch(groups, Some(*noise));
+                return (batch, Asked::Shares(shares));
+            }
             Lesson::Imitation { tasks, rolled, shown } => {
-                self.read(tasks, &mut batch);
-                batch.outputs = shown.iter().map(|e| self.expression_ids(&e.expression)).collect();
-                let fed: Vec<_> =
-                    rolled.iter().map(|e| [&[START], self.actions(&e.expression).as_slice()].concat()).collect();
+                let slots = self.read(tasks, &mut batch);
+                let expressions = &self.blueprint.expressions;
+                let written = |(e, slots): (&Edit, &Slots)| symbol_ids(&slots.expression(&e.expression), expressions);
+                batch.outputs = shown.iter().zip(&slots).map(written).collect();
+                let fed: Vec<_> = rolled
+                    .iter()
+                    .zip(&slots)
+                    .map(|(e, slots)| [&[START], self.actions(&e.expression, slots).as_slice()].concat())
+                    .collect();
                 self.student.imitation(&batch, &fed)
             }
             Lesson::Reward { tasks, executions, advantages, entropy } => {
-                self.read(tasks, &mut batch);
-                let actions: Vec<_> = executions.iter().map(|e| self.actions(&e.expression)).collect();
+                let slots = self.read(tasks, &mut batch);
+                let actions: Vec<_> =
+                    executions.iter().zip(&slots).map(|(e, slots)| self.actions(&e.expression, slots)).collect();
                 self.student.reward(&actions, advantages, *entropy)
             }
         };
-        (batch, fed)
+        (batch, Asked::Fed(fed))
     }
+
+    /// Ids of a request of which some words were not understood. Letters always are: nothing else says which they were.
+    fn heard(&self, tokens: &[String], dropout: f64, stream: &mut Stream) -> Vec<u32> {
+        let mut ids = token_ids(tokens, &self.blueprint.requests);
+        if dropout > 0.0 {
+            // The first id is the start symbol.
+            for (id, letter) in ids[1..].iter_mut().zip(letters::in_brackets(tokens)) {
+                if !letter && stream.random_bool(dropout) {
+                    *id = UNKNOWN;
+                }
+            }
+        }
+        ids
+    }
+
+    /// What an execution with these output symbols does.
+    fn execution(&self, rolled: &Rolled, slots: &Slots, start: &Words) -> Edit {
+        let symbols = || rolled.symbols.iter().map(|id| self.blueprint.expressions.symbol(*id));
+        // What never came to an end is no expression, nor is one with a symbol that no character spells.
+        let whole = rolled.ended && rolled.symbols.iter().all(|id| *id > END);
+        match slots.spell(symbols()).filter(|_| whole) {
+            Some(expression) => Edit::of(&expression, start),
+            None => Edit { expression: symbols().collect(), outputs: None },
+        }
+    }
+}
+
+/// What the student is asked for.
+enum Asked {
+    /// Its batch's outputs, in groups of rows with their shares.
+    Shares(Vec<(usize, f32)>),
+    /// Something else.
+    Fed(Fed),
 }
 
 impl Agent<RegexWorld> for RegexAgent {
     fn act(&self, tasks: &[(&Words, &str)], how: Act, stream: &mut Stream) -> Result<Vec<Edit>> {
-        let b = &self.blueprint;
-        let words: Vec<_> = tasks
-            .iter()
-            .map(|(start, _)| word_ids(start.words.first().map_or("", String::as_str), &b.characters))
-            .collect();
-        let requests: Vec<_> = tasks.iter().map(|(_, request)| request_ids(request, &b.requests)).collect();
-        let outputs = self.student.roll_out(&words, &requests, b.horizon, how == Act::Sample, stream)?;
-        Ok(outputs
-            .into_iter()
-            .zip(tasks)
-            .map(|(rolled, (start, _))| {
-                let expression: String = rolled.symbols.iter().map(|id| b.expressions.symbol(*id)).collect();
-                // What never came to an end is no expression, nor is one with a symbol that no character spells.
-                if rolled.ended && rolled.symbols.iter().all(|id| *id > END) {
-                    Edit::of(&expression, start)
-                } else {
-                    Edit { expression, outputs: None }
-                }
-            })
-            .collect())
+        let mut batch = Batch::default();
+        let slots = self.read(tasks, &mut batch);
+        let outputs =
+            self.student.roll_out(&batch.words, &batch.requests, self.blueprint.horizon, how == Act::Sample, stream)?;
+        let executions = outputs.iter().zip(tasks).zip(&slots);
+        Ok(executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start)).collect())
     }
 
     fn loss(&self, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
-        match lesson {
-            Lesson::Likelihood(groups) => {
-                let (batch, shares) = self.batch(groups);
-                self.student.loss(&batch, &shares)
-            }
-            other => {
-                let (batch, fed) = self.fed(other);
-                self.student.loss_fed(&batch, &fed)
-            }
+        match self.batch_of(lesson) {
+            (batch, Asked::Shares(shares)) => self.student.loss(&batch, &shares),
+            (batch, Asked::Fed(fed)) => self.student.loss_fed(&batch, &fed),
         }
     }
 
     fn step(&mut self, adam: &mut Adam, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
-        match lesson {
-            Lesson::Likelihood(groups) => {
-                let (batch, shares) = self.batch(groups);
-                self.student.step(&batch, &shares, adam)
-            }
-            other => {
-                let (batch, fed) = self.fed(other);
-                self.student.step_fed(&batch, &fed, adam)
-            }
+        match self.batch_of(lesson) {
+            (batch, Asked::Shares(shares)) => self.student.step(&batch, &shares, adam),
+            (batch, Asked::Fed(fed)) => self.student.step_fed(&batch, &fed, adam),
         }
     }
 
     fn learn_words(&mut self, texts: &[&str]) -> usize {
         let mut learnt = 0;
         for text in texts {
-            let requests = &self.blueprint.requests;
-            let tokens = tokenise(text, &|t| requests.get(t).is_some());
-            for token in tokens.iter().take(LONGEST_REQUEST) {
-                learnt += usize::from(self.blueprint.requests.learn(token));
+            let tokens = request_tokens(text, &self.blueprint.requests);
+            for token in self.slots(&tokens).request(&tokens) {
+                learnt += usize::from(self.blueprint.requests.learn(&token));
             }
         }
         learnt

@@ -71,6 +71,9 @@ impl TaskKit for RegexFamily {
             "corpus" => anyhow::bail!("task.path names the folder of a corpus, but `{}` is no folder", task.path),
             other => return Err(no_such_world(other)),
         }
+        if task.more_words > 100 {
+            anyhow::bail!("task.more_words is at most 100")
+        }
         let model = model_settings(config)?;
         for (key, file) in [("model.pretrained", &model.pretrained), ("teacher.models", &config.teacher.models)] {
             if !["shipped", "none"].contains(&file.as_str()) && !Path::new(file).is_file() {
@@ -82,12 +85,13 @@ impl TaskKit for RegexFamily {
 
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
         let task = task_settings(config)?;
-        Ok(Arc::new(match task.world.as_str() {
+        let world = match task.world.as_str() {
             "builtin" => RegexWorld::builtin(task.seed),
             "tiny" => RegexWorld::tiny(task.seed),
             "corpus" => RegexWorld::load(Path::new(&task.path))?,
             other => return Err(no_such_world(other)),
-        }))
+        };
+        Ok(Arc::new(world.with_more_words(task.more_words)))
     }
 
     fn agent(
@@ -105,7 +109,7 @@ impl TaskKit for RegexFamily {
         if header.kind != "policy" || header.family != "regex" {
             anyhow::bail!("{} is not a policy of the REGEX task", path.display())
         }
-        let fits = header.blueprint == plan;
+        let fits = header.blueprint.fits(&plan);
         if !fits && model.pretrained == "shipped" {
             // The shipped policy is for the preset as it is; with other sizes the run warms up by itself.
             tracing::info!("the shipped policy has other sizes or words than this run; warming up instead");
@@ -227,6 +231,8 @@ mod tests {
             ("model.hidden=0", "model.hidden"),
             ("model.word_embedding=0", "model.word_embedding"),
             ("model.horizon=many", "model"),
+            ("model.letters=greek", "model"),
+            ("task.more_words=1000", "task.more_words"),
             ("model.pretrained=nowhere", "model.pretrained"),
             ("teacher.models=nowhere", "teacher.models"),
         ] {

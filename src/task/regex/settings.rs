@@ -1,5 +1,7 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
+use super::letters::Letters;
+use crate::algorithm::ask::AskConfig;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
 use crate::run::TeacherMode;
 use crate::teacher::simulated::{Draw, Pragmatics};
@@ -15,6 +17,9 @@ pub struct TaskSettings {
     pub path: String,
     /// Seed of the built-in worlds' tasks.
     pub seed: u64,
+    /// Further words of the dictionary that each description is learnt from on.
+    #[serde(default)]
+    pub more_words: usize,
 }
 
 /// `model` of a REGEX configuration.
@@ -33,6 +38,9 @@ pub struct ModelSettings {
     pub reserve: usize,
     /// Encoders run over padding, as in the authors' program.
     pub reference_padding: bool,
+    /// Letters as they are (`plain`), those that a request names as `slots`, or `renamed` at random while learning.
+    #[serde(default)]
+    pub letters: Letters,
     /// Policy pretrained on P_ω: `shipped`, a file that `iliad pretrain` wrote, or `none`.
     pub pretrained: String,
 }
@@ -65,7 +73,7 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "small",
             "the built-in word edits with a small agent that a laptop trains while people type",
-            TaskSettings { world: "builtin".into(), path: String::new(), seed: 1 },
+            TaskSettings { world: "builtin".into(), path: String::new(), seed: 1, more_words: 0 },
             ModelSettings {
                 hidden: 192,
                 word_embedding: 64,
@@ -73,6 +81,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 24,
                 reserve: 256,
                 reference_padding: false,
+                letters: Letters::Plain,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -104,7 +113,7 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "tiny",
             "eight kinds of edits and six letters: learns visibly within two minutes on two cores, for tests",
-            TaskSettings { world: "tiny".into(), path: String::new(), seed: 1 },
+            TaskSettings { world: "tiny".into(), path: String::new(), seed: 1, more_words: 0 },
             ModelSettings {
                 hidden: 64,
                 word_embedding: 32,
@@ -112,6 +121,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 16,
                 reserve: 32,
                 reference_padding: false,
+                letters: Letters::Plain,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -145,9 +155,50 @@ pub fn presets() -> Vec<Preset> {
             },
         ),
         preset(
+            "efficient",
+            "the real requests with as few descriptions as possible; wants a teacher from `iliad teacher train`",
+            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1, more_words: 0 },
+            ModelSettings {
+                hidden: 256,
+                word_embedding: 128,
+                character_embedding: 32,
+                horizon: 24,
+                reserve: 256,
+                reference_padding: false,
+                letters: Letters::Slots,
+                pretrained: "none".into(),
+            },
+            Rest {
+                algorithm: AlgorithmConfig {
+                    replay: 31,
+                    average: 0.998,
+                    word_dropout: 0.1,
+                    ask: AskConfig { candidates: 4, samples: 3 },
+                    pretrain_updates: 2000,
+                    ..AlgorithmConfig::default()
+                },
+                teacher: TeacherConfig {
+                    mode: TeacherMode::Simulated,
+                    models: "none".into(),
+                    pragmatics: pragmatics(10),
+                    training: TeacherLength::default(),
+                },
+                schedule: Schedule {
+                    // 128 episodes an update, of which at most 32 are described: some 20,000 descriptions and more.
+                    episodes: 150_000,
+                    evaluate_every: 25,
+                    evaluate_tasks: 1000,
+                    point_every: 5,
+                    checkpoint_every: 100,
+                    keep: 2,
+                    smooth: 3,
+                },
+            },
+        ),
+        preset(
             "paper",
             "the paper's sizes and settings on the real requests; wants a GPU and a teacher from `iliad teacher train`",
-            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1 },
+            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1, more_words: 0 },
             ModelSettings {
                 hidden: 512,
                 word_embedding: 128,
@@ -155,6 +206,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 40,
                 reserve: 0,
                 reference_padding: false,
+                letters: Letters::Plain,
                 pretrained: "none".into(),
             },
             Rest {

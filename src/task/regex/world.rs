@@ -2,8 +2,11 @@
 
 use super::corpus::{Corpus, CorpusError, Item, Vocabularies};
 use super::grammar::Grammar;
+use super::letters::form;
 use super::marginal::Marginal;
 use super::metric::similarity;
+use super::program::Expression;
+use super::python_re::Scratch;
 use super::{Edit, Words};
 use crate::rng::Stream;
 use crate::task::{Score, Split, Task, World};
@@ -16,6 +19,7 @@ use std::path::Path;
 pub struct RegexWorld {
     corpus: Corpus,
     marginal: Marginal,
+    more_words: usize,
 }
 
 impl RegexWorld {
@@ -26,7 +30,7 @@ impl RegexWorld {
     pub fn load(folder: &Path) -> Result<RegexWorld, CorpusError> {
         let mut corpus = Corpus::load(folder)?;
         let marginal = Marginal::List(std::mem::take(&mut corpus.unlabeled));
-        Ok(RegexWorld { corpus, marginal })
+        Ok(RegexWorld::new(corpus, marginal))
     }
 
     /// The built-in world: all kinds of edits, about 9,000 tasks drawn from the seed.
@@ -40,12 +44,17 @@ impl RegexWorld {
     }
 
     fn of(grammar: &Grammar, seed: u64) -> RegexWorld {
-        RegexWorld { corpus: grammar.corpus(seed), marginal: grammar.marginal() }
+        RegexWorld::new(grammar.corpus(seed), grammar.marginal())
     }
 
     /// A world made of a corpus and a marginal.
     pub fn new(corpus: Corpus, marginal: Marginal) -> RegexWorld {
-        RegexWorld { corpus, marginal }
+        RegexWorld { corpus, marginal, more_words: 0 }
+    }
+
+    /// The same world, in which descriptions are learnt from on so many further words of the dictionary.
+    pub fn with_more_words(self, more_words: usize) -> RegexWorld {
+        RegexWorld { more_words, ..self }
     }
 
     /// Characters of words, in the order of their ids: `<PAD>`, `<UNK>`, `<`, `>`, then `@` and letters.
@@ -143,6 +152,32 @@ impl World for RegexWorld {
         }
         let same = ours.iter().zip(theirs).filter(|(a, b)| a == b).count();
         same as f64 / ours.len() as f64 >= tau.min(1.0)
+    }
+
+    fn kind(&self, _start: &Words, execution: &Edit) -> String {
+        form(&execution.expression)
+    }
+
+    /// The words, and after them further ones that the expression changes.
+    fn elsewhere(&self, start: &Words, execution: &Edit, stream: &mut Stream) -> Option<(Words, Edit)> {
+        if self.more_words == 0 || self.corpus.words.is_empty() {
+            return None;
+        }
+        let compiled = Expression::new(&execution.expression)?;
+        let (mut start, mut execution, mut scratch) = (start.clone(), execution.clone(), Scratch::default());
+        let outputs = execution.outputs.as_mut()?;
+        let wanted = outputs.len() + self.more_words;
+        // An expression that changes hardly any word gets fewer.
+        for _ in 0..50 * self.more_words {
+            let word = &self.corpus.words[stream.random_range(0..self.corpus.words.len())];
+            let Some(output) = compiled.apply(word, &mut scratch).filter(|output| output != word) else { continue };
+            start.words.push(word.clone());
+            outputs.push(output);
+            if outputs.len() == wanted {
+                break;
+            }
+        }
+        Some((start, execution))
     }
 
     /// Success: the first word becomes what the gold expression makes of it. The figure `similarity` is the paper's

@@ -38,7 +38,9 @@ pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: 
     let tasks: Vec<_> = (0..n).map(|i| world.task(split, i * len / n)).collect();
     let (mut success, mut valid) = (0, 0);
     let mut figures: BTreeMap<String, f64> = BTreeMap::new();
-    for chunk in tasks.chunks(256) {
+    // A GPU wants long batches.
+    let rows = if agent.params().device().is_cpu() { 256 } else { 2048 };
+    for chunk in tasks.chunks(rows) {
         let batch: Vec<_> = chunk.iter().map(|t| (&t.start, t.request.as_str())).collect();
         let executions = agent.act(&batch, Act::Greedy, &mut stream(0, "evaluation", 0))?;
         for (task, execution) in chunk.iter().zip(&executions) {

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 pub struct Vocabulary {
     symbols: Vec<String>,
     index: HashMap<String, u32>,
+    /// Ids of symbols that are one ASCII character: words are read by the million.
+    ascii: [u32; 128],
     rows: usize,
 }
 
@@ -53,6 +55,14 @@ impl Vocabulary {
         self.get(symbol).unwrap_or(UNKNOWN)
     }
 
+    /// Id of a character, or that of the unknown symbol.
+    pub fn id_of(&self, c: char) -> u32 {
+        match self.ascii.get(c as usize) {
+            Some(id) => *id,
+            None => self.id(c.encode_utf8(&mut [0; 4])),
+        }
+    }
+
     /// The symbol of an id; the unknown symbol for unused rows.
     pub fn symbol(&self, id: u32) -> &str {
         self.symbols.get(id as usize).map_or(SPECIAL[1], String::as_str)
@@ -63,9 +73,19 @@ impl Vocabulary {
         if self.symbols.len() == self.rows || self.index.contains_key(symbol) {
             return false;
         }
+        note(&mut self.ascii, symbol, self.symbols.len() as u32);
         self.index.insert(symbol.to_owned(), self.symbols.len() as u32);
         self.symbols.push(symbol.to_owned());
         true
+    }
+}
+
+/// Notes the id of a symbol that is one ASCII character.
+fn note(ascii: &mut [u32; 128], symbol: &str, id: u32) {
+    if let [byte] = symbol.as_bytes()
+        && let Some(place) = ascii.get_mut(*byte as usize)
+    {
+        *place = id;
     }
 }
 
@@ -85,7 +105,11 @@ impl TryFrom<Plain> for Vocabulary {
                 return Err(format!("the vocabulary has `{s}` twice"));
             }
         }
-        Ok(Self { symbols: plain.symbols, index, rows: plain.rows })
+        let mut ascii = [UNKNOWN; 128];
+        for (i, s) in plain.symbols.iter().enumerate() {
+            note(&mut ascii, s, i as u32);
+        }
+        Ok(Self { symbols: plain.symbols, index, ascii, rows: plain.rows })
     }
 }
 

@@ -117,11 +117,20 @@ pub struct TeacherLength {
     pub batch: usize,
     /// Updates between two evaluations.
     pub evaluate_every: u64,
+    /// Whether each example gets new words of the dictionary (the paper draws the words of an episode anew), instead of
+    /// the five that its task has in the corpus.
+    pub fresh_words: bool,
 }
 
 impl Default for TeacherLength {
     fn default() -> Self {
-        Self { executor_updates: 30_000, describer_updates: 40_000, batch: 256, evaluate_every: 1000 }
+        Self {
+            executor_updates: 30_000,
+            describer_updates: 40_000,
+            batch: 256,
+            evaluate_every: 1000,
+            fresh_words: true,
+        }
     }
 }
 

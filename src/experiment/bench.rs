@@ -93,13 +93,13 @@ pub fn teacher_updates(
     effort: Effort,
 ) -> anyhow::Result<Vec<Timing>> {
     let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
-    let mut draws = Draws::new(world, 1, "executor");
+    let mut draws = Draws::new(world, 1, "executor", true);
     let first = time("regex-executor-update", device, effort, |update| {
         let examples = teacher.executor_batch(&mut draws, update, batch);
         teacher.train_executor(&examples, &mut executor)?;
         Ok(())
     })?;
-    let mut draws = Draws::new(world, 1, "describer");
+    let mut draws = Draws::new(world, 1, "describer", true);
     let second = time("regex-describer-update", device, effort, |update| {
         let (items, texts) = teacher.describer_batch(&mut draws, update, batch);
         teacher.train_describer(&items, &texts, &mut describer)?;
@@ -151,6 +151,9 @@ pub fn iterations(
         if let Some((before, from)) = last
             && from >= effort.warm as u64
         {
+            if samples.is_empty() {
+                crate::telemetry::look_at_stages();
+            }
             samples.push((at - before).as_secs_f64() * 1e3 / effort.each as f64);
         }
         last = Some((at, update));
@@ -162,6 +165,10 @@ pub fn iterations(
         anyhow::bail!("the teacher described nothing in {updates} updates, so no learning step was timed")
     }
     tracing::info!("{name}: {descriptions} descriptions in {updates} updates");
+    for (stage, laps) in crate::telemetry::stages() {
+        let timing = Timing { name: stage.to_owned(), samples: laps };
+        tracing::info!("{stage}: {:.2} ms (median of {})", timing.median(), timing.samples.len());
+    }
     Ok(Timing { name: name.to_owned(), samples })
 }
 
@@ -179,11 +186,11 @@ pub fn profile(
     let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
     let mut found = Vec::new();
     for (name, round) in [("warm", 1), ("update", 3)] {
-        let mut draws = Draws::new(world, 1, "executor");
+        let mut draws = Draws::new(world, 1, "executor", true);
         let examples = teacher.executor_batch(&mut draws, round, batch);
         let lines = crate::nn::cuda::profile::profile(|| teacher.train_executor(&examples, &mut executor).map(drop))?;
         found.push((format!("executor {name}"), lines));
-        let mut draws = Draws::new(world, 1, "describer");
+        let mut draws = Draws::new(world, 1, "describer", true);
         let (items, texts) = teacher.describer_batch(&mut draws, round, batch);
         let step = || teacher.train_describer(&items, &texts, &mut describer).map(drop);
         found.push((format!("describer {name}"), crate::nn::cuda::profile::profile(step)?));

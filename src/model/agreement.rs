@@ -54,7 +54,9 @@ fn students(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
     };
     let model = RegexStudent::new(sizes, false, &mut stream(1, "agreement", 0), device)?;
     let mut adam = Adam::new(&model.params, 1e-3)?;
-    let mut losses = Vec::new();
+    let mut draws = stream(1, "agreement act", 0);
+    let (words, requests) = (sequences(19, 20, 8, &mut draws), sequences(19, 50, 10, &mut draws));
+    let (mut losses, mut written, mut flags) = (Vec::new(), Vec::new(), Vec::new());
     for step in 0..steps {
         let mut draws = stream(1, "agreement batch", step);
         let rows = 23;
@@ -65,11 +67,8 @@ fn students(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
         };
         let loss = model.step(&batch, &[(rows, 0.25), (rows, 0.75)], &mut adam)?;
         losses.push(loss.to_scalar::<f32>()?);
-    }
-    let mut draws = stream(1, "agreement act", 0);
-    let (words, requests) = (sequences(19, 20, 8, &mut draws), sequences(19, 50, 10, &mut draws));
-    let (mut written, mut flags) = (Vec::new(), Vec::new());
-    for round in 0..3 {
+        // What is recorded must see the weights as they are now.
+        let round = step;
         let greedy = model.act(&words, &requests, 12, false, &mut stream(1, "agreement greedy", round))?;
         written.extend(model.act(&words, &requests, 12, true, &mut stream(1, "agreement sample", round))?);
         // What was written greedily is reproduced, what was not is not.
@@ -87,16 +86,13 @@ fn describers(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
     let mut adam = Adam::new(&model.params, 1e-3)?;
     let items =
         |n: usize, draws: &mut Stream| -> Vec<Vec<Vec<u32>>> { (0..n).map(|_| sequences(5, 20, 9, draws)).collect() };
-    let mut losses = Vec::new();
+    let asked = items(7, &mut stream(2, "agreement act", 0));
+    let (mut losses, mut written) = (Vec::new(), Vec::new());
     for step in 0..steps {
         let mut draws = stream(2, "agreement batch", step);
         let (pairs, texts) = (items(18, &mut draws), sequences(18, 50, 9, &mut draws));
         losses.push(model.step(&pairs, &texts, &mut adam)?.to_scalar::<f32>()?);
-    }
-    let pairs = items(7, &mut stream(2, "agreement act", 0));
-    let mut written = Vec::new();
-    for round in 0..3 {
-        let all = model.propose(&pairs, 3, 20, &mut stream(2, "agreement sample", round))?;
+        let all = model.propose(&asked, 3, 20, &mut stream(2, "agreement sample", step))?;
         written.extend(all.into_iter().flatten());
     }
     Ok(Found { losses, params: model.params, written, flags: Vec::new() })

@@ -81,11 +81,15 @@ impl Decoder {
         self.lstm.project(self.embedding.table())
     }
 
-    /// What a roll-out on the GPU decodes with.
+    /// What a roll-out on the GPU decodes with: the parameters themselves, which stay where they are.
     #[cfg(feature = "cuda")]
-    pub fn weights(&self) -> crate::nn::cuda::decode::Weights<'_> {
-        let (hidden, output) = (self.hidden.parts(), self.output.parts());
-        crate::nn::cuda::decode::Weights { w_hh: self.lstm.recurrent(), hidden, output }
+    pub fn weights(params: &Params) -> Result<crate::nn::cuda::decode::Weights<'_>> {
+        let get = |name: &str| params.get(name).map(|var| var.as_tensor());
+        Ok(crate::nn::cuda::decode::Weights {
+            w_hh: get("decoder.weight_hh")?,
+            hidden: (get("predictor.hidden.weight")?, get("predictor.hidden.bias")?),
+            output: (get("predictor.output.weight")?, get("predictor.output.bias")?),
+        })
     }
 
     /// Memories as a roll-out on the GPU begins with them.

@@ -8,7 +8,7 @@ use super::decoder::Rolled;
 use super::fused::{Arena, Step};
 use super::regex_student::Fed;
 use crate::nn::cuda::decode::{Rollout, STRIDE, Shape};
-use crate::nn::cuda::{self, record::Recorder};
+use crate::nn::cuda::{self, Staging, record::Recorder};
 use crate::nn::loss::target_weights;
 use crate::nn::lstm::Lengths;
 use crate::nn::params::Params;
@@ -24,17 +24,17 @@ use std::sync::{Arc, Mutex};
 pub fn rows(n: usize) -> usize {
     let step = match n {
         0..=32 => 16,
-        33..=64 => 32,
-        65..=160 => 40,
+        33..=160 => 40,
         161..=512 => 64,
-        _ => 256,
+        513..=1024 => 256,
+        _ => 512,
     };
     n.max(1).next_multiple_of(step)
 }
 
 /// Steps that sequences of at most `n` are filled up to.
 pub fn steps(n: usize) -> usize {
-    const SIZES: [usize; 17] = [5, 8, 11, 13, 15, 17, 20, 24, 28, 34, 41, 50, 58, 66, 74, 82, 98];
+    const SIZES: [usize; 9] = [9, 17, 24, 34, 42, 50, 66, 82, 98];
     SIZES.into_iter().find(|&s| s >= n).unwrap_or(n.next_multiple_of(32))
 }
 
@@ -46,6 +46,7 @@ pub struct Workspace {
     slots: Mutex<HashMap<String, Tensor>>,
     rollouts: Mutex<HashMap<Shape, Arc<Rollout>>>,
     training: Mutex<Option<Arc<Training>>>,
+    staging: Mutex<Option<Staging>>,
 }
 
 /// What training steps write: gradients by the parameters' names, and everything on the way to them.
@@ -90,7 +91,13 @@ impl Workspace {
     /// Puts a batch into its buffer, which stays where it is.
     pub fn put(&self, name: &str, packing: &Packing, device: &Device) -> Result<Tensor> {
         let slot = self.slot(name, packing.data.len(), DType::U32, device)?;
-        cuda::upload(&slot, &packing.data)?;
+        let mut staging = self.staging.lock().unwrap();
+        if staging.is_none() {
+            *staging = Some(Staging::new(device.as_cuda_device()?));
+        }
+        if let Some(staging) = &mut *staging {
+            staging.put(&slot, &packing.data)?;
+        }
         Ok(slot)
     }
 

@@ -267,13 +267,13 @@ impl RegexDescriber {
             },
             device,
         )?;
-        let net = Net::new(&self.params, Grad::Off)?;
         self.gpu.recorder.run(device, &name, || {
+            let net = Net::new(&self.params, Grad::Off)?;
             let (memories, state) = net.read(&self.pairs_at(&mut Unpacking::new(&slot), shape)?)?;
             rollout.begin(&state, &net.decoder.table()?, &net.decoder.sources(&memories)?, START)
         })?;
-        let steps =
-            || self.gpu.recorder.run(device, &format!("{name} steps"), || rollout.steps(&net.decoder.weights()));
+        let weights = Decoder::weights(&self.params)?;
+        let steps = || self.gpu.recorder.run(device, &format!("{name} steps"), || rollout.steps(&weights));
         let greedy = |row: usize| row % group == 0;
         let all = roll(&rollout, items.len() * group, shape.0 * group, horizon, greedy, stream, steps)?;
         let all: Vec<_> = all.into_iter().map(|r| r.ended.then_some(r.symbols)).collect();

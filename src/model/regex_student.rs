@@ -333,13 +333,13 @@ impl RegexStudent {
             },
             self.device(),
         )?;
-        let net = Net::new(&self.params, Grad::Off)?;
         self.gpu.recorder.run(self.device(), &name, || {
+            let net = Net::new(&self.params, Grad::Off)?;
             let (memories, state) = self.read_packed(&net, &mut Unpacking::new(&slot), &shape)?;
             rollout.begin(&state, &net.decoder.table()?, &net.decoder.sources(&memories)?, START)
         })?;
-        let steps =
-            || self.gpu.recorder.run(self.device(), &format!("{name} steps"), || rollout.steps(&net.decoder.weights()));
+        let weights = Decoder::weights(&self.params)?;
+        let steps = || self.gpu.recorder.run(self.device(), &format!("{name} steps"), || rollout.steps(&weights));
         roll(&rollout, words.len(), shape.reads, horizon, |_| !sample, stream, steps)
     }
 

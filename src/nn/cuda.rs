@@ -171,6 +171,81 @@ pub fn upload<T: Copy>(target: &Tensor, values: &[T]) -> Result<()> {
     Ok(())
 }
 
+/// Pinned memory of the host that batches go through: the copy is made beside whatever the device is doing, and the host
+/// only waits for it when it is several batches ahead.
+pub struct Staging {
+    device: CudaDevice,
+    places: Vec<Place>,
+    next: usize,
+}
+
+struct Place {
+    at: *mut u32,
+    room: usize,
+    /// When what was last here has been copied.
+    copied: Option<CudaEvent>,
+}
+
+// Safety: the memory is this structure's own, and it is only touched through exclusive references.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// Room for a few batches on their way to `device`.
+    pub fn new(device: &CudaDevice) -> Self {
+        let empty = || Place { at: std::ptr::null_mut(), room: 0, copied: None };
+        Self { device: device.clone(), places: (0..4).map(|_| empty()).collect(), next: 0 }
+    }
+
+    /// Writes numbers of the host into a tensor (u32), in place.
+    pub fn put(&mut self, target: &Tensor, values: &[u32]) -> Result<()> {
+        if target.elem_count() != values.len() {
+            bail!("cannot write {} values into {:?}", values.len(), target.shape())
+        }
+        let stream = self.device.cuda_stream();
+        stream.context().bind_to_thread().w()?;
+        let count = self.places.len();
+        let place = &mut self.places[self.next % count];
+        self.next += 1;
+        if let Some(copied) = place.copied.take() {
+            copied.synchronize().w()?;
+        }
+        if place.room < values.len() {
+            let room = values.len().next_power_of_two();
+            // Safety: nothing copies from the old memory any more; the new one has the size that is noted.
+            unsafe {
+                if !place.at.is_null() {
+                    result::free_host(place.at.cast()).w()?;
+                    place.at = std::ptr::null_mut();
+                }
+                place.at = result::malloc_host(4 * room, 0).w()?.cast();
+            }
+            place.room = room;
+        }
+        // Safety: the memory has room for the values, and nobody else uses it; the target has their size.
+        unsafe {
+            std::ptr::copy_nonoverlapping(values.as_ptr(), place.at, values.len());
+            let there = std::slice::from_raw_parts(place.at, values.len());
+            result::memcpy_htod_async(at(target)?, there, stream.cu_stream()).w()?;
+        }
+        place.copied = Some(stream.record_event(None).w()?);
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        for place in &self.places {
+            if let Some(copied) = &place.copied {
+                let _ = copied.synchronize();
+            }
+            if !place.at.is_null() {
+                // Safety: allocated by malloc_host, and no copy is under way.
+                let _ = unsafe { result::free_host(place.at.cast()) };
+            }
+        }
+    }
+}
+
 /// One operand of a product: address, whether it is stored transposed, elements from one stored row to the next, and
 /// from one matrix of a batch to the next.
 #[derive(Clone, Copy)]

@@ -176,11 +176,6 @@ impl Lstm {
         self.run(&lookup(&table, tokens)?, state, &tokens.lengths)
     }
 
-    /// The recurrent weight `[4H, H]`.
-    pub fn recurrent(&self) -> &Tensor {
-        &self.w_hh
-    }
-
     /// Runs over projected inputs `[T, B, 4H]` on the CPU: outputs `[T, B, H]` and final state `[2, B, H]`.
     pub fn run(&self, gx: &Tensor, state: &Tensor, lengths: &Lengths) -> Result<(Tensor, Tensor)> {
         lstm(gx, &self.w_hh, state, lengths)

@@ -11,8 +11,12 @@ use crate::task::kit::TaskKit;
 use crate::task::{Split, Task, World};
 use crate::teacher::simulated::describe;
 use crate::teacher::{Episode, Said};
+use crate::telemetry::stage;
 use rand::RngExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Between two episodes that are told of.
+const SELDOM: Duration = Duration::from_millis(400);
 
 impl<K: TaskKit> Trainer<'_, K> {
     /// An iteration with the simulated teacher; each episode goes to people instead with probability `share`
@@ -26,7 +30,9 @@ impl<K: TaskKit> Trainer<'_, K> {
         let tasks: Vec<_> = (first..first + n)
             .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
             .collect();
+        stage("tasks");
         let executions = self.algorithm.explore(&tasks, first)?;
+        stage("explore");
         if !described {
             self.counters.episodes += n;
             return self.undescribed_update(tasks, executions, first);
@@ -34,6 +40,8 @@ impl<K: TaskKit> Trainer<'_, K> {
         let asked = self.to_be_asked(&tasks, &executions, first, &[], batch)?;
         self.counters.episodes += n;
         let tau = self.config.teacher.pragmatics.tau;
+        // Nobody looks at most episodes of an offline run, so they are not drawn up for it.
+        let seen = self.notes.is_some() || self.out.episodes.elapsed() >= SELDOM;
         let (mut to_people, mut to_teacher, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
             let number = first + i as u64;
@@ -42,7 +50,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             if self.algorithm.acts() {
                 self.meters.execution(self.world.valid(&task.start, &execution), success);
             }
-            let mut row = self.row(number, &task, &execution, success);
+            let mut row = self.row(number, &task, &execution, success, seen);
             let people =
                 share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
             let episode = Episode { number, task, execution };
@@ -57,6 +65,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             }
         }
         let update = self.counters.update;
+        stage("judge");
         let mut said = match &self.teacher {
             Some(models) if !to_teacher.is_empty() => {
                 describe(&*self.world, &**models, &self.config.teacher.pragmatics, &to_teacher, seed, first)?
@@ -85,7 +94,9 @@ impl<K: TaskKit> Trainer<'_, K> {
         let people = to_people.len();
         self.offer(to_people)?;
         self.counters.simulated += described.len() as u64;
+        stage("choose");
         self.learn(&described)?;
+        stage("learn");
         if let Some(notes) = &mut self.notes
             && !self.again
         {
@@ -99,12 +110,15 @@ impl<K: TaskKit> Trainer<'_, K> {
         }
         self.tell_some(&rows);
         tracing::trace!(update, described = described.len(), people, "simulated iteration");
-        self.after_update()
+        let done = self.after_update();
+        stage("afterwards");
+        done
     }
 
     /// Tells of the last two episodes, at most a few times a second.
     fn tell_some(&mut self, rows: &[EpisodeRow]) {
-        if self.out.episodes.elapsed().as_millis() >= 400 && !self.again {
+        let seen = rows.iter().rev().take(2).all(|row| !row.view.is_null());
+        if seen && self.out.episodes.elapsed() >= SELDOM && !self.again {
             self.out.episodes = Instant::now();
             for row in rows.iter().rev().take(2).rev() {
                 self.out.send(Event::Episode(row.clone()));
@@ -129,7 +143,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 self.meters.execution(self.world.valid(&task.start, execution), success);
             }
             if i + 2 >= tasks.len() {
-                let mut row = self.row(first + i as u64, task, execution, success);
+                let mut row = self.row(first + i as u64, task, execution, success, true);
                 row.update = Some(self.counters.update + 1);
                 rows.push(row);
             }
@@ -153,13 +167,14 @@ impl<K: TaskKit> Trainer<'_, K> {
         task: &Task<<K::World as World>::Start>,
         execution: &<K::World as World>::Execution,
         success: bool,
+        seen: bool,
     ) -> EpisodeRow {
         EpisodeRow {
             episode: number,
             update: None,
             request: task.request.clone(),
-            view: self.world.view(&task.start, execution),
-            summary: self.world.summary(execution),
+            view: if seen { self.world.view(&task.start, execution) } else { serde_json::Value::Null },
+            summary: if seen { self.world.summary(execution) } else { String::new() },
             source: None,
             description: String::new(),
             candidates: Vec::new(),

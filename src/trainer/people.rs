@@ -115,7 +115,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             let gold = self.world.gold(episode.task.split, episode.task.index);
             let tau = self.config.teacher.pragmatics.tau;
             let success = self.world.performs(&episode.task.start, &episode.execution, &gold, tau);
-            let mut row = self.row(answer.episode, &episode.task, &episode.execution, success);
+            let mut row = self.row(answer.episode, &episode.task, &episode.execution, success, true);
             row.source = Some(Source::Human);
             row.description = answer.text.clone();
             row.update = Some(self.counters.update + 1);

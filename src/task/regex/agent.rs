@@ -9,7 +9,7 @@ use crate::model::decoder::{Rolled, wrap};
 use crate::model::regex_student::{Batch, Fed, RegexStudent, StudentSizes};
 use crate::nn::adam::Adam;
 use crate::nn::params::Params;
-use crate::nn::tokens::{END, PAD, START, UNKNOWN};
+use crate::nn::tokens::{END, START, UNKNOWN};
 use crate::rng::Stream;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
@@ -61,8 +61,7 @@ pub struct RegexAgent {
 
 /// Ids of a word's characters, wrapped.
 pub fn word_ids(word: &str, characters: &Vocabulary) -> Vec<u32> {
-    let mut buffer = [0u8; 4];
-    let ids: Vec<u32> = word.chars().take(LONGEST_WORD).map(|c| characters.id(c.encode_utf8(&mut buffer))).collect();
+    let ids: Vec<u32> = word.chars().take(LONGEST_WORD).map(|c| characters.id_of(c)).collect();
     wrap(&ids)
 }
 

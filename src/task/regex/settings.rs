@@ -141,6 +141,7 @@ pub fn presets() -> Vec<Preset> {
                         describer_updates: 14_000,
                         batch: 128,
                         evaluate_every: 500,
+                        fresh_words: true,
                     },
                 },
                 schedule: Schedule {

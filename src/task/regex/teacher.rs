@@ -3,7 +3,7 @@
 use super::agent::{request_ids, word_ids};
 use super::settings::ModelSettings;
 use super::world::RegexWorld;
-use super::{Edit, Words};
+use super::{Edit, PAIRS, Words};
 use crate::model::regex_describer::{DescriberSizes, RegexDescriber};
 use crate::model::regex_student::{Batch, RegexStudent, StudentSizes};
 use crate::nn::adam::Adam;
@@ -16,10 +16,11 @@ use crate::teacher::simulated::TeacherModels;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::RwLock;
 use std::time::Instant;
 
 /// Rows of one pass of the executor. On the CPU short passes of rows of one length spare the most padding; a GPU wants
@@ -56,7 +57,7 @@ pub struct RegexTeacher {
     executor: RegexStudent,
     describer: RegexDescriber,
     header: Header,
-    memo: Mutex<HashMap<String, Vec<u32>>>,
+    memo: RwLock<HashMap<String, Vec<u32>>>,
 }
 
 /// Texts whose ids are remembered.
@@ -107,7 +108,7 @@ impl RegexTeacher {
     fn from_header(header: Header, stream: &mut Stream, device: &Device) -> Result<Self> {
         let executor = RegexStudent::new(header.executor, header.reference_padding, stream, device)?;
         let describer = RegexDescriber::new(header.describer, header.reference_padding, stream, device)?;
-        Ok(Self { executor, describer, header, memo: Mutex::default() })
+        Ok(Self { executor, describer, header, memo: RwLock::default() })
     }
 
     /// The models in a teacher file (`path` names it in errors).
@@ -211,13 +212,14 @@ pub struct Draws<'a> {
     world: &'a RegexWorld,
     seed: u64,
     what: &'static str,
+    fresh_words: bool,
     drawn: Option<(u64, Vec<Task<Words>>)>,
 }
 
 impl<'a> Draws<'a> {
     /// The draws for `what` (`executor` or `describer`).
-    pub fn new(world: &'a RegexWorld, seed: u64, what: &'static str) -> Self {
-        Self { world, seed, what, drawn: None }
+    pub fn new(world: &'a RegexWorld, seed: u64, what: &'static str, fresh_words: bool) -> Self {
+        Self { world, seed, what, fresh_words, drawn: None }
     }
 
     fn tasks(&mut self, update: u64, n: usize) -> &[Task<Words>] {
@@ -250,6 +252,13 @@ impl<'a> Draws<'a> {
     }
 }
 
+/// Words and outputs of a task: new ones, or those that it has in the corpus.
+fn examples(world: &RegexWorld, task: &Task<Words>, fresh: bool, stream: &mut Stream) -> [(String, String); PAIRS] {
+    let item = world.item(task.split, task.index);
+    let drawn = if fresh { world.fresh_examples(&item.expression, stream) } else { None };
+    drawn.unwrap_or_else(|| item.examples.clone())
+}
+
 /// Symbols of a request with its ends, roughly: requests of a corpus are tokens between blanks.
 fn words_in(request: &str) -> usize {
     request.split(' ').count() + 2
@@ -258,39 +267,50 @@ fn words_in(request: &str) -> usize {
 impl RegexTeacher {
     /// The examples of one update of the executor: one of a task's words, the request, and its output.
     pub fn executor_batch(&self, draws: &mut Draws<'_>, update: u64, n: usize) -> Batch {
-        let (world, mut stream) = (draws.world, rng::stream(draws.seed, "teacher-word", update));
+        let (world, seed, fresh) = (draws.world, draws.seed, draws.fresh_words);
+        let rows: Vec<_> = draws
+            .tasks(update, n)
+            .par_iter()
+            .enumerate()
+            .map(|(i, task)| {
+                let mut stream = rng::stream(seed, "executor-words", update * n as u64 + i as u64);
+                let examples = examples(world, task, fresh, &mut stream);
+                let (word, output) = &examples[stream.random_range(0..examples.len())];
+                let characters = &self.header.characters;
+                (word_ids(word, characters), self.read(&task.request), word_ids(output, characters))
+            })
+            .collect();
         let mut batch = Batch::default();
-        for task in draws.tasks(update, n) {
-            let examples = &world.item(task.split, task.index).examples;
-            let (word, output) = &examples[stream.random_range(0..examples.len())];
-            batch.words.push(word_ids(word, &self.header.characters));
-            batch.requests.push(self.read(&task.request));
-            batch.outputs.push(word_ids(output, &self.header.characters));
+        for (word, request, output) in rows {
+            batch.words.push(word);
+            batch.requests.push(request);
+            batch.outputs.push(output);
         }
         batch
     }
 
     /// The examples of one update of the describer: all pairs of a task, and the request.
     pub fn describer_batch(&self, draws: &mut Draws<'_>, update: u64, n: usize) -> (Vec<Vec<Vec<u32>>>, Vec<Vec<u32>>) {
-        let world = draws.world;
-        let tasks = draws.tasks(update, n);
-        let pairs = |t: &Task<Words>| {
-            let examples = &world.item(t.split, t.index).examples;
-            examples.iter().map(|(w, o)| pair_ids(w, o, &self.header.characters)).collect()
-        };
-        (tasks.iter().map(pairs).collect(), tasks.iter().map(|t| self.read(&t.request)).collect())
+        let (world, seed, fresh) = (draws.world, draws.seed, draws.fresh_words);
+        let rows = draws.tasks(update, n).par_iter().enumerate().map(|(i, task)| {
+            let mut stream = rng::stream(seed, "describer-words", update * n as u64 + i as u64);
+            let examples = examples(world, task, fresh, &mut stream);
+            let pairs = examples.iter().map(|(w, o)| pair_ids(w, o, &self.header.characters)).collect();
+            (pairs, self.read(&task.request))
+        });
+        rows.collect::<Vec<_>>().into_iter().unzip()
     }
 
     /// Ids of a description as the models read it, wrapped. What was read before is remembered.
     fn read(&self, text: &str) -> Vec<u32> {
-        let mut memo = self.memo.lock().unwrap();
-        if let Some(ids) = memo.get(text) {
+        if let Some(ids) = self.memo.read().unwrap().get(text) {
             return ids.clone();
         }
+        let ids = request_ids(text, &self.header.words);
+        let mut memo = self.memo.write().unwrap();
         if memo.len() >= MEMO {
             memo.clear();
         }
-        let ids = request_ids(text, &self.header.words);
         memo.insert(text.to_owned(), ids.clone());
         ids
     }
@@ -325,7 +345,8 @@ pub fn train(
 
     let (mut adam, mut adam_describer) = teacher.optimisers(rate)?;
     let mut best: Option<(f64, BTreeMap<String, Tensor>)> = None;
-    let mut draws = Draws::new(world, seed, "executor");
+    let fresh = request.config.teacher.training.fresh_words;
+    let mut draws = Draws::new(world, seed, "executor", fresh);
     for update in 0..request.executor_updates {
         let batch = teacher.executor_batch(&mut draws, update, request.batch);
         let loss = teacher.train_executor(&batch, &mut adam)?;
@@ -355,7 +376,7 @@ pub fn train(
     }
 
     let mut best: Option<((f64, f64), BTreeMap<String, Tensor>)> = None;
-    let mut draws = Draws::new(world, seed, "describer");
+    let mut draws = Draws::new(world, seed, "describer", fresh);
     for update in 0..request.describer_updates {
         let (items, texts) = teacher.describer_batch(&mut draws, update, request.batch);
         let loss = teacher.train_describer(&items, &texts, &mut adam_describer)?;
@@ -397,6 +418,7 @@ pub fn train(
         "executor_updates": request.executor_updates,
         "describer_updates": request.describer_updates,
         "batch": request.batch,
+        "fresh_words": fresh,
         "device": crate::nn::device::label(request.device),
         "reached": report,
     });

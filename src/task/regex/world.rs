@@ -92,6 +92,12 @@ impl RegexWorld {
         &self.corpus.split(split)[index]
     }
 
+    /// New words for an expression, drawn as a corpus' own are: five, of which it changes the first and two more. `None`
+    /// where it changes too few words.
+    pub fn fresh_examples(&self, expression: &str, stream: &mut Stream) -> Option<[(String, String); super::PAIRS]> {
+        super::drawing::draw_examples(&self.corpus.words, expression, stream)
+    }
+
     fn task_with(&self, split: Split, index: usize, request: &str) -> Task<Words> {
         let words = self.item(split, index).examples.iter().map(|(word, _)| word.clone()).collect();
         Task { split, index, request: request.to_owned(), start: Words { words } }

@@ -13,6 +13,7 @@ mod pretrain;
 mod serve;
 mod settings;
 mod teacher;
+mod theory;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -125,6 +126,8 @@ enum Command {
     Execute(execute::Args),
     /// Check model files
     Model(model::Args),
+    /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
+    Theory(theory::Args),
     /// Write the collected descriptions as JSON lines or CSV
     Export(export::Args),
     /// Check the installation
@@ -164,6 +167,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Data(args)) => data::run(&args),
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Model(args)) => model::run(&args),
+        Some(Command::Theory(args)) => theory::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
     }

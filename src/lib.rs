@@ -21,6 +21,7 @@ pub mod cli;
 pub mod config;
 pub mod error;
 pub mod evaluation;
+pub mod experiment;
 pub mod export;
 pub mod model;
 pub mod nn;

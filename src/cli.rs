@@ -10,6 +10,7 @@ mod execute;
 mod export;
 mod model;
 mod pretrain;
+mod report;
 mod serve;
 mod settings;
 mod teacher;
@@ -128,6 +129,8 @@ enum Command {
     Model(model::Args),
     /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
     Theory(theory::Args),
+    /// Write results and runs as one HTML file
+    Report(report::Args),
     /// Write the collected descriptions as JSON lines or CSV
     Export(export::Args),
     /// Check the installation
@@ -168,6 +171,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Model(args)) => model::run(&args),
         Some(Command::Theory(args)) => theory::run(&args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
     }

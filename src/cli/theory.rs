@@ -147,11 +147,11 @@ fn verdict(study: &Study) -> String {
     };
     let held = |held: bool, what: &str| if held { format!("{what}: held.") } else { format!("{what}: did NOT hold.") };
     format!(
-        "{bound}\n{}\n{}\n{}\nWith the true marginal (the paper's first algorithm) the policy is off by {:.1e} at once.",
+        "{bound}\n{}\n{}\n{}\nWith the true marginal (the paper's first algorithm) the policy is off by {} at once.",
         held(study.sharp_bound_held, "The same bound with KL(P*||P1) in place of ln|A|"),
         held(study.potential_held, "The fall of the potential that the lemma promises in each epoch"),
         held(study.policy_bound_held, "The policy's error within K_s/2 times the marginal's (smoothness of W)"),
-        study.true_marginal_error
+        if study.true_marginal_error < 1e-12 { "nothing".into() } else { format!("{:.1e}", study.true_marginal_error) }
     )
 }
 

@@ -31,7 +31,8 @@ pub(super) fn width_of(text: &str, size: f64) -> f64 {
             _ => 0.6,
         })
         .sum();
-    em * size
+    // Bold letters and unusual fonts are wider than the common ones.
+    1.08 * em * size
 }
 
 /// Lines of words no wider than `room`; a word wider than that has a line of its own.

@@ -101,9 +101,9 @@ fn with_a_word_for_every_action_one_epoch_is_enough() {
         assert_eq!(facts[0].sigma_min, 1.0);
         let mut learner = Learner::new(&bandit, &teacher);
         learner.advance();
-        for s in 0..2 {
+        for (s, facts) in facts.iter().enumerate() {
             assert!(l1(&learner.marginal(s), &bandit.marginals[s]) < 1e-12);
-            assert!(facts[s].largest_error(&learner.evaluated(s)) < 1e-12);
+            assert!(facts.largest_error(&learner.evaluated(s)) < 1e-12);
         }
     }
 }

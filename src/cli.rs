@@ -11,10 +11,12 @@ mod execute;
 mod export;
 mod model;
 mod pretrain;
+mod report;
 mod reproduce;
 mod serve;
 mod settings;
 mod teacher;
+mod theory;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -129,6 +131,10 @@ enum Command {
     Execute(execute::Args),
     /// Check model files
     Model(model::Args),
+    /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
+    Theory(theory::Args),
+    /// Write results and runs as one HTML file
+    Report(report::Args),
     /// Write the collected descriptions as JSON lines or CSV
     Export(export::Args),
     /// Time updates and iterations
@@ -171,6 +177,8 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Data(args)) => data::run(&args),
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Model(args)) => model::run(&args),
+        Some(Command::Theory(args)) => theory::run(&args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),

@@ -1,15 +1,21 @@
-//! `iliad bench`: how long things take.
+//! `iliad bench`: how long things take, and the file that tells.
 
 use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliResult, Exit, configure, device, trainer_of};
 use crate::experiment::bench::{Effort, Timing, iterations, teacher_updates};
+use crate::experiment::grid::write_whole;
+use crate::experiment::results::Results;
 use crate::task::regex::kit::{new_teacher, world_of};
+
+use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
 Examples:
   iliad bench --set task.path=corpus                                  the teacher's updates at the paper's sizes
-  iliad bench --set task.path=corpus --set teacher.models=t.safetensors --only iteration   an iteration of ADEL";
+  iliad bench --set task.path=corpus --set teacher.models=t.safetensors --only iteration   an iteration of ADEL
+  iliad bench --set task.path=corpus --only updates --results benches/results   kept in files
+  iliad bench --render                                                BENCHMARKS.md from those files";
 
 /// Flags of `iliad bench`.
 #[derive(clap::Args, Clone, Debug)]
@@ -42,21 +48,26 @@ pub(super) struct Args {
     /// Carry out every operation by itself instead of replaying what was recorded
     #[arg(long)]
     pub no_recording: bool,
-    /// Products of a recurrence's steps by cuBLAS instead of own kernels for whole steps
+    /// Folder to keep the figures in, as NAME-gpu.json or NAME-cpu.json
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Time nothing; fill the marked blocks of BENCHMARKS.md from the results (default: benches/results)
     #[arg(long)]
-    pub plain_steps: bool,
+    pub render: bool,
     #[command(flatten)]
     pub common: Common,
 }
 
 /// Carries out `iliad bench`.
 pub(super) fn run(args: &Args) -> CliResult {
+    if args.render {
+        return rendered(args.results.as_deref().unwrap_or(Path::new("benches/results")));
+    }
     let settings = args.common.load()?;
     let config = configure(&args.preset, 1, &args.set)?;
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(!args.full_precision);
     crate::nn::device::set_recording(!args.no_recording);
-    crate::nn::device::set_whole_steps(!args.plain_steps);
     let effort = Effort { samples: args.samples, each: args.each.max(1), warm: args.warm };
     let mut timings = Vec::new();
     for what in &args.only {
@@ -101,7 +112,54 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
     for timing in &timings {
         show(timing);
+        if let Some(folder) = &args.results {
+            keep(folder, timing, &device, args)?;
+        }
     }
+    Ok(Exit::Done)
+}
+
+/// Keeps a figure in its file.
+fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Args) -> anyhow::Result<()> {
+    let mut command = format!("iliad bench --preset {} --only {}", args.preset, args.only.join(","));
+    for set in &args.set {
+        // Paths are the machine's.
+        let (key, value) = set.split_once('=').unwrap_or((set, ""));
+        let value = value.rsplit('/').next().unwrap_or(value);
+        command.push_str(&format!(" --set {key}={value}"));
+    }
+    for (flag, on) in [("full-precision", args.full_precision), ("no-recording", args.no_recording)] {
+        if on {
+            command.push_str(&format!(" --{flag}"));
+        }
+    }
+    let results = Results {
+        name: format!("{}-{}", timing.name, if device.is_cpu() { "cpu" } else { "gpu" }),
+        value: Some(timing.median()),
+        unit: "ms".into(),
+        n: timing.samples.len(),
+        min: Some(timing.min()),
+        max: Some(timing.max()),
+        device: crate::nn::device::describe(device),
+        date: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
+        command,
+        program: env!("CARGO_PKG_VERSION").into(),
+        complete: true,
+        ..Results::default()
+    };
+    std::fs::create_dir_all(folder)?;
+    write_whole(&folder.join(format!("{}.json", results.name)), &serde_json::to_vec_pretty(&results)?)
+}
+
+/// Fills BENCHMARKS.md from the results.
+fn rendered(folder: &Path) -> CliResult {
+    let wrong = |error: String| super::CliError::Usage(error);
+    let results = crate::experiment::report::input::read(folder).map_err(|e| wrong(format!("{e:#}")))?;
+    let path = Path::new("BENCHMARKS.md");
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("{} cannot be read: {e}", path.display())))?;
+    let filled = crate::experiment::render::render(&text, &results).map_err(|e| wrong(e.to_string()))?;
+    write_whole(path, filled.as_bytes())?;
+    println!("{} results in {}", results.len(), path.display());
     Ok(Exit::Done)
 }
 

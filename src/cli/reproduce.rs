@@ -15,6 +15,7 @@ const AFTER: &str = "\
 Examples:
   iliad reproduce regex --table main --seeds 1,2,3 --jobs 3       ADEL, DAgger and REINFORCE at the paper's sizes
   iliad reproduce regex --table mixing --seconds 3000             an hour's share; the same command goes on
+  iliad reproduce regex --table efficient --row all,no-replay     with few descriptions, and without one of the means
   iliad reproduce regex --table main --row adel,dagger --preset tiny --episodes 3200   a small try
   iliad reproduce regex --table main --collect                    only tabulate what is there
 
@@ -29,15 +30,20 @@ pub(super) struct Args {
     /// Task family
     #[arg(value_name = "FAMILY", value_parser = ["regex"])]
     pub family: String,
-    /// Table: main (algorithms), mixing (λ), anneal (annealing of λ)
-    #[arg(long, value_name = "NAME", value_parser = ["main", "mixing", "anneal"], required_unless_present = "figure")]
+    /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings)
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = ["main", "mixing", "anneal", "efficient"],
+        required_unless_present = "figure"
+    )]
     pub table: Option<String>,
     /// Figure: curves (learning curves of the main table's runs, which it shares)
     #[arg(long, value_name = "NAME", value_parser = ["curves"])]
     pub figure: Option<String>,
-    /// Preset that all runs start from
-    #[arg(long, value_name = "NAME", default_value = "paper")]
-    pub preset: String,
+    /// Preset that all runs start from [default: paper; of the table efficient: efficient]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
     /// Seeds
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,3")]
     pub seeds: Vec<u64>,
@@ -91,7 +97,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     let folder = args.run_dir.clone().unwrap_or_else(|| settings.data_dir.join("reproduce"));
     let plan = Plan {
         folder: folder.join(&runs_of),
-        preset: args.preset.clone(),
+        preset: preset(args),
         seeds: args.seeds.clone(),
         set: args.set.clone(),
         episodes: args.episodes,
@@ -120,6 +126,12 @@ pub(super) fn run(args: &Args) -> CliResult {
         println!("written to {}", path.display());
     }
     Ok(if outcome? { Exit::Done } else { Exit::Stopped })
+}
+
+/// The preset that runs start from.
+fn preset(args: &Args) -> String {
+    let of_table = if args.table.as_deref() == Some("efficient") { "efficient" } else { "paper" };
+    args.preset.clone().unwrap_or_else(|| of_table.into())
 }
 
 fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
@@ -199,7 +211,7 @@ fn command(args: &Args) -> String {
     let mut words = vec![format!("iliad reproduce {}", args.family)];
     words.extend(args.table.as_ref().map(|t| format!("--table {t}")));
     words.extend(args.figure.as_ref().map(|f| format!("--figure {f}")));
-    words.push(format!("--preset {}", args.preset));
+    words.push(format!("--preset {}", preset(args)));
     let seeds: Vec<String> = args.seeds.iter().map(u64::to_string).collect();
     words.push(format!("--seeds {}", seeds.join(",")));
     for set in &args.set {

@@ -11,12 +11,13 @@ fn row(name: &'static str, title: &'static str, settings: &[&str], paper: Paper)
     Row { name, title, settings: settings.iter().map(|s| (*s).to_owned()).collect(), paper }
 }
 
-/// The tables by name: `main`, `mixing`, `anneal`; `None` for another name.
+/// The tables by name: `main`, `mixing`, `anneal`, `efficient`; `None` for another name.
 pub fn table(name: &str) -> Option<Table> {
     let (title, rows) = match name {
         "main" => ("Learning algorithms on REGEX", main()),
         "mixing" => ("Weight λ of the approximate marginal in ADEL's exploration policy", mixing()),
         "anneal" => ("Annealing λ every L updates", anneal()),
+        "efficient" => ("What each part of the preset `efficient` brings", efficient()),
         _ => return None,
     };
     Some(Table { family: "regex", name: name.to_owned(), title, rows })
@@ -67,6 +68,23 @@ fn anneal() -> Vec<Row> {
     ]
 }
 
+/// The preset `efficient` whole, and with each part taken away (`--preset efficient`).
+fn efficient() -> Vec<Row> {
+    let part = |name, title, settings: &[&str]| row(name, title, settings, Paper::default());
+    vec![
+        part("all", "all parts", &["algorithm.name=adel"]),
+        part("plain-letters", "letters as they are", &["model.letters=plain"]),
+        part("renamed-letters", "letters renamed at random", &["model.letters=renamed"]),
+        part("no-asking", "everything is asked about", &["algorithm.ask.candidates=1", "algorithm.ask.samples=0"]),
+        part("no-dropout", "no word dropout", &["algorithm.word_dropout=0"]),
+        part("no-average", "no averaged weights", &["algorithm.average=0"]),
+        part("replay-7", "7 replayed batches instead of 31", &["algorithm.replay=7"]),
+        part("no-replay", "no replay", &["algorithm.replay=0"]),
+        part("more-words", "five more words a description", &["task.more_words=5"]),
+        part("no-warm-start", "no pretraining on P_ω", &["algorithm.pretrain_updates=0"]),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,9 +92,10 @@ mod tests {
 
     #[test]
     fn every_row_is_a_configuration_and_names_are_folders() {
-        for name in ["main", "mixing", "anneal"] {
+        for name in ["main", "mixing", "anneal", "efficient"] {
+            let preset = if name == "efficient" { name } else { "paper" };
             for row in table(name).unwrap().rows {
-                configure("paper", 1, &row.settings).unwrap();
+                configure(preset, 1, &row.settings).unwrap();
                 assert!(row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c)), "{}", row.name);
             }
         }

@@ -167,10 +167,6 @@ impl Step<'_> {
             dh: self.arena.take(n)?,
             dc: self.arena.take(n)?,
             d_w: self.g(&format!("{name}.weight_hh"))?,
-            parts: match lstm::parts(&e.run) {
-                0 => 0,
-                n => self.arena.take(n)?,
-            },
         };
         lstm::backward(d, &e.run, &places)?;
         let (v, size) = (e.vocabulary, e.size);

@@ -22,7 +22,7 @@ const SOURCE: &str = include_str!("cuda/kernels.cu");
 
 fn ptx() -> &'static str {
     static PTX: OnceLock<String> = OnceLock::new();
-    // Asynchronous copies and TF32 products came with 8.0.
+    // TF32 products came with 8.0.
     let options = cudarc::nvrtc::CompileOptions { arch: Some("compute_80"), ..Default::default() };
     PTX.get_or_init(|| {
         let compiled = cudarc::nvrtc::compile_ptx_with_opts(SOURCE, options);
@@ -58,10 +58,6 @@ pub(crate) fn warps(n: usize) -> Grid {
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx())?;
     let ((x, y), threads, shared_mem_bytes) = grid;
-    if shared_mem_bytes > 48 << 10 {
-        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        f.set_attribute(most, shared_mem_bytes as i32).w()?;
-    }
     let mut l = f.builder();
     for arg in args {
         match arg {

@@ -47,18 +47,26 @@ pub fn set_fast_products(on: bool) {
     let _ = on;
 }
 
-/// Whether a step of a recurrence is one kernel on a GPU where that is possible, for the whole program. On at first.
-pub fn set_whole_steps(on: bool) {
-    #[cfg(feature = "cuda")]
-    crate::nn::cuda::lstm::set_whole_steps(on);
-    let _ = on;
-}
-
 /// Whether what a GPU does is recorded and replayed, for the whole program. On at first.
 pub fn set_recording(on: bool) {
     #[cfg(feature = "cuda")]
     crate::nn::cuda::record::set_recording(on);
     let _ = on;
+}
+
+/// What the device is, for figures: the card's name, or the processor's with the threads that products use.
+pub fn describe(device: &Device) -> String {
+    #[cfg(feature = "cuda")]
+    if let Ok(cuda) = device.as_cuda_device()
+        && let Ok(name) = cuda.cuda_stream().context().name()
+    {
+        return name;
+    }
+    let _ = device;
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name =
+        info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|(_, n)| n.trim().to_owned()));
+    format!("{}, {} threads", name.unwrap_or_else(|| "CPU".into()), cpu_threads())
 }
 
 /// Threads that matrix products on the CPU use (`RAYON_NUM_THREADS`, else the number of cores).

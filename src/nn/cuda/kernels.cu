@@ -56,10 +56,10 @@ extern "C" __global__ void lstm_cell_fwd(const float* __restrict__ table, const 
 }
 
 // dh holds the gradient from the later step (dh_in and dc_in may be missing at the last); on return what the product with W adds to:
-// zero for a live row, the gradient itself for a carried one. That product may come in four parts.
+// zero for a live row, the gradient itself for a carried one.
 extern "C" __global__ void lstm_cell_bwd(const float* __restrict__ act, const float* __restrict__ c_prev,
                                          const float* __restrict__ c, const float* __restrict__ grad_h,
-                                         const float* dh_in, const float* parts, const float* dc_in,
+                                         const float* dh_in, const float* dc_in,
                                          float* __restrict__ dgates, float* dh, float* dc,
                                          const unsigned* __restrict__ len, int step, int B, int H) {
   int n = B * H;
@@ -67,7 +67,6 @@ extern "C" __global__ void lstm_cell_bwd(const float* __restrict__ act, const fl
     int b = i / H, j = i - b * H;
     size_t o = (size_t)b * 4 * H + j;
     float g = grad_h[i] + (dh_in ? dh_in[i] : 0.f);
-    if (parts) g += (parts[i] + parts[i + n]) + (parts[i + 2 * n] + parts[i + 3 * n]);
     float d = dc_in ? dc_in[i] : 0.f;
     if (step < (int)len[b]) {
       float ig = act[o], fg = act[o + H], gg = act[o + 2 * H], og = act[o + 3 * H];
@@ -85,184 +84,6 @@ extern "C" __global__ void lstm_cell_bwd(const float* __restrict__ act, const fl
     dh[i] = g;
     dc[i] = d;
   }
-}
-
-// ---- A recurrent step as one kernel (TF32) ------------------------------------------------------------------------
-
-__device__ __forceinline__ unsigned tf32(float x) {
-  unsigned r;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-  return r;
-}
-__device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-__device__ __forceinline__ void fetch(float* to, const float* from) {
-  unsigned s = (unsigned)__cvta_generic_to_shared(to);
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(s), "l"(from));
-}
-__device__ __forceinline__ void fetched() { asm volatile("cp.async.commit_group;"); }
-
-// Four stages of 32 columns are on their way from memory at a time. A block of 8 warps makes 64 x 64 of the product, a
-// warp 16 x 32. Rows of a stage are 36 numbers apart (72 for the untransposed weight), so that no two lanes of a read
-// meet in a bank.
-#define STAGES 4
-#define KC 32
-#define LDA 36
-#define LDB 72
-#define STEP_THREADS 256
-
-// As lstm_cell_fwd, product included: a block takes 64 rows and all four gates of 16 units. H is a multiple of 32.
-extern "C" __global__ void __launch_bounds__(STEP_THREADS)
-    lstm_step_fwd(const float* __restrict__ table, const unsigned* __restrict__ ids, int G, int count_pad,
-                  const float* __restrict__ w, const float* __restrict__ h_prev, const float* __restrict__ c_prev,
-                  float* __restrict__ h, float* c, float* c_last, float* __restrict__ act,
-                  const unsigned* __restrict__ len, int step, int B, int H) {
-  extern __shared__ __align__(16) float sm[];
-  int m0 = blockIdx.x * 64, u0 = blockIdx.y * 16, tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-  int wm = warp / 2 * 16, wn = warp % 2 * 32, g = lane / 4, t = lane % 4;
-  float acc[4][4] = {};
-  auto load = [&](int stage, int k0) {
-    float *a = sm + stage * 2 * 64 * LDA, *b = a + 64 * LDA;
-#pragma unroll
-    for (int i = tid; i < 512; i += STEP_THREADS) {
-      int r = i / 8, k = i % 8 * 4;
-      fetch(a + r * LDA + k, h_prev + (size_t)min(m0 + r, B - 1) * H + k0 + k);
-      fetch(b + r * LDA + k, w + ((size_t)(r / 16) * H + u0 + r % 16) * H + k0 + k);
-    }
-  };
-  int chunks = H / KC;
-  for (int s = 0; s < STAGES - 1; s++) {
-    if (s < chunks) load(s, s * KC);
-    fetched();
-  }
-  for (int kc = 0; kc < chunks; kc++) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-    __syncthreads();
-    int next = kc + STAGES - 1;
-    if (next < chunks) load(next % STAGES, next * KC);
-    fetched();
-    const float *a = sm + kc % STAGES * 2 * 64 * LDA + (wm + g) * LDA + t, *b = sm + (kc % STAGES * 2 + 1) * 64 * LDA + (wn + g) * LDA + t;
-#pragma unroll
-    for (int kk = 0; kk < KC; kk += 8) {
-      unsigned fa[4], fb[4][2];
-      fa[0] = tf32(a[kk]); fa[1] = tf32(a[8 * LDA + kk]); fa[2] = tf32(a[kk + 4]); fa[3] = tf32(a[8 * LDA + kk + 4]);
-#pragma unroll
-      for (int j = 0; j < 4; j++) { fb[j][0] = tf32(b[j * 8 * LDA + kk]); fb[j][1] = tf32(b[j * 8 * LDA + kk + 4]); }
-#pragma unroll
-      for (int j = 0; j < 4; j++) mma(acc[j], fa, fb[j]);
-    }
-  }
-  asm volatile("cp.async.wait_group 0;");
-  __syncthreads();
-  const int LDC = 68;
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    float* x = sm + (wm + g) * LDC + wn + j * 8 + 2 * t;
-    x[0] = acc[j][0]; x[1] = acc[j][1];
-    x[8 * LDC] = acc[j][2]; x[8 * LDC + 1] = acc[j][3];
-  }
-  __syncthreads();
-#pragma unroll
-  for (int e = tid; e < 64 * 16; e += STEP_THREADS) {
-    int r = e / 16, b = m0 + r, j = u0 + e % 16;
-    if (b >= B) break;
-    size_t i = (size_t)b * H + j;
-    float hh = h_prev[i], cc = c_prev ? c_prev[i] : 0.f;
-    if (step < (int)len[b]) {
-      const float* p = sm + r * LDC + e % 16;
-      float x0, x1, x2, x3;
-      if (G == 1) {
-        const float* q = table + (size_t)ids[b] * 4 * H + j;
-        x0 = q[0]; x1 = q[H]; x2 = q[2 * H]; x3 = q[3 * H];
-      } else {
-        x0 = x1 = x2 = x3 = 0.f;
-        int k = 0;
-        for (int n = 0; n < G; n++) {
-          unsigned id = ids[b * G + n];
-          if (id == 0 && !count_pad) continue;
-          const float* q = table + (size_t)id * 4 * H + j;
-          x0 += q[0]; x1 += q[H]; x2 += q[2 * H]; x3 += q[3 * H];
-          k++;
-        }
-        float v = k ? 1.f / k : 0.f;
-        x0 *= v; x1 *= v; x2 *= v; x3 *= v;
-      }
-      float ig = sigm(x0 + p[0]), fg = sigm(x1 + p[16]), gg = tanh_(x2 + p[32]), og = sigm(x3 + p[48]);
-      cc = fg * cc + ig * gg;
-      hh = og * tanh_(cc);
-      if (act) {
-        float* o = act + (size_t)b * 4 * H + j;
-        o[0] = ig; o[H] = fg; o[2 * H] = gg; o[3 * H] = og;
-      }
-    }
-    c[i] = cc;
-    h[i] = hh;
-    if (c_last) c_last[i] = cc;
-  }
-}
-
-// The product of the way back, dgates [B, 4H]·W [4H, H], in four parts [4, B, H], one a gate. H is a multiple of 64.
-extern "C" __global__ void __launch_bounds__(STEP_THREADS)
-    lstm_step_bwd(const float* __restrict__ dgates, const float* __restrict__ w, float* __restrict__ parts, int B, int H) {
-  extern __shared__ __align__(16) float sm[];
-  int m0 = blockIdx.x * 64, n0 = blockIdx.y % (H / 64) * 64, q = blockIdx.y / (H / 64);
-  int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-  int wm = warp / 2 * 16, wn = warp % 2 * 32, g = lane / 4, t = lane % 4;
-  float acc[4][4] = {};
-  auto load = [&](int stage, int k0) {
-    float *a = sm + stage * (64 * LDA + KC * LDB), *b = a + 64 * LDA;
-#pragma unroll
-    for (int i = tid; i < 512; i += STEP_THREADS) {
-      int r = i / 8, k = i % 8 * 4;
-      fetch(a + r * LDA + k, dgates + (size_t)min(m0 + r, B - 1) * 4 * H + q * H + k0 + k);
-      int kr = i / 16, n = i % 16 * 4;
-      fetch(b + kr * LDB + n, w + ((size_t)q * H + k0 + kr) * H + n0 + n);
-    }
-  };
-  int chunks = H / KC;
-  for (int s = 0; s < STAGES - 1; s++) {
-    if (s < chunks) load(s, s * KC);
-    fetched();
-  }
-  for (int kc = 0; kc < chunks; kc++) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-    __syncthreads();
-    int next = kc + STAGES - 1;
-    if (next < chunks) load(next % STAGES, next * KC);
-    fetched();
-    const float *a = sm + kc % STAGES * (64 * LDA + KC * LDB), *b = a + 64 * LDA + t * LDB + wn + g;
-    a += (wm + g) * LDA + t;
-#pragma unroll
-    for (int kk = 0; kk < KC; kk += 8) {
-      unsigned fa[4], fb[4][2];
-      fa[0] = tf32(a[kk]); fa[1] = tf32(a[8 * LDA + kk]); fa[2] = tf32(a[kk + 4]); fa[3] = tf32(a[8 * LDA + kk + 4]);
-#pragma unroll
-      for (int j = 0; j < 4; j++) { fb[j][0] = tf32(b[kk * LDB + j * 8]); fb[j][1] = tf32(b[(kk + 4) * LDB + j * 8]); }
-#pragma unroll
-      for (int j = 0; j < 4; j++) mma(acc[j], fa, fb[j]);
-    }
-  }
-  float* out = parts + (size_t)q * B * H;
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    int b = m0 + wm + half * 8 + g;
-    if (b >= B) continue;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      float2* x = (float2*)(out + (size_t)b * H + n0 + wn + j * 8 + 2 * t);
-      *x = make_float2(acc[j][2 * half], acc[j][2 * half + 1]);
-    }
-  }
-}
-
-// dh += the four parts.
-extern "C" __global__ void add_parts(float* dh, const float* __restrict__ parts, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-    dh[i] += (parts[i] + parts[i + n]) + (parts[i + 2 * n] + parts[i + 3 * n]);
 }
 
 // [N, V]: the share of each symbol among the G symbols of a row (padding counts if count_pad).

@@ -104,7 +104,6 @@ impl CustomOp3 for Recurrence {
         let d_w = buffer(&device, 4 * h * h)?;
         let d_table = buffer(&device, v * 4 * h)?;
         let bags = buffer(&device, t * b * v)?;
-        let in_parts = if parts(&run) > 0 { Some(buffer(&device, parts(&run))?) } else { None };
         let (s0, g, dh) = (at(state)?, at(&grad)?, of(&d_state, &device));
         let places = Backward {
             w: at(w)?,
@@ -120,7 +119,6 @@ impl CustomOp3 for Recurrence {
             dh,
             dc: dh + run.bytes(),
             d_w: of(&d_w, &device),
-            parts: in_parts.as_ref().map_or(0, |s| of(s, &device)),
         };
         backward(&device, &run, &places)?;
         table_gradient(&device, &run, v, places.d_gates, of(&bags, &device), of(&d_table, &device))?;
@@ -199,32 +197,6 @@ pub(crate) fn forward(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()>
             // Each element is read before it is written, by the same thread.
             (if s == 0 { p.c0 } else { p.cells }, p.cells, 0)
         };
-        if h_prev != 0 && in_one(run) {
-            let grid = ((b.div_ceil(64) as u32, (h / 16) as u32), 256, STEP_BYTES);
-            launch(
-                device,
-                "lstm_step_fwd",
-                grid,
-                &[
-                    Arg::P(p.table),
-                    Arg::P(run.ids + s * (4 * b * g) as u64),
-                    Arg::I(g as i32),
-                    Arg::I(i32::from(run.count_padding)),
-                    Arg::P(p.w),
-                    Arg::P(h_prev),
-                    Arg::P(c_prev),
-                    Arg::P(p.hs + s * bytes),
-                    Arg::P(c_next),
-                    Arg::P(if s as usize == t - 1 { p.last } else { 0 }),
-                    Arg::P(act),
-                    Arg::P(run.len),
-                    Arg::I(s as i32),
-                    Arg::I(b as i32),
-                    Arg::I(h as i32),
-                ],
-            )?;
-            continue;
-        }
         if h_prev != 0 {
             let w = Mat::new(p.w, h).t();
             product(device, (b, 4 * h, h), Mat::new(h_prev, h), w, 0.0, Mat::new(p.gh, 4 * h), 1)?;
@@ -277,31 +249,6 @@ pub(crate) struct Backward {
     pub dc: u64,
     /// Gradient of the recurrent weight `[4H, H]`.
     pub d_w: u64,
-    /// Room for the parts of a step's product, [`parts`] numbers; 0 where that is 0.
-    pub parts: u64,
-}
-
-/// Shared memory of a block of the kernels that make a whole step: four stages of two 64 x 32 tiles, padded.
-const STEP_BYTES: u32 = 4 * 4 * 2 * 64 * 36;
-
-/// Whether steps may be one kernel (for comparisons).
-static IN_ONE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
-
-/// Switches steps as one kernel off and on.
-pub fn set_whole_steps(on: bool) {
-    IN_ONE.store(on, std::sync::atomic::Ordering::Relaxed);
-}
-
-/// Whether a step is one kernel: where TF32 is allowed, the sizes suit it, and there are not so many rows that cuBLAS does
-/// better.
-fn in_one(run: &Run) -> bool {
-    let on = IN_ONE.load(std::sync::atomic::Ordering::Relaxed);
-    on && candle_core::cuda::gemm_reduced_precision_f32() && run.h.is_multiple_of(64) && run.b <= 512
-}
-
-/// Numbers that the parts of a step's product take on the way back.
-pub(crate) fn parts(run: &Run) -> usize {
-    if in_one(run) { 4 * run.b * run.h } else { 0 }
 }
 
 /// The recurrence backwards.
@@ -320,7 +267,6 @@ pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<(
                 Arg::P(p.cells + s * bytes),
                 Arg::P(p.grad + s * bytes),
                 Arg::P(if last { p.dh_last } else { p.dh }),
-                Arg::P(if last { 0 } else { p.parts }),
                 Arg::P(if last { p.dc_last } else { p.dc }),
                 Arg::P(p.d_gates + s * 4 * bytes),
                 Arg::P(p.dh),
@@ -331,16 +277,7 @@ pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<(
                 Arg::I(h as i32),
             ],
         )?;
-        if p.parts != 0 && (s > 0 || p.h0 != 0) {
-            let grid = ((b.div_ceil(64) as u32, (4 * h / 64) as u32), 256, STEP_BYTES);
-            let d_s = p.d_gates + s * 4 * bytes;
-            let args = [Arg::P(d_s), Arg::P(p.w), Arg::P(p.parts), Arg::I(b as i32), Arg::I(h as i32)];
-            launch(device, "lstm_step_bwd", grid, &args)?;
-            if s == 0 {
-                let args = [Arg::P(p.dh), Arg::P(p.parts), Arg::I((b * h) as i32)];
-                launch(device, "add_parts", each(b * h), &args)?;
-            }
-        } else if s > 0 || p.h0 != 0 {
+        if s > 0 || p.h0 != 0 {
             let d_s = Mat::new(p.d_gates + s * 4 * bytes, 4 * h);
             product(device, (b, h, 4 * h), d_s, Mat::new(p.w, h), 1.0, Mat::new(p.dh, h), 1)?;
         }

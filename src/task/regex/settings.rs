@@ -225,7 +225,7 @@ pub fn presets() -> Vec<Preset> {
                     point_every: 50,
                     checkpoint_every: 1000,
                     keep: 2,
-                    smooth: 1,
+                    smooth: 5,
                 },
             },
         ),

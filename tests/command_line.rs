@@ -190,3 +190,31 @@ fn the_doctor_finds_problems_and_its_code_says_so() {
     assert_eq!(code, 1);
     assert!(out.contains("PROBLEM  database"), "{out}");
 }
+
+#[test]
+fn the_papers_bound_is_checked_and_drawn() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(iliad(home.path()).args(["theory", "--epochs", "50", "--plot", "theory.svg"]));
+    assert_eq!((code, err.as_str()), (0, "plot in theory.svg\n"));
+    assert!(out.contains("The bound held at every t from 1 to 50 in every start (150 checks)."), "{out}");
+    assert!(std::fs::read_to_string(home.path().join("theory.svg")).unwrap().starts_with("<svg"));
+
+    let (_, out, _) =
+        run(iliad(home.path()).args(["theory", "--json", "--epochs", "3", "--actions", "4", "--descriptions", "3"]));
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((found["applies"].as_bool(), found["rows"][0]["bound"].is_null()), (Some(false), true));
+    assert_eq!(run(iliad(home.path()).args(["theory", "--inconsistent", "2"])).0, 2);
+}
+
+#[test]
+fn a_report_is_one_file_and_says_what_it_lacks() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("results")).unwrap();
+    std::fs::write(home.path().join("results/speed.json"), r#"{"value": 41.7, "unit": "lines/min"}"#).unwrap();
+    let (code, out, err) = run(iliad(home.path()).args(["report", "--results", "results"]));
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "", "1 results and 0 runs in report.html\n"));
+    assert!(std::fs::read_to_string(home.path().join("report.html")).unwrap().contains("41.7 lines/min"));
+    for arguments in [&["report"][..], &["report", "--results", "absent"], &["report", "--run", "results"]] {
+        assert_eq!(run(iliad(home.path()).args(arguments)).0, 2, "{arguments:?}");
+    }
+}

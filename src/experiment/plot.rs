@@ -201,11 +201,15 @@ impl Plot {
         let mut x = Mapping::new(&self.x, both().map(|(x, _)| x), false);
 
         // The vertical axis' title stands above the axis, where it can be read without turning one's head.
-        let mut frame = Frame { left: 0.0, right: width - 18.0, top: top + 8.0, bottom: height - 48.0 };
+        let mut frame = Frame { left: 0.0, right: width - 18.0, top: top + 16.0, bottom: height - 48.0 };
         let heading = wrap(&self.y.title, width - 24.0, SMALL);
         frame.top += LINE * heading.len().min(2) as f64;
-        let widest = y.ticks(((frame.bottom - frame.top) / 46.0).max(2.0)).into_iter().map(|t| width_of(&t.1, SMALL));
+        let widest = y.ticks(((frame.bottom - frame.top) / 40.0).max(3.0)).into_iter().map(|t| width_of(&t.1, SMALL));
         frame.left = widest.fold(12.0, f64::max) + 20.0;
+        x.place(frame.left, frame.right);
+        // Half of the last label stands beyond the axis.
+        let last = x.ticks(((frame.right - frame.left) / 78.0).max(3.0)).last().map_or(0.0, |t| width_of(&t.1, SMALL));
+        frame.right = frame.right.min(width - last / 2.0 - 6.0);
         x.place(frame.left, frame.right);
         y.place(frame.bottom, frame.top);
 
@@ -219,7 +223,7 @@ impl Plot {
             y.place(frame.bottom, frame.top);
         }
         for (i, line) in heading.iter().take(2).enumerate() {
-            let at = frame.top - 10.0 - LINE * (heading.len().min(2) - 1 - i) as f64;
+            let at = frame.top - 15.0 - LINE * (heading.len().min(2) - 1 - i) as f64;
             text_at(out, "plot-tick", (12.0, at), line, LIGHT[2], "");
         }
         self.axes(out, &frame, &x, &y);
@@ -277,7 +281,7 @@ impl Plot {
 
     /// Grid, ticks and the horizontal axis' title.
     fn axes(&self, out: &mut String, frame: &Frame, x: &Mapping, y: &Mapping) {
-        for (value, label) in y.ticks(((frame.bottom - frame.top) / 46.0).max(2.0)) {
+        for (value, label) in y.ticks(((frame.bottom - frame.top) / 40.0).max(3.0)) {
             let Some(at) = y.at(value) else { continue };
             let _ = writeln!(
                 out,
@@ -292,7 +296,7 @@ impl Plot {
             frame.left, frame.bottom, frame.right, LIGHT[2]
         );
         let mut free = f64::MIN;
-        for (value, label) in x.ticks(((frame.right - frame.left) / 90.0).max(2.0)) {
+        for (value, label) in x.ticks(((frame.right - frame.left) / 78.0).max(3.0)) {
             let Some(at) = x.at(value) else { continue };
             let _ = writeln!(
                 out,

@@ -66,9 +66,8 @@ fn block(names: &str, results: &[Results]) -> Result<String, String> {
     for table in tables {
         out.push('\n');
         out.push_str(&of_rows(table).markdown());
-        let source: Vec<&str> = [&table.device, &table.date].into_iter().flatten().map(String::as_str).collect();
-        let command = table.command.as_ref().map_or(String::new(), |c| format!("`{c}`"));
-        let source = [source.join(", "), command].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(": ");
+        let command = if table.command.is_empty() { String::new() } else { format!("`{}`", table.command) };
+        let source = [table.source(), command].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(": ");
         if !source.is_empty() {
             out.push_str(&format!("\n{source}\n"));
         }
@@ -91,11 +90,13 @@ mod tests {
             {"name": "speed", "value": 41.66, "unit": "million lines/min", "n": 3, "min": 41.1, "max": 43.5,
              "device": "2 cores", "date": "2026-11-28", "command": "iliad bench execute | tee x"},
             {"name": "size", "value": 12345, "unit": "bytes"},
-            {"name": "table-3", "n": 2, "device": "H100", "command": "iliad reproduce table-3", "rows": [
-                {"row": "ADEL", "seeds": [0.8, 0.9], "validation": {"mean": 0.85, "sd": 0.07, "n": 2},
-                 "test": {"mean": 0.8, "sd": 0.01, "n": 2}, "paper": {"test": {"mean": 0.885, "sd": 0.01}}},
-                {"row": "DAgger", "validation": {"mean": 0.9}, "paper": {"test": 0.92}}
-            ]}
+            {"name": "table-3", "n": 2, "device": "H100", "date": "2026-11-28T01:02:03Z", "rows": [
+                {"name": "adel", "title": "ADEL", "wanted": 2, "complete": 2,
+                 "validation": {"mean": 0.85, "sd": 0.07, "n": 2}, "test": {"mean": 0.8, "sd": 0.01, "n": 2},
+                 "reached": [{"level": 60.0, "descriptions": {"n": 2, "mean": 12345.6}}],
+                 "paper": {"test": 88.5, "validation": null}},
+                {"name": "DAgger", "wanted": 2, "complete": 1, "validation": {"mean": 0.9}, "paper": {"test": 92.0}}
+            ], "command": "iliad reproduce table-3"}
         ]))
         .unwrap()
     }
@@ -107,9 +108,9 @@ mod tests {
         assert!(once.starts_with("# A\n<!-- results: speed size -->\n\n| figure | value |"), "{once}");
         assert!(once.contains("| speed | 41.66 million lines/min | 3 | 41.1 to 43.5 | 2 cores | 2026-11-28 | iliad bench execute \\| tee x |"), "{once}");
         assert!(once.contains("| size | 12,345 bytes |") && !once.contains("old"));
-        assert!(once.contains("| ADEL | 85.0 ± 7.0 | 80.0 ± 1.0 | 88.5 ± 1.0 | 2 |"), "{once}");
-        assert!(once.contains("| DAgger | 90.0 |  | 92.0 |  |"), "{once}");
-        assert!(once.contains("\nH100: `iliad reproduce table-3`\n") && once.ends_with("<!-- end -->"));
+        assert!(once.contains("| ADEL | 85.0 ± 7.0 | 80.0 ± 1.0 | 88.5 | 2 | 12,346 |"), "{once}");
+        assert!(once.contains("| DAgger | 90.0 |  | 92.0 | 1 of 2 |  |"), "{once}");
+        assert!(once.contains("\nH100, 2026-11-28: `iliad reproduce table-3`\n") && once.ends_with("<!-- end -->"));
         assert_eq!(render(&once, &some()).unwrap(), once);
     }
 

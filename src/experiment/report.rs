@@ -10,7 +10,7 @@ pub mod tables;
 
 use super::plot::{Axis, Plot, Series};
 use askama::Template;
-use input::{CurvePoint, Results};
+use input::{CurvePoint, Results, RowResult};
 use run::Run;
 use tables::Table;
 
@@ -94,15 +94,10 @@ fn overlay(runs: &[Run]) -> Vec<Picture> {
 }
 
 fn experiment(results: &Results) -> Experiment {
-    let source: Vec<&str> = [&results.device, &results.date].into_iter().flatten().map(String::as_str).collect();
     let mut pictures = Vec::new();
-    let mut add = |title: &str, x: &str, at: fn(&CurvePoint) -> Option<f64>, y: fn(&CurvePoint) -> &[Option<f64>]| {
-        let series: Vec<Series> = results
-            .rows
-            .iter()
-            .map(|row| over_seeds(results, &row.row, &row.curve, at, y))
-            .filter(|series| !series.points.is_empty())
-            .collect();
+    let mut add = |title: &str, x: &str, at: fn(&CurvePoint) -> u64, y: fn(&CurvePoint) -> Option<f64>| {
+        let series: Vec<Series> =
+            results.rows.iter().map(|row| over_seeds(row, at, y)).filter(|series| !series.points.is_empty()).collect();
         if !series.is_empty() {
             pictures.push(Picture::of(&Plot {
                 title: title.into(),
@@ -113,30 +108,34 @@ fn experiment(results: &Results) -> Experiment {
             }));
         }
     };
-    add("Validation success over episodes", "episodes", |p| Some(p.episodes), |p| &p.validation);
-    add("Cumulative training success over episodes", "episodes", |p| Some(p.episodes), |p| &p.training);
-    add("Validation success over descriptions", "descriptions", |p| p.descriptions, |p| &p.validation);
+    add("Validation success over episodes", "episodes", |p| p.episodes, |p| p.validation);
+    add("Cumulative training success", "episodes", |p| p.episodes, |p| p.training_success_total);
+    add("Validation success over teaching", "descriptions (or other teaching)", |p| p.descriptions, |p| p.validation);
     Experiment {
-        name: results.name.clone(),
-        source: source.join(", "),
-        command: results.command.clone().unwrap_or_default(),
+        name: results.heading().to_owned(),
+        source: results.source(),
+        command: results.command.clone(),
         table: tables::of_rows(results),
         pictures,
     }
 }
 
-/// Mean and range over seeds.
-fn over_seeds(
-    results: &Results,
-    name: &str,
-    curve: &[CurvePoint],
-    at: fn(&CurvePoint) -> Option<f64>,
-    y: fn(&CurvePoint) -> &[Option<f64>],
-) -> Series {
-    let mut series = Series { name: name.into(), ..Series::default() };
-    for point in curve {
-        let values: Vec<f64> = y(point).iter().flatten().map(|v| results.percent(*v) / 100.0).collect();
-        let Some(x) = at(point).filter(|_| !values.is_empty()) else { continue };
+/// Mean and range over the seeds of a row that are through (over all that have begun, where none is), as far as all of
+/// them go. Seeds are read at different moments, so they are interpolated at those of the first.
+fn over_seeds(row: &RowResult, at: fn(&CurvePoint) -> u64, y: fn(&CurvePoint) -> Option<f64>) -> Series {
+    let any_complete = row.seeds.iter().any(|seed| seed.complete);
+    let curves: Vec<Vec<(f64, f64)>> = row
+        .seeds
+        .iter()
+        .filter(|seed| seed.complete || !any_complete)
+        .map(|seed| seed.curve.iter().filter_map(|p| Some((at(p) as f64, y(p)?))).collect())
+        .filter(|curve: &Vec<_>| !curve.is_empty())
+        .collect();
+    let mut series = Series { name: row.heading().to_owned(), ..Series::default() };
+    for &(x, _) in curves.first().into_iter().flatten() {
+        let Some(values) = curves.iter().map(|curve| interpolated(curve, x)).collect::<Option<Vec<f64>>>() else {
+            continue;
+        };
         let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
         series.points.push((x, values.iter().sum::<f64>() / values.len() as f64));
         if values.len() > 1 {
@@ -144,6 +143,17 @@ fn over_seeds(
         }
     }
     series
+}
+
+/// The value of a curve (ascending in x) at `x`; none outside it.
+fn interpolated(curve: &[(f64, f64)], x: f64) -> Option<f64> {
+    let after = curve.iter().position(|p| p.0 >= x)?;
+    let (x1, y1) = curve[after];
+    if x1 == x {
+        return Some(y1);
+    }
+    let (x0, y0) = *curve.get(after.checked_sub(1)?)?;
+    Some(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
 }
 
 #[cfg(test)]

@@ -6,88 +6,138 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// A figure or a table, with where it comes from. Shares are 0 to 1 unless `unit` is `%`.
+/// A figure, or a table of rows, with where it comes from. Shares are 0 to 1; the headline `value` is in its `unit`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Results {
     /// Name; the file's, where the file gives none.
     pub name: String,
+    /// What it shows, in one line; may be empty.
+    pub title: String,
     /// The figure.
     pub value: Option<f64>,
-    /// Its unit.
-    pub unit: Option<String>,
-    /// Repetitions (seeds, measurements).
-    pub n: Option<u64>,
+    /// Unit of `value`, `min` and `max`.
+    pub unit: String,
+    /// Repetitions behind it (seeds, measurements).
+    pub n: usize,
     /// Smallest of the repetitions.
     pub min: Option<f64>,
     /// Largest of the repetitions.
     pub max: Option<f64>,
     /// Where it was measured.
-    pub device: Option<String>,
-    /// When.
-    pub date: Option<String>,
+    pub device: String,
+    /// When: a day, or an RFC 3339 time.
+    pub date: String,
     /// The command that prints it.
-    pub command: Option<String>,
+    pub command: String,
     /// Rows of a table.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RowResult>,
 }
 
-/// A row of a table: a setting or a method, over seeds.
+/// A row of a table: an algorithm with its settings over seeds, or plain values.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Row {
-    /// What the row is about.
-    pub row: String,
-    /// One figure a seed.
-    pub seeds: Vec<f64>,
-    /// Validation success over seeds.
-    pub validation: Option<Spread>,
-    /// Test success over seeds.
-    pub test: Option<Spread>,
-    /// The paper's figures, each a number or `{"mean", "sd"}`.
-    pub paper: Map<String, Value>,
-    /// The learning curve.
-    pub curve: Vec<CurvePoint>,
+pub struct RowResult {
+    /// Short name.
+    pub name: String,
+    /// What people call it; may be empty.
+    pub title: String,
+    /// What is counted as one piece of teaching: `descriptions`, `demonstrations`, `rewards`.
+    pub feedback: String,
+    /// Seeds asked for.
+    pub wanted: usize,
+    /// Seeds that are through.
+    pub complete: usize,
+    /// Validation success.
+    pub validation: Summary,
+    /// Test success.
+    pub test: Summary,
+    /// When validation first reached certain levels.
+    pub reached: Vec<LevelResult>,
+    /// The paper's figures.
+    pub paper: Paper,
+    /// Every seed that has begun.
+    pub seeds: Vec<SeedResult>,
     /// Whatever else the row says.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// Mean and standard deviation over `n` seeds.
+/// Mean and spread over seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Spread {
-    /// Mean.
-    pub mean: f64,
-    /// Standard deviation; absent for one seed.
-    pub sd: Option<f64>,
+pub struct Summary {
     /// Seeds.
-    pub n: Option<u64>,
+    pub n: usize,
+    /// Mean; absent without a seed.
+    pub mean: Option<f64>,
+    /// Sample standard deviation; absent with fewer than two seeds.
+    pub sd: Option<f64>,
 }
 
-/// All seeds at one moment.
+/// What it took to reach a level of validation success.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct LevelResult {
+    /// The level in per cent.
+    pub level: f64,
+    /// Pieces of teaching until then, over the seeds that reached it.
+    pub descriptions: Summary,
+}
+
+/// The paper's figures for a row, in per cent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Paper {
+    /// Validation success.
+    pub validation: Option<f64>,
+    /// Test success.
+    pub test: Option<f64>,
+}
+
+/// One run of a row.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SeedResult {
+    /// The seed.
+    pub seed: u64,
+    /// Whether it is through.
+    pub complete: bool,
+    /// Learning curve.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// One point of a learning curve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct CurvePoint {
     /// Episodes by then.
-    pub episodes: f64,
-    /// Descriptions by then, mean over seeds; absent where nobody counted.
-    pub descriptions: Option<f64>,
-    /// Validation success, one a seed; null where a seed has no reading.
-    pub validation: Vec<Option<f64>>,
-    /// Cumulative training success, one a seed.
-    pub training: Vec<Option<f64>>,
+    pub episodes: u64,
+    /// Pieces of teaching by then.
+    pub descriptions: u64,
+    /// Validation success.
+    pub validation: Option<f64>,
+    /// Share of all executions so far that were successful.
+    pub training_success_total: Option<f64>,
 }
 
 impl Results {
-    /// Whether it is a table of success rates.
-    pub fn is_table(&self) -> bool {
-        self.rows.iter().any(|row| row.validation.is_some() || row.test.is_some())
+    /// The heading: the title, or else the name.
+    pub fn heading(&self) -> &str {
+        if self.title.is_empty() { &self.name } else { &self.title }
     }
 
-    /// A share as a percentage.
-    pub fn percent(&self, value: f64) -> f64 {
-        if self.unit.as_deref() == Some("%") { value } else { 100.0 * value }
+    /// Device and day, for the line under a table.
+    pub fn source(&self) -> String {
+        let day = self.date.split('T').next().unwrap_or_default();
+        [self.device.as_str(), day].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl RowResult {
+    /// What the row is called.
+    pub fn heading(&self) -> &str {
+        if self.title.is_empty() { &self.name } else { &self.title }
     }
 }
 

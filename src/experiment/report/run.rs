@@ -162,7 +162,7 @@ fn effort(points: &[Point], said: &[Line]) -> Vec<(String, String)> {
         let reached = evaluated().find(|(_, value)| *value >= goal);
         let text = match (reached, best) {
             (Some((p, _)), _) => format!("{} ({} episodes)", grouped(p.descriptions), grouped(p.episodes)),
-            (None, Some(best)) => format!("not reached (best {:.1}%)", 100.0 * best),
+            (None, Some(best)) => format!("not reached, best {:.1}%", 100.0 * best),
             (None, None) => "never evaluated".into(),
         };
         add(&format!("Descriptions until {:.0}% on validation", 100.0 * goal), text);

@@ -1,6 +1,6 @@
 //! Results as tables: headers and cells of text, shared by the report and BENCHMARKS.md.
 
-use super::input::{Results, Row, Spread};
+use super::input::{Results, RowResult, Summary};
 use serde_json::Value;
 
 /// A table of text. All columns but the first hold figures unless `text_columns` says otherwise.
@@ -31,21 +31,11 @@ impl Table {
 }
 
 /// Mean ± standard deviation in per cent.
-fn spread(results: &Results, spread: Option<Spread>) -> String {
-    spread.map_or_else(String::new, |s| {
-        let sd = s.sd.map_or(String::new(), |sd| format!(" ± {:.1}", results.percent(sd)));
-        format!("{:.1}{sd}", results.percent(s.mean))
+fn spread(summary: Summary) -> String {
+    summary.mean.map_or_else(String::new, |mean| {
+        let sd = summary.sd.map_or(String::new(), |sd| format!(" ± {:.1}", 100.0 * sd));
+        format!("{:.1}{sd}", 100.0 * mean)
     })
-}
-
-/// A figure of the paper: a number or `{"mean", "sd"}`.
-fn paper(results: &Results, row: &Row, key: &str) -> String {
-    let figure = match row.paper.get(key) {
-        Some(Value::Number(n)) => n.as_f64().map(|mean| Spread { mean, sd: None, n: None }),
-        Some(value) => serde_json::from_value(value.clone()).ok(),
-        None => None,
-    };
-    spread(results, figure)
 }
 
 /// A value as a cell.
@@ -82,29 +72,52 @@ pub fn number(value: f64) -> String {
 /// that no row fills are left out.
 pub fn of_rows(results: &Results) -> Table {
     let mut columns: Vec<(String, Vec<String>, bool)> =
-        vec![(String::new(), results.rows.iter().map(|row| row.row.clone()).collect(), true)];
+        vec![(String::new(), results.rows.iter().map(|row| row.heading().to_owned()).collect(), true)];
     let mut add = |head: &str, cells: Vec<String>, text: bool| {
         if cells.iter().any(|cell| !cell.is_empty()) {
             columns.push((head.into(), cells, text));
         }
     };
     let rows = &results.rows;
-    let seeds = |row: &Row| {
-        let told = row.validation.and_then(|s| s.n).or(row.test.and_then(|s| s.n));
-        told.or((!row.seeds.is_empty()).then_some(row.seeds.len() as u64)).map_or(String::new(), |n| n.to_string())
+    let each = |cell: &dyn Fn(&RowResult) -> String| rows.iter().map(cell).collect::<Vec<String>>();
+    let paper = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.1}"));
+    // Seeds that are through count; the rest is said to be under way.
+    let seeds = |row: &RowResult| match (row.complete, row.wanted) {
+        (0, 0) if row.test.n.max(row.validation.n) > 0 => row.test.n.max(row.validation.n).to_string(),
+        (0, 0) => String::new(),
+        (complete, wanted) if complete >= wanted => complete.to_string(),
+        (complete, wanted) => format!("{complete} of {wanted}"),
     };
-    add("validation, %", rows.iter().map(|row| spread(results, row.validation)).collect(), false);
-    add("paper's validation, %", rows.iter().map(|row| paper(results, row, "validation")).collect(), false);
-    add("test, %", rows.iter().map(|row| spread(results, row.test)).collect(), false);
-    add("paper's test, %", rows.iter().map(|row| paper(results, row, "test")).collect(), false);
-    add("seeds", rows.iter().map(seeds).collect(), false);
-    let mut keys: Vec<&String> = rows.iter().flat_map(|row| row.more.keys()).collect();
+    add("validation, %", each(&|row| spread(row.validation)), false);
+    add("paper", each(&|row| paper(row.paper.validation)), false);
+    add("test, %", each(&|row| spread(row.test)), false);
+    add("paper", each(&|row| paper(row.paper.test)), false);
+    add("seeds", each(&seeds), false);
+    let mut levels: Vec<f64> = rows.iter().flat_map(|row| &row.reached).map(|r| r.level).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    for level in levels {
+        let cell = |row: &RowResult| {
+            let reached = row.reached.iter().find(|r| r.level == level);
+            reached.and_then(|r| r.descriptions.mean).map_or(String::new(), |mean| number(mean.round()))
+        };
+        add(&format!("teaching to {level:.0}%"), each(&cell), false);
+    }
+    add("kind of teaching", each(&|row| row.feedback.clone()), true);
+    let mut keys: Vec<&String> = rows
+        .iter()
+        .flat_map(|row| row.more.iter().filter(|(_, value)| plain(value).is_some()).map(|(key, _)| key))
+        .collect();
     keys.sort();
     keys.dedup();
+    // Beside success rates further values are details; without them they are what the row is about.
+    if columns_of_success(results) {
+        keys.clear();
+    }
     for key in keys {
-        let cells = rows.iter().map(|row| row.more.get(key).and_then(plain).unwrap_or_default()).collect();
+        let cell = |row: &RowResult| row.more.get(key).and_then(plain).unwrap_or_default();
         let text = rows.iter().any(|row| row.more.get(key).is_some_and(Value::is_string));
-        add(&key.replace('_', " "), cells, text);
+        add(&key.replace('_', " "), each(&cell), text);
     }
     Table {
         text_columns: columns.iter().enumerate().filter(|(_, c)| c.2).map(|(i, _)| i).collect(),
@@ -113,23 +126,26 @@ pub fn of_rows(results: &Results) -> Table {
     }
 }
 
+/// Whether a table is of success rates.
+fn columns_of_success(results: &Results) -> bool {
+    results.rows.iter().any(|row| row.validation.mean.is_some() || row.test.mean.is_some() || !row.seeds.is_empty())
+}
+
 /// One row a figure: value with unit, repetitions and range, device, date, command.
 pub fn of_figures(results: &[&Results]) -> Table {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let rows = results.iter().map(|r| {
-        let unit = r.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));
         let range = match (r.min, r.max) {
             (Some(min), Some(max)) => format!("{} to {}", number(min), number(max)),
             _ => String::new(),
         };
         vec![
-            r.name.clone(),
-            r.value.map_or(String::new(), |v| format!("{}{unit}", number(v))),
-            r.n.map_or(String::new(), |n| n.to_string()),
+            r.heading().to_owned(),
+            r.value.map_or(String::new(), |v| format!("{} {}", number(v), r.unit).trim_end().to_owned()),
+            if r.n > 0 { r.n.to_string() } else { String::new() },
             range,
-            text(&r.device),
-            text(&r.date),
-            text(&r.command),
+            r.device.clone(),
+            r.date.split('T').next().unwrap_or_default().to_owned(),
+            r.command.clone(),
         ]
     });
     Table {

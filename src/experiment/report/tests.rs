@@ -4,15 +4,24 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn results() -> Vec<Results> {
-    let curve: Vec<_> = (0..=10)
-        .map(|i| {
-            let x = f64::from(i) / 10.0;
-            json!({"episodes": 640 * i, "descriptions": 400 * i, "validation": [0.8 * x, 0.6 * x], "training": [0.5 * x, null]})
-        })
-        .collect();
+    // Two seeds, the second read at other moments, and a third that is not through.
+    let curve = |top: f64, every: u32| -> Vec<serde_json::Value> {
+        (0..=6400 / every)
+            .map(|i| {
+                let share = f64::from(i * every) / 6400.0;
+                json!({"episodes": i * every, "descriptions": i * every / 2, "validation": top * share,
+                       "training_success_total": if top > 0.7 { Some(0.5 * share) } else { None }, "loss": 1.0})
+            })
+            .collect()
+    };
     serde_json::from_value(json!([
         {"name": "table-3", "device": "2 cores", "date": "2026-11-28", "command": "iliad reproduce table-3", "rows": [
-            {"row": "ADEL", "seeds": [0.8, 0.6], "validation": {"mean": 0.7, "sd": 0.1, "n": 2}, "curve": curve},
+            {"name": "adel", "title": "ADEL", "wanted": 3, "complete": 2, "validation": {"mean": 0.7, "sd": 0.1, "n": 2},
+             "settings": ["a=b"], "seeds": [
+                {"seed": 1, "complete": true, "curve": curve(0.8, 640)},
+                {"seed": 2, "complete": true, "curve": curve(0.6, 1600)},
+                {"seed": 3, "complete": false, "curve": curve(0.1, 6400)},
+            ]},
         ]},
         {"name": "speed", "value": 41.7, "unit": "million lines/min", "n": 3},
         {"name": "nothing"},
@@ -112,20 +121,25 @@ fn an_empty_page_is_a_page() {
 
 #[test]
 fn curves_are_means_with_the_range_over_seeds() {
-    let all = results();
-    let series = over_seeds(&all[0], "x", &all[0].rows[0].curve, |p| Some(p.episodes), |p| &p.validation);
-    let (x, mean) = series.points[10];
-    assert!(x == 6400.0 && (mean - 0.7).abs() < 1e-12);
-    assert_eq!(series.band[10], (6400.0, 0.6, 0.8));
-    let training = over_seeds(&all[0], "x", &all[0].rows[0].curve, |p| Some(p.episodes), |p| &p.training);
+    let row = &results()[0].rows[0];
+    let series = over_seeds(row, |p| p.episodes, |p| p.validation);
+    assert_eq!(series.points.len(), 11);
+    for (i, &(x, mean)) in series.points.iter().enumerate() {
+        let share = x / 6400.0;
+        assert!(x == 640.0 * i as f64 && (mean - 0.7 * share).abs() < 1e-12, "{x} {mean}");
+        let (_, low, high) = series.band[i];
+        assert!((low - 0.6 * share).abs() < 1e-12 && (high - 0.8 * share).abs() < 1e-12);
+    }
+    let training = over_seeds(row, |p| p.episodes, |p| p.training_success_total);
     assert!(training.points.len() == 11 && training.band.is_empty(), "one seed with a reading has no band");
+    assert_eq!(tables::of_rows(&results()[0]).rows, [["ADEL", "70.0 ± 10.0", "2 of 3"]]);
 }
 
 #[test]
 fn files_are_read_in_order_and_damaged_ones_are_named() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("b.json"), r#"{"value": 1, "surprise": true}"#).unwrap();
-    std::fs::write(folder.path().join("a.json"), r#"[{"name": "one"}, {"rows": [{"row": "x", "gain": 2.5}]}]"#)
+    std::fs::write(folder.path().join("a.json"), r#"[{"name": "one"}, {"rows": [{"name": "x", "gain": 2.5}]}]"#)
         .unwrap();
     let found = input::read(folder.path()).unwrap();
     assert_eq!(found.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["one", "a", "b"]);

@@ -143,13 +143,12 @@ impl Plot {
         let width = if width.is_finite() { width.clamp(SMALLEST.0, 4000.0) } else { 720.0 };
         let height = if height.is_finite() { height.clamp(SMALLEST.1, 4000.0) } else { 420.0 };
         let mut out = String::new();
-        let id = self.id(width);
         // Writing to a string cannot fail.
         let _ = write!(
             out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" aria-labelledby=\"t{id} d{id}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" \
              viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n\
-             <title id=\"t{id}\">{}</title>\n<desc id=\"d{id}\">{}</desc>\n<style>{}</style>\n\
+             <title>{}</title>\n<desc>{}</desc>\n<style>{}</style>\n\
              <rect class=\"plot-paper\" width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
             escape(&self.title),
             escape(&self.told()),
@@ -172,14 +171,6 @@ impl Plot {
         let lines = if names.is_empty() { String::new() } else { format!(" Lines: {}.", names.join("; ")) };
         let axes = format!(" Horizontal axis: {}. Vertical axis: {}.", self.x.title, self.y.title);
         format!("{}{axes}{lines}", self.description)
-    }
-
-    /// A name for this picture within a page: the same picture has the same name, others have others.
-    fn id(&self, width: f64) -> String {
-        use sha2::{Digest, Sha256};
-        let mut hash = Sha256::new();
-        hash.update(format!("{self:?}{width}"));
-        hash.finalize().iter().take(5).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Axes, lines and names.

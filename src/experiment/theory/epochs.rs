@@ -2,7 +2,7 @@
 //!
 //! An epoch executes a batch of requests with the policy P_n(a | s, d), lets the teacher describe each execution, and
 //! fits the next policy to the pairs by maximum likelihood. The fit of a table is its conditional frequencies, so one
-//! routine ([`fit`]) serves both ways of getting the pairs: their exact distribution D_n (the paper's M → ∞), and M
+//! routine (`fit`) serves both ways of getting the pairs: their exact distribution D_n (the paper's M → ∞), and M
 //! drawn ones.
 
 use super::bandit::{Bandit, Matrix, draw};

@@ -1,7 +1,7 @@
 //! Experiments on top of the trainer.
 //!
 //! [`grid`] carries out grids of runs that remake the paper's tables and figures ([`regex`]; `iliad reproduce`), [`collect`]
-//! and [`table`] tabulate them, [`bench`] times, and [`results`] are the files that all of it is kept in. Nothing else here
+//! and [`table`] tabulate them, [`mod@bench`] times, and [`results`] are the files that all of it is kept in. Nothing else here
 //! trains: [`theory`] computes the paper's analysis in closed form, [`report`] and [`render`] read what runs and benchmarks
 //! left in files, [`plot`] draws.
 

@@ -112,7 +112,7 @@ impl Decoder {
     /// numbers from `stream`.
     ///
     /// A sequence comes without START and END; `None` where no END came within the horizon. This is the CPU's; on a GPU
-    /// roll-outs live in [`crate::model::gpu`].
+    /// roll-outs live in `model::gpu`.
     pub fn decode(
         &self,
         memories: &[Memory],

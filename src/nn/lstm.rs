@@ -2,7 +2,7 @@
 //!
 //! The input projection is done for all steps at once before (see [`crate::nn::layers`]); the node holds the recurrence
 //! alone. A row stops at its length: from there on its state is carried unchanged, so that padding cannot change what
-//! the agent does. The same node with T = 1 is a decoding step. This is the CPU's; the GPU's is [`crate::nn::cuda::lstm`].
+//! the agent does. The same node with T = 1 is a decoding step. This is the CPU's; the GPU's is `nn::cuda::lstm`.
 
 use crate::nn::fast_math::{sigmoid, tanh};
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};

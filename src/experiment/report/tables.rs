@@ -89,9 +89,9 @@ pub fn of_rows(results: &Results) -> Table {
         (complete, wanted) => format!("{complete} of {wanted}"),
     };
     add("validation, %", each(&|row| spread(row.validation)), false);
-    add("paper", each(&|row| paper(row.paper.validation)), false);
+    add("paper: validation", each(&|row| paper(row.paper.validation)), false);
     add("test, %", each(&|row| spread(row.test)), false);
-    add("paper", each(&|row| paper(row.paper.test)), false);
+    add("paper: test", each(&|row| paper(row.paper.test)), false);
     add("seeds", each(&seeds), false);
     let mut levels: Vec<f64> = rows.iter().flat_map(|row| &row.reached).map(|r| r.level).collect();
     levels.sort_by(f64::total_cmp);

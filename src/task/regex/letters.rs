@@ -1,5 +1,5 @@
-//! Letters without their identity. Which letter a request names matters little to how it is to be read: "replace
-//! [ n ] with [ c ]" and "replace [ t ] with [ k ]" ask for the same. Two ways of making use of that:
+//! Letters without their identity. Which letter a request names matters little to how it is to be read: `replace
+//! [ n ] with [ c ]` and `replace [ t ] with [ k ]` ask for the same. Two ways of making use of that:
 //!
 //! - **Slots.** The letters that a request names are read and written as slots, in the order in which they are named:
 //!   the first vowel `<v1>`, the first consonant `<c1>`, and so on. The same letters in the input word and in the

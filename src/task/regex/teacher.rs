@@ -206,7 +206,7 @@ impl TeacherModels<RegexWorld> for RegexTeacher {
 /// Batches that are drawn together; the longest items go to the first of them, so that the others are short.
 const SHARED: u64 = 8;
 
-/// Tasks of the simulation split, update by update. Those of [`SHARED`] consecutive updates are drawn together; those
+/// Tasks of the simulation split, update by update. Those of eight consecutive updates are drawn together; those
 /// with the longest requests and words go to the first of them, the others stay as they were drawn.
 pub struct Draws<'a> {
     world: &'a RegexWorld,

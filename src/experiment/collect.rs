@@ -43,6 +43,7 @@ pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<R
             reached: LEVELS.iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
             paper: row.paper,
             seeds,
+            more: serde_json::Map::new(),
         });
     }
     let test = rows.first().map(|r| r.test).unwrap_or_default();

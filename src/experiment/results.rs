@@ -1,6 +1,7 @@
 //! The file that a table or figure leaves behind: everything a report needs, so that no run folder is read again.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// One table or figure of one device and program, as `regex-main.json` holds it. Shares are in 0..=1, but for the
 /// headline figure, which is in percent as the paper's are.
@@ -65,6 +66,9 @@ pub struct RowResult {
     pub paper: Paper,
     /// Every seed that has begun.
     pub seeds: Vec<SeedResult>,
+    /// Whatever else a row says; plain values are columns of tables without success rates.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// Mean and spread of one figure over seeds.

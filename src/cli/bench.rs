@@ -27,7 +27,8 @@ pub(super) struct Args {
     /// Change a setting of the preset; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub set: Vec<String>,
-    /// What to time: updates, iteration; or agreement: how far the device's results are from the CPU's; several with commas
+    /// What to do, several with commas: time updates, iteration; agreement: how far the device's results are from the
+    /// CPU's; profile: every kernel of an update with its time (builds for GPUs)
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]
     pub only: Vec<String>,
     /// Samples of each figure

@@ -49,6 +49,9 @@ pub(super) struct Args {
     /// Carry out every operation by itself instead of replaying what was recorded
     #[arg(long)]
     pub no_recording: bool,
+    /// Carry out recurrences step by step instead of in one launch
+    #[arg(long)]
+    pub by_step: bool,
     /// Folder to keep the figures in, as NAME-gpu.json or NAME-cpu.json
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -69,6 +72,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(!args.full_precision);
     crate::nn::device::set_recording(!args.no_recording);
+    crate::nn::device::set_whole_recurrences(!args.by_step);
     let effort = Effort { samples: args.samples, each: args.each.max(1), warm: args.warm };
     let mut timings = Vec::new();
     for what in &args.only {
@@ -79,8 +83,11 @@ pub(super) fn run(args: &Args) -> CliResult {
                 timings.extend(teacher_updates(&world, &teacher, args.batch, &device, effort)?);
             }
             "agreement" => {
-                for apart in crate::model::agreement::agreement(&device, 64, 8)? {
-                    println!("{}", serde_json::to_string(&apart)?);
+                // Few units: each tile of rows has its blocks; many: blocks take several tiles.
+                for (hidden, steps) in [(64, 8), (512, 4)] {
+                    for apart in crate::model::agreement::agreement(&device, hidden, steps)? {
+                        println!("{hidden} hidden units: {}", serde_json::to_string(&apart)?);
+                    }
                 }
             }
             #[cfg(feature = "cuda")]
@@ -129,7 +136,9 @@ fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Arg
         let value = value.rsplit('/').next().unwrap_or(value);
         command.push_str(&format!(" --set {key}={value}"));
     }
-    for (flag, on) in [("full-precision", args.full_precision), ("no-recording", args.no_recording)] {
+    let flags =
+        [("full-precision", args.full_precision), ("no-recording", args.no_recording), ("by-step", args.by_step)];
+    for (flag, on) in flags {
         if on {
             command.push_str(&format!(" --{flag}"));
         }

@@ -55,11 +55,11 @@ fn students(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
     let model = RegexStudent::new(sizes, false, &mut stream(1, "agreement", 0), device)?;
     let mut adam = Adam::new(&model.params, 1e-3)?;
     let mut draws = stream(1, "agreement act", 0);
-    let (words, requests) = (sequences(19, 20, 8, &mut draws), sequences(19, 50, 10, &mut draws));
+    let (words, requests) = (sequences(330, 20, 8, &mut draws), sequences(330, 50, 10, &mut draws));
     let (mut losses, mut written, mut flags) = (Vec::new(), Vec::new(), Vec::new());
     for step in 0..steps {
         let mut draws = stream(1, "agreement batch", step);
-        let rows = 23;
+        let rows = 97;
         let batch = Batch {
             words: sequences(rows, 20, 8, &mut draws),
             requests: sequences(rows, 50, 10, &mut draws),
@@ -90,7 +90,7 @@ fn describers(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
     let (mut losses, mut written) = (Vec::new(), Vec::new());
     for step in 0..steps {
         let mut draws = stream(2, "agreement batch", step);
-        let (pairs, texts) = (items(18, &mut draws), sequences(18, 50, 9, &mut draws));
+        let (pairs, texts) = (items(218, &mut draws), sequences(218, 50, 9, &mut draws));
         losses.push(model.step(&pairs, &texts, &mut adam)?.to_scalar::<f32>()?);
         let all = model.propose(&asked, 3, 20, &mut stream(2, "agreement sample", step))?;
         written.extend(all.into_iter().flatten());

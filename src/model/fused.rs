@@ -167,6 +167,7 @@ impl Step<'_> {
             dh: self.arena.take(n)?,
             dc: self.arena.take(n)?,
             d_w: self.g(&format!("{name}.weight_hh"))?,
+            room: self.arena.take(lstm::backward_room(d, &e.run)?)?,
         };
         lstm::backward(d, &e.run, &places)?;
         let (v, size) = (e.vocabulary, e.size);

@@ -18,7 +18,7 @@ use candle_core::op::BackpropOp;
 use candle_core::{Layout, Result, Shape, Storage, Tensor, bail};
 use std::sync::OnceLock;
 
-const SOURCE: &str = include_str!("cuda/kernels.cu");
+const SOURCE: &str = concat!(include_str!("cuda/kernels.cu"), include_str!("cuda/recurrence.cu"));
 
 fn ptx() -> &'static str {
     static PTX: OnceLock<String> = OnceLock::new();
@@ -56,8 +56,23 @@ pub(crate) fn warps(n: usize) -> Grid {
 
 /// Launches a kernel of `kernels.cu`.
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
+    start(device, name, grid, args, false)
+}
+
+/// Launches a kernel whose blocks wait for each other (`recurrence.cu`): all of them are on the device at once, or the
+/// launch fails.
+pub(crate) fn launch_together(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
+    start(device, name, grid, args, true)
+}
+
+fn start(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg], together: bool) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx())?;
     let ((x, y), threads, shared_mem_bytes) = grid;
+    if shared_mem_bytes > 48 << 10 {
+        // What is beyond this has to be asked for.
+        use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as MOST;
+        f.set_attribute(MOST, shared_mem_bytes as i32).w()?;
+    }
     let mut l = f.builder();
     for arg in args {
         match arg {
@@ -68,7 +83,7 @@ pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: 
     }
     let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (threads, 1, 1), shared_mem_bytes };
     // Safety: the callers state the kernel's arguments, with buffers of the sizes it works on.
-    let mut go = || unsafe { l.launch(config) }.w().map(drop);
+    let mut go = || unsafe { if together { l.launch_cooperative(config) } else { l.launch(config) } }.w().map(drop);
     profile::span(device, || name.to_owned(), 0.0, &mut go)
 }
 

@@ -54,6 +54,13 @@ pub fn set_recording(on: bool) {
     let _ = on;
 }
 
+/// Whether a GPU carries out all steps of a recurrence in one launch where it can, for the whole program. On at first.
+pub fn set_whole_recurrences(on: bool) {
+    #[cfg(feature = "cuda")]
+    crate::nn::cuda::lstm::set_whole(on);
+    let _ = on;
+}
+
 /// What the device is, for figures: the card's name, or the processor's with the threads that products use.
 pub fn describe(device: &Device) -> String {
     #[cfg(feature = "cuda")]

@@ -1,10 +1,27 @@
-//! A whole LSTM layer over symbols as one node of the graph: the input projection is looked up, the recurrence runs step
-//! by step, and the backward pass gives the gradient of the projected table by one product.
+//! A whole LSTM layer over symbols as one node of the graph: the input projection is looked up, the recurrence is one
+//! launch for all steps where the card and the sizes allow it and runs step by step elsewhere, and the backward pass gives
+//! the gradient of the projected table by one product.
 
 use super::*;
 use crate::nn::tokens::Tokens;
 use candle_core::{CpuStorage, CustomOp3};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether all steps are one launch where that is possible (for comparisons).
+static WHOLE: AtomicBool = AtomicBool::new(true);
+
+/// Switches the recurrence in one launch off and on.
+pub fn set_whole(on: bool) {
+    WHOLE.store(on, Ordering::Relaxed);
+}
+
+/// Rows of a tile and hidden units of a block in `recurrence.cu`, and floats from row to row in its shared memory.
+const ROWS: usize = 64;
+const UNITS: usize = 16;
+const PITCH: usize = 68;
+/// Chunks of h on their way to a block.
+const STAGES: usize = 4;
 
 /// Runs the recurrence over symbols.
 ///
@@ -104,6 +121,7 @@ impl CustomOp3 for Recurrence {
         let d_w = buffer(&device, 4 * h * h)?;
         let d_table = buffer(&device, v * 4 * h)?;
         let bags = buffer(&device, t * b * v)?;
+        let room = buffer(&device, backward_room(&device, &run)?)?;
         let (s0, g, dh) = (at(state)?, at(&grad)?, of(&d_state, &device));
         let places = Backward {
             w: at(w)?,
@@ -119,6 +137,7 @@ impl CustomOp3 for Recurrence {
             dh,
             dc: dh + run.bytes(),
             d_w: of(&d_w, &device),
+            room: of(&room, &device),
         };
         backward(&device, &run, &places)?;
         table_gradient(&device, &run, v, places.d_gates, of(&bags, &device), of(&d_table, &device))?;
@@ -160,6 +179,37 @@ impl Run {
     pub fn bytes(&self) -> u64 {
         (4 * self.b * self.h) as u64
     }
+
+    /// Tiles of rows, and groups of blocks that are on the card at once when each block needs `shared` bytes of shared
+    /// memory; no groups: all steps in one launch are not possible.
+    fn groups(&self, device: &CudaDevice, shared: usize) -> Result<(usize, usize)> {
+        use sys::CUdevice_attribute::*;
+        let tiles = self.b.div_ceil(ROWS);
+        let fast = candle_core::cuda::gemm_reduced_precision_f32();
+        if !WHOLE.load(Ordering::Relaxed) || !fast || !self.h.is_multiple_of(ROWS) {
+            return Ok((tiles, 0));
+        }
+        let stream = device.cuda_stream();
+        let has = |what| stream.context().attribute(what).w();
+        let fits = shared as i32 <= has(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let together = has(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0;
+        let blocks = has(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
+        Ok((tiles, if fits && together { tiles.min(blocks / (self.h / UNITS)) } else { 0 }))
+    }
+
+    /// Groups of the way back in one launch: a tile each, or none.
+    fn groups_back(&self, device: &CudaDevice) -> Result<usize> {
+        let (tiles, groups) = self.groups(device, shared_back(self.h))?;
+        Ok(if groups == tiles { tiles } else { 0 })
+    }
+}
+
+fn shared(h: usize) -> usize {
+    4 * (4 * UNITS * (h + 4) + STAGES * ROWS * PITCH)
+}
+
+fn shared_back(h: usize) -> usize {
+    4 * (h + ROWS) * PITCH
 }
 
 /// Where the forward pass reads and writes. `h0` and `c0` may be 0: a zero state.
@@ -186,6 +236,40 @@ pub(crate) struct Forward {
 
 /// The recurrence.
 pub(crate) fn forward(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
+    let (_, groups) = run.groups(device, shared(run.h))?;
+    if groups == 0 || run.t == 1 { forward_by_step(device, run, p) } else { forward_whole(device, run, p, groups) }
+}
+
+fn forward_whole(device: &CudaDevice, run: &Run, p: &Forward, groups: usize) -> Result<()> {
+    let Run { t, b, g, h, .. } = *run;
+    let counts = p.gh;
+    zero(device, counts, groups)?;
+    launch_together(
+        device,
+        "lstm_fwd",
+        (((h / UNITS) as u32, groups as u32), 256, shared(h) as u32),
+        &[
+            Arg::P(p.table),
+            Arg::P(run.ids),
+            Arg::I(g as i32),
+            Arg::I(i32::from(run.count_padding)),
+            Arg::P(p.w),
+            Arg::P(p.h0),
+            Arg::P(p.c0),
+            Arg::P(p.hs),
+            Arg::P(p.cells),
+            Arg::P(p.last),
+            Arg::P(p.gates),
+            Arg::P(run.len),
+            Arg::P(counts),
+            Arg::I(t as i32),
+            Arg::I(b as i32),
+            Arg::I(h as i32),
+        ],
+    )
+}
+
+fn forward_by_step(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
     let Run { t, b, g, h, .. } = *run;
     let bytes = run.bytes();
     let keep = p.gates != 0;
@@ -249,10 +333,56 @@ pub(crate) struct Backward {
     pub dc: u64,
     /// Gradient of the recurrent weight `[4H, H]`.
     pub d_w: u64,
+    /// Room for as many numbers as [`backward_room`] says.
+    pub room: u64,
+}
+
+/// Numbers that [`backward`] needs room for: what blocks tell each other, and counters.
+pub(crate) fn backward_room(device: &CudaDevice, run: &Run) -> Result<usize> {
+    let groups = run.groups_back(device)?;
+    Ok(2 * groups * (run.h / UNITS) * ROWS * run.h + ROWS)
 }
 
 /// The recurrence backwards.
 pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
+    match run.groups_back(device)? {
+        0 => backward_by_step(device, run, p)?,
+        groups => backward_whole(device, run, p, groups)?,
+    }
+    recurrent_weight_gradient(device, run, p)
+}
+
+fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, groups: usize) -> Result<()> {
+    let Run { t, b, h, .. } = *run;
+    let counts = p.room + 4 * (backward_room(device, run)? - ROWS) as u64;
+    zero(device, counts, groups)?;
+    launch_together(
+        device,
+        "lstm_bwd",
+        (((h / UNITS) as u32, groups as u32), 256, shared_back(h) as u32),
+        &[
+            Arg::P(p.w),
+            Arg::P(p.gates),
+            Arg::P(p.c0),
+            Arg::P(p.cells),
+            Arg::P(p.grad),
+            Arg::P(p.dh_last),
+            Arg::P(p.dc_last),
+            Arg::P(p.d_gates),
+            Arg::P(p.dh),
+            Arg::P(p.dc),
+            Arg::P(run.len),
+            Arg::P(p.room),
+            Arg::P(counts),
+            Arg::I(i32::from(p.h0 != 0)),
+            Arg::I(t as i32),
+            Arg::I(b as i32),
+            Arg::I(h as i32),
+        ],
+    )
+}
+
+fn backward_by_step(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
     let Run { t, b, h, .. } = *run;
     let bytes = run.bytes();
     for s in (0..t as u64).rev() {
@@ -282,6 +412,12 @@ pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<(
             product(device, (b, h, 4 * h), d_s, Mat::new(p.w, h), 1.0, Mat::new(p.dh, h), 1)?;
         }
     }
+    Ok(())
+}
+
+fn recurrent_weight_gradient(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
+    let Run { t, b, h, .. } = *run;
+    let bytes = run.bytes();
     let into = Mat::new(p.d_w, h);
     let mut beta = 0.0;
     if t > 1 {

@@ -236,6 +236,8 @@ pub enum Command {
     DescriptionArrived,
     /// The program ends: write a checkpoint and let go; the run goes on at the next start.
     Shutdown,
+    /// No time is left: report the test success of the best policy so far. The run is not complete and can go on later.
+    Conclude,
 }
 
 /// How everybody but the trainer holds a run. Cheap to clone.

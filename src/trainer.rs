@@ -176,6 +176,7 @@ enum End {
     Budget,
     Stopped,
     Shutdown,
+    Concluded,
 }
 
 struct Trainer<'a, K: TaskKit> {
@@ -238,7 +239,7 @@ fn live<K: TaskKit>(
                     let what = "Warming up: practising the form of executions, without any description".to_owned();
                     out.state(RunState::Starting { what, done: Some(share) });
                     early.extend(inbox.try_iter());
-                    !early.iter().any(|c| matches!(c, Command::Stop | Command::Shutdown))
+                    !early.iter().any(|c| matches!(c, Command::Stop | Command::Shutdown | Command::Conclude))
                 })?;
                 if !done {
                     return stopped_early(&launch.id, a.name, launch.store.as_ref(), &early, out);
@@ -386,6 +387,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 match command {
                     Command::Stop => return Ok(End::Stopped),
                     Command::Shutdown => return Ok(End::Shutdown),
+                    Command::Conclude => return Ok(End::Concluded),
                     Command::Pause => {
                         paused = true;
                         self.speed.reset();
@@ -540,7 +542,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             seconds: self.seconds,
             complete: end == End::Budget,
         };
-        if end == End::Budget {
+        if end == End::Budget || end == End::Concluded {
             // The reported policy is the one that did best on validation; test tasks are touched here only.
             let (header, tensors) = checkpoint::load(&self.folder.join(checkpoint::BEST))?;
             self.algorithm.restore(&tensors, &header.saved())?;

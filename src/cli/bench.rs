@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub set: Vec<String>,
     /// What to do, several with commas: time updates, iteration; agreement: how far the device's results are from the
-    /// CPU's; profile: every kernel of an update with its time (builds for GPUs)
+    /// CPU's; and in builds for GPUs, recurrence: LSTM layers alone; profile: every kernel of an update with its time
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]
     pub only: Vec<String>,
     /// Samples of each figure
@@ -88,6 +88,12 @@ pub(super) fn run(args: &Args) -> CliResult {
                     for apart in crate::model::agreement::agreement(&device, hidden, steps)? {
                         println!("{hidden} hidden units: {}", serde_json::to_string(&apart)?);
                     }
+                }
+            }
+            #[cfg(feature = "cuda")]
+            "recurrence" => {
+                for timing in crate::experiment::bench::recurrences(&device, 512, 32, effort)? {
+                    println!("{}: {:.3} ms ({:.3} to {:.3})", timing.name, timing.median(), timing.min(), timing.max());
                 }
             }
             #[cfg(feature = "cuda")]

@@ -62,6 +62,9 @@ pub(super) struct Args {
     /// Save everything and end after so many seconds; 0: never
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub seconds: f64,
+    /// With --seconds: runs that time ends report the test success of the best policy so far; they still can go on
+    #[arg(long, requires = "seconds")]
+    pub conclude: bool,
     /// Folder of the runs [default: `reproduce` in the data folder]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
@@ -103,6 +106,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         episodes: args.episodes,
         jobs: args.jobs as usize,
         seconds: args.seconds,
+        conclude: args.conclude,
         device: settings.device.to_string(),
     };
     let cells = grid::cells(&shown[0], &plan).map_err(|e| CliError::Usage(e.to_string()))?;

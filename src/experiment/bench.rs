@@ -197,3 +197,64 @@ pub fn profile(
     }
     Ok(found.split_off(2))
 }
+
+/// One recurrence alone on a GPU, `hidden` units and `steps` steps, for several numbers of rows: recorded, forwards and
+/// backwards.
+///
+/// # Errors
+/// When the device fails.
+#[cfg(feature = "cuda")]
+pub fn recurrences(device: &Device, hidden: usize, steps: usize, effort: Effort) -> anyhow::Result<Vec<Timing>> {
+    use crate::nn::cuda::{at, lstm, record::Recorder};
+    use crate::nn::tokens::Tokens;
+    use candle_core::{DType, Tensor};
+    let cuda = device.as_cuda_device()?;
+    let zeros = |n: usize| Tensor::zeros(n, DType::F32, device);
+    let mut found = Vec::new();
+    for rows in [32, 160, 192, 224, 256, 352, 704, 1760] {
+        let tokens = Tokens::new(&vec![vec![5u32; steps]; rows], 8, true, device)?;
+        let run = lstm::Run::of(&tokens, hidden)?;
+        let n = rows * hidden;
+        let w = (Tensor::rand(-1f32, 1f32, 4 * hidden * hidden, device)? * (hidden as f64).powf(-0.5))?;
+        let sizes =
+            [8 * 4 * hidden, n, steps * n, n, steps * n, steps * 4 * n, 4 * n, steps * 4 * n, n, 4 * hidden * hidden];
+        let all: Vec<Tensor> = sizes.iter().map(|n| zeros(*n)).collect::<candle_core::Result<_>>()?;
+        let [table, h0, hs, last, cells, gates, gh, d_gates, dh, d_w] = &all[..] else { unreachable!() };
+        let dc = zeros(n)?;
+        let there = lstm::Forward {
+            table: at(table)?,
+            w: at(&w)?,
+            h0: at(h0)?,
+            c0: at(h0)?,
+            hs: at(hs)?,
+            last: at(last)?,
+            cells: at(cells)?,
+            gates: at(gates)?,
+            gh: at(gh)?,
+        };
+        let back = lstm::Backward {
+            w: there.w,
+            h0: there.h0,
+            c0: there.c0,
+            hs: there.hs,
+            cells: there.cells,
+            gates: there.gates,
+            grad: there.hs,
+            dh_last: 0,
+            dc_last: 0,
+            d_gates: at(d_gates)?,
+            dh: at(dh)?,
+            dc: at(&dc)?,
+            d_w: at(d_w)?,
+        };
+        let recorder = Recorder::default();
+        for (name, body) in [
+            ("forwards", &(|| lstm::forward(cuda, &run, &there)) as &dyn Fn() -> candle_core::Result<()>),
+            ("backwards", &|| lstm::backward(cuda, &run, &back)),
+        ] {
+            let title = format!("{rows} rows, {steps} steps {name}");
+            found.push(time(&title, device, effort, |_| Ok(recorder.run(device, name, body)?))?);
+        }
+    }
+    Ok(found)
+}

@@ -95,10 +95,11 @@ fn seed(cell: &Cell, finished: Option<&Finished>) -> Option<SeedResult> {
             best = Some(best.map_or(rate.value, |b| b.max(rate.value)));
         }
     }
-    let report = finished.map(|f| &f.report).filter(|r| r.complete);
+    // That of a run that went on since it was concluded is out of date.
+    let report = finished.map(|f| &f.report).filter(|r| r.complete || r.updates >= last.update);
     Some(SeedResult {
         seed: cell.config.seed,
-        complete: report.is_some(),
+        complete: report.is_some_and(|r| r.complete),
         updates: report.map_or(last.update, |r| r.updates),
         episodes: report.map_or(last.episodes, |r| r.episodes),
         descriptions: report.map_or(last.descriptions, |r| r.descriptions),

@@ -58,6 +58,8 @@ pub struct Plan {
     pub jobs: usize,
     /// All runs are told to save and end after so many seconds; 0: never.
     pub seconds: f64,
+    /// Whether runs that time ends report the test success of what they have reached.
+    pub conclude: bool,
     /// Device by name; every run opens its own handle.
     pub device: String,
 }
@@ -75,7 +77,7 @@ pub struct Cell {
     pub config: RunConfig,
 }
 
-/// What a complete run leaves in its folder, beside what every run does.
+/// What a complete run (or one that time ended) leaves in its folder, beside what every run does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// The run's configuration.
@@ -279,7 +281,7 @@ fn one(
         if !asked && over() {
             asked = true;
             // A run that has just ended needs no command.
-            let _ = handle.commands.send(Command::Shutdown);
+            let _ = handle.commands.send(if plan.conclude { Command::Conclude } else { Command::Shutdown });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -289,9 +291,9 @@ fn one(
         Err(_) if asked && checkpoint::list(&cell.folder).is_empty() => return Ok(None),
         Err(error) => return Err(error),
     };
-    if !report.complete {
-        return Ok(None);
+    let complete = report.complete;
+    if complete || plan.conclude {
+        Finished { config: cell.config.clone(), report: report.clone(), device: label }.write(&cell.folder)?;
     }
-    Finished { config: cell.config.clone(), report: report.clone(), device: label }.write(&cell.folder)?;
-    Ok(Some(report))
+    Ok(complete.then_some(report))
 }

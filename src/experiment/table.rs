@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub fn text(results: &Results) -> String {
     let mut out = format!("{}  ({})\n\n", results.title, results.name);
     let mut lines: Vec<Vec<String>> =
-        vec![["", "seeds", "validation %", "paper", "test %", "paper"].map(String::from).into()];
+        vec![["", "seeds", "episodes", "validation %", "paper", "test %", "paper"].map(String::from).into()];
     for level in &results.levels {
         lines[0].push(format!("episodes to {level:.0}%"));
         lines[0].push("taught".into());
@@ -31,7 +31,8 @@ pub fn text(results: &Results) -> String {
     out.push_str(
         "\nMean ± standard deviation over seeds, with their number where some seeds lack the figure. “taught” counts what the\n\
          teacher gave by then: descriptions, demonstrations or rewards. “paper” in the last column: to which level, after how\n\
-         many episodes. Validation of seeds that are not complete is their best reading so far.\n",
+         many episodes. “seeds”: how many made all episodes they were to make. Validation of the others is their best reading so\n\
+         far, their test success, where they have one, that of their best policy when time ended them.\n",
     );
     out
 }
@@ -41,6 +42,7 @@ fn line(row: &RowResult) -> Vec<String> {
     let mut cells = vec![
         row.title.clone(),
         format!("{}/{}", row.complete, row.wanted),
+        counts(&Summary::of(&row.seeds.iter().map(|s| s.episodes as f64).collect::<Vec<_>>()), row.wanted),
         shares(&row.validation, row.wanted),
         paper(row.paper.validation),
         shares(&row.test, row.wanted),

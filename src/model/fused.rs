@@ -139,8 +139,8 @@ impl Step<'_> {
             c0,
             hs: self.arena.take(run.t * n)?,
             last: self.arena.take(n)?,
-            cells: self.arena.take(run.t * n)?,
-            gates: self.arena.take(run.t * 4 * n)?,
+            cells: self.arena.take(run.t * run.padded())?,
+            gates: self.arena.take(run.t * 4 * run.padded())?,
             gh: self.arena.take(4 * n)?,
         };
         lstm::forward(d, &run, &places)?;
@@ -167,7 +167,6 @@ impl Step<'_> {
             dh: self.arena.take(n)?,
             dc: self.arena.take(n)?,
             d_w: self.g(&format!("{name}.weight_hh"))?,
-            room: self.arena.take(lstm::backward_room(d, &e.run)?)?,
         };
         lstm::backward(d, &e.run, &places)?;
         let (v, size) = (e.vocabulary, e.size);

@@ -20,14 +20,17 @@ use std::sync::OnceLock;
 
 const SOURCE: &str = concat!(include_str!("cuda/kernels.cu"), include_str!("cuda/recurrence.cu"));
 
-fn ptx() -> &'static str {
+/// The kernels for the device's generation: clusters of blocks came with 9.0, TF32 products with 8.0. A program has cards of
+/// one generation.
+fn ptx(device: &CudaDevice) -> Result<&'static str> {
     static PTX: OnceLock<String> = OnceLock::new();
-    // TF32 products came with 8.0.
-    let options = cudarc::nvrtc::CompileOptions { arch: Some("compute_80"), ..Default::default() };
-    PTX.get_or_init(|| {
+    let arch =
+        if device.cuda_stream().context().compute_capability().w()?.0 >= 9 { "compute_90" } else { "compute_80" };
+    let options = cudarc::nvrtc::CompileOptions { arch: Some(arch), ..Default::default() };
+    Ok(PTX.get_or_init(|| {
         let compiled = cudarc::nvrtc::compile_ptx_with_opts(SOURCE, options);
         compiled.expect("the kernels of this program compile").to_src()
-    })
+    }))
 }
 
 /// An argument of a kernel.
@@ -54,24 +57,15 @@ pub(crate) fn warps(n: usize) -> Grid {
     ((n.div_ceil(4).max(1) as u32, 1), 128, 0)
 }
 
-/// Launches a kernel of `kernels.cu`.
+/// Launches a kernel of `kernels.cu` or `recurrence.cu`.
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
-    start(device, name, grid, args, false)
-}
-
-/// Launches a kernel whose blocks wait for each other (`recurrence.cu`): all of them are on the device at once, or the
-/// launch fails.
-pub(crate) fn launch_together(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
-    start(device, name, grid, args, true)
-}
-
-fn start(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg], together: bool) -> Result<()> {
-    let f = device.get_or_load_custom_func(name, "iliad", ptx())?;
+    let f = device.get_or_load_custom_func(name, "iliad", ptx(device)?)?;
     let ((x, y), threads, shared_mem_bytes) = grid;
     if shared_mem_bytes > 48 << 10 {
-        // What is beyond this has to be asked for.
-        use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as MOST;
-        f.set_attribute(MOST, shared_mem_bytes as i32).w()?;
+        // What is beyond this has to be asked for; likewise clusters of 16.
+        use sys::CUfunction_attribute_enum::*;
+        f.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_mem_bytes as i32).w()?;
+        f.set_attribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).w()?;
     }
     let mut l = f.builder();
     for arg in args {
@@ -83,7 +77,7 @@ fn start(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg], toge
     }
     let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (threads, 1, 1), shared_mem_bytes };
     // Safety: the callers state the kernel's arguments, with buffers of the sizes it works on.
-    let mut go = || unsafe { if together { l.launch_cooperative(config) } else { l.launch(config) } }.w().map(drop);
+    let mut go = || unsafe { l.launch(config) }.w().map(drop);
     profile::span(device, || name.to_owned(), 0.0, &mut go)
 }
 

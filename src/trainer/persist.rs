@@ -44,7 +44,9 @@ pub(super) fn live_on<K: TaskKit>(
         let again = Instant::now() + NO_ROOM;
         while let Some(wait) = again.checked_duration_since(Instant::now()) {
             match inbox.recv_timeout(wait) {
-                Ok(Command::Stop | Command::Shutdown) | Err(RecvTimeoutError::Disconnected) => return Err(error),
+                Ok(Command::Stop | Command::Shutdown | Command::Conclude) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(error);
+                }
                 Ok(Command::SetTeacher(mode)) => teacher = Some(mode),
                 Ok(Command::Try { reply, .. }) => {
                     let _ = reply.send(Err("The agent waits for room on the server's disk.".into()));

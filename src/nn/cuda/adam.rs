@@ -29,7 +29,7 @@ pub fn tick(clock: &Tensor, beta1: f64, beta2: f64) -> Result<()> {
 /// `settings` = [rate, β1, β2, ε].
 pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, settings: [f32; 4]) -> Result<()> {
     let device = device_of(clock)?;
-    let f = device.get_or_load_custom_func("adam_all", "iliad", ptx())?;
+    let f = device.get_or_load_custom_func("adam_all", "iliad", ptx(&device)?)?;
     let clock = at(clock)?;
     for some in parts.chunks(MOST) {
         let mut table = Table { p: [0; MOST], m: [0; MOST], v: [0; MOST], g: [0; MOST], n: [0; MOST] };
@@ -56,7 +56,7 @@ pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, sett
 pub fn average(pairs: &[(&Tensor, &Tensor)], decay: f32) -> Result<()> {
     let Some((first, _)) = pairs.first() else { return Ok(()) };
     let device = device_of(first)?;
-    let f = device.get_or_load_custom_func("average_all", "iliad", ptx())?;
+    let f = device.get_or_load_custom_func("average_all", "iliad", ptx(&device)?)?;
     for some in pairs.chunks(MOST) {
         let mut table = Table { p: [0; MOST], m: [0; MOST], v: [0; MOST], g: [0; MOST], n: [0; MOST] };
         for (i, (average, value)) in some.iter().enumerate() {

@@ -16,12 +16,8 @@ pub fn set_whole(on: bool) {
     WHOLE.store(on, Ordering::Relaxed);
 }
 
-/// Rows of a tile and hidden units of a block in `recurrence.cu`, and floats from row to row in its shared memory.
-const ROWS: usize = 64;
-const UNITS: usize = 16;
-const PITCH: usize = 68;
-/// Chunks of h on their way to a block.
-const STAGES: usize = 4;
+/// Rows of a cluster and hidden units of a block in `recurrence.cu`.
+const TILE: usize = 32;
 
 /// Runs the recurrence over symbols.
 ///
@@ -79,8 +75,8 @@ impl CustomOp3 for Recurrence {
             bail!("lstm: table {:?}, weight {:?}, state {:?} do not fit", lt.shape(), lw.shape(), ls.shape())
         }
         let out = buffer(&device, (t + 1) * b * h)?;
-        let cells = buffer(&device, if self.keep { t } else { 1 } * b * h)?;
-        let gates = if self.keep { Some(buffer(&device, t * 4 * b * h)?) } else { None };
+        let cells = buffer(&device, if self.keep { t } else { 1 } * run.padded())?;
+        let gates = if self.keep { Some(buffer(&device, t * 4 * run.padded())?) } else { None };
         let gh = buffer(&device, 4 * b * h)?;
         let o = of(&out, &device);
         let s0 = address(state, ls)?;
@@ -121,7 +117,6 @@ impl CustomOp3 for Recurrence {
         let d_w = buffer(&device, 4 * h * h)?;
         let d_table = buffer(&device, v * 4 * h)?;
         let bags = buffer(&device, t * b * v)?;
-        let room = buffer(&device, backward_room(&device, &run)?)?;
         let (s0, g, dh) = (at(state)?, at(&grad)?, of(&d_state, &device));
         let places = Backward {
             w: at(w)?,
@@ -137,7 +132,6 @@ impl CustomOp3 for Recurrence {
             dh,
             dc: dh + run.bytes(),
             d_w: of(&d_w, &device),
-            room: of(&room, &device),
         };
         backward(&device, &run, &places)?;
         table_gradient(&device, &run, v, places.d_gates, of(&bags, &device), of(&d_table, &device))?;
@@ -180,36 +174,26 @@ impl Run {
         (4 * self.b * self.h) as u64
     }
 
-    /// Tiles of rows, and groups of blocks that are on the card at once when each block needs `shared` bytes of shared
-    /// memory; no groups: all steps in one launch are not possible.
-    fn groups(&self, device: &CudaDevice, shared: usize) -> Result<(usize, usize)> {
-        use sys::CUdevice_attribute::*;
-        let tiles = self.b.div_ceil(ROWS);
+    /// Numbers of `[B, H]` with rows filled up to whole tiles: what is kept for the way back is a tile's.
+    pub fn padded(&self) -> usize {
+        self.b.next_multiple_of(TILE) * self.h
+    }
+
+    /// Blocks of a cluster, and clusters, if all steps in one launch are possible.
+    fn clusters(&self, device: &CudaDevice) -> Result<Option<(usize, usize)>> {
         let fast = candle_core::cuda::gemm_reduced_precision_f32();
-        if !WHOLE.load(Ordering::Relaxed) || !fast || !self.h.is_multiple_of(ROWS) {
-            return Ok((tiles, 0));
+        if !WHOLE.load(Ordering::Relaxed) || !fast || ![64, 128, 256, 512].contains(&self.h) {
+            return Ok(None);
         }
         let stream = device.cuda_stream();
-        let has = |what| stream.context().attribute(what).w();
-        let fits = shared as i32 <= has(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let together = has(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0;
-        let blocks = has(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
-        Ok((tiles, if fits && together { tiles.min(blocks / (self.h / UNITS)) } else { 0 }))
+        if stream.context().compute_capability().w()?.0 < 9 {
+            return Ok(None);
+        }
+        let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let blocks = stream.context().attribute(count).w()? as usize;
+        let each = self.h / TILE;
+        Ok(Some((each, self.b.div_ceil(TILE).min((blocks / each).max(1)))))
     }
-
-    /// Groups of the way back in one launch: a tile each, or none.
-    fn groups_back(&self, device: &CudaDevice) -> Result<usize> {
-        let (tiles, groups) = self.groups(device, shared_back(self.h))?;
-        Ok(if groups == tiles { tiles } else { 0 })
-    }
-}
-
-fn shared(h: usize) -> usize {
-    4 * (4 * UNITS * (h + 4) + STAGES * ROWS * PITCH)
-}
-
-fn shared_back(h: usize) -> usize {
-    4 * (h + ROWS) * PITCH
 }
 
 /// Where the forward pass reads and writes. `h0` and `c0` may be 0: a zero state.
@@ -226,9 +210,9 @@ pub(crate) struct Forward {
     pub hs: u64,
     /// Final cells `[B, H]`, or 0.
     pub last: u64,
-    /// Cells `[T, B, H]`, or `[B, H]` when gates are not kept.
+    /// Cells of T times (1 time when gates are not kept) [`Run::padded`] numbers, for [`backward`] in an order of its own.
     pub cells: u64,
-    /// Gates `[T, B, 4H]`, or 0: nothing is kept for a backward pass.
+    /// Gates, four times as many, or 0: nothing is kept for a backward pass.
     pub gates: u64,
     /// Room for one step's products `[B, 4H]`.
     pub gh: u64,
@@ -236,37 +220,50 @@ pub(crate) struct Forward {
 
 /// The recurrence.
 pub(crate) fn forward(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
-    let (_, groups) = run.groups(device, shared(run.h))?;
-    if groups == 0 || run.t == 1 { forward_by_step(device, run, p) } else { forward_whole(device, run, p, groups) }
+    match run.clusters(device)? {
+        Some(clusters) => forward_whole(device, run, p, clusters),
+        None => forward_by_step(device, run, p),
+    }
 }
 
-fn forward_whole(device: &CudaDevice, run: &Run, p: &Forward, groups: usize) -> Result<()> {
-    let Run { t, b, g, h, .. } = *run;
-    let counts = p.gh;
-    zero(device, counts, groups)?;
-    launch_together(
+fn forward_whole(device: &CudaDevice, run: &Run, p: &Forward, (each, clusters): (usize, usize)) -> Result<()> {
+    let name = match each {
+        2 => "lstm_fwd_2",
+        4 => "lstm_fwd_4",
+        8 => "lstm_fwd_8",
+        _ => "lstm_fwd_16",
+    };
+    launch(
         device,
-        "lstm_fwd",
-        (((h / UNITS) as u32, groups as u32), 256, shared(h) as u32),
+        name,
+        (((each * clusters) as u32, 1), 256, shared(each) as u32),
         &[
             Arg::P(p.table),
             Arg::P(run.ids),
-            Arg::I(g as i32),
+            Arg::I(run.g as i32),
             Arg::I(i32::from(run.count_padding)),
             Arg::P(p.w),
             Arg::P(p.h0),
             Arg::P(p.c0),
             Arg::P(p.hs),
             Arg::P(p.cells),
-            Arg::P(p.last),
             Arg::P(p.gates),
+            Arg::P(p.last),
             Arg::P(run.len),
-            Arg::P(counts),
-            Arg::I(t as i32),
-            Arg::I(b as i32),
-            Arg::I(h as i32),
+            Arg::I(run.t as i32),
+            Arg::I(run.b as i32),
         ],
     )
+}
+
+/// Bytes of shared memory: two boxes of h, and barriers.
+fn shared(each: usize) -> usize {
+    2 * each * 2048 + 64
+}
+
+/// Likewise backwards: what arrives and what leaves, two boxes each, scales, gradients of gates, and barriers.
+fn shared_back(each: usize) -> usize {
+    2 * each * (2 * 2048 + 4) + 32 * 136 * 2 + 64
 }
 
 fn forward_by_step(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
@@ -333,38 +330,34 @@ pub(crate) struct Backward {
     pub dc: u64,
     /// Gradient of the recurrent weight `[4H, H]`.
     pub d_w: u64,
-    /// Room for as many numbers as [`backward_room`] says.
-    pub room: u64,
-}
-
-/// Numbers that [`backward`] needs room for: what blocks tell each other, and counters.
-pub(crate) fn backward_room(device: &CudaDevice, run: &Run) -> Result<usize> {
-    let groups = run.groups_back(device)?;
-    Ok(2 * groups * (run.h / UNITS) * ROWS * run.h + ROWS)
 }
 
 /// The recurrence backwards.
 pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
-    match run.groups_back(device)? {
-        0 => backward_by_step(device, run, p)?,
-        groups => backward_whole(device, run, p, groups)?,
+    match run.clusters(device)? {
+        Some(clusters) => backward_whole(device, run, p, clusters)?,
+        None => backward_by_step(device, run, p)?,
     }
     recurrent_weight_gradient(device, run, p)
 }
 
-fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, groups: usize) -> Result<()> {
-    let Run { t, b, h, .. } = *run;
-    let counts = p.room + 4 * (backward_room(device, run)? - ROWS) as u64;
-    zero(device, counts, groups)?;
-    launch_together(
+fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, (each, clusters): (usize, usize)) -> Result<()> {
+    let name = match each {
+        2 => "lstm_bwd_2",
+        4 => "lstm_bwd_4",
+        8 => "lstm_bwd_8",
+        _ => "lstm_bwd_16",
+    };
+    launch(
         device,
-        "lstm_bwd",
-        (((h / UNITS) as u32, groups as u32), 256, shared_back(h) as u32),
+        name,
+        (((each * clusters) as u32, 1), 256, shared_back(each) as u32),
         &[
             Arg::P(p.w),
-            Arg::P(p.gates),
+            Arg::P(p.h0),
             Arg::P(p.c0),
             Arg::P(p.cells),
+            Arg::P(p.gates),
             Arg::P(p.grad),
             Arg::P(p.dh_last),
             Arg::P(p.dc_last),
@@ -372,12 +365,8 @@ fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, groups: usize) -
             Arg::P(p.dh),
             Arg::P(p.dc),
             Arg::P(run.len),
-            Arg::P(p.room),
-            Arg::P(counts),
-            Arg::I(i32::from(p.h0 != 0)),
-            Arg::I(t as i32),
-            Arg::I(b as i32),
-            Arg::I(h as i32),
+            Arg::I(run.t as i32),
+            Arg::I(run.b as i32),
         ],
     )
 }

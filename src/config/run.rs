@@ -56,6 +56,9 @@ pub struct AlgorithmConfig {
     /// Further updates on stored descriptions per new batch; 0: each description is used once (the paper). Not for
     /// EpochADEL, which has its passes, nor for algorithms that need no description.
     pub replay: usize,
+    /// Descriptions after which there are fewer of these updates: in proportion to `replay_fade` / descriptions; 0: never.
+    /// Few descriptions must be used often, many would be learnt by heart.
+    pub replay_fade: u64,
     /// Newest descriptions that replay draws from.
     pub memory: usize,
     /// Probability that a word of a request or description reads as unknown while learning (letters never do).
@@ -81,6 +84,7 @@ impl Default for AlgorithmConfig {
             reinforce: ReinforceSettings::default(),
             epoch: EpochSettings::default(),
             replay: 0,
+            replay_fade: 0,
             memory: 100_000,
             word_dropout: 0.0,
             ask: AskConfig::default(),
@@ -226,6 +230,17 @@ pub fn only_described(name: AlgorithmName) -> String {
     )
 }
 
+impl AlgorithmConfig {
+    /// Further updates on stored descriptions for a new batch, when there are so many descriptions.
+    pub fn replays(&self, descriptions: u64) -> u64 {
+        let replay = self.replay as u64;
+        if self.replay_fade == 0 || descriptions <= self.replay_fade {
+            return replay;
+        }
+        (replay * self.replay_fade).div_ceil(descriptions)
+    }
+}
+
 impl RunConfig {
     /// Applies overrides `key=value` (`algorithm.batch=16`, `teacher.mode={"mode":"human"}`); values are JSON, or
     /// plain text where that does not parse.
@@ -362,6 +377,14 @@ mod tests {
         json["schedule"].as_object_mut().unwrap().remove("smooth");
         json["teacher"]["pragmatics"].as_object_mut().unwrap().remove("requests");
         assert_eq!(serde_json::from_value::<RunConfig>(json).unwrap(), config());
+    }
+
+    #[test]
+    fn replay_fades_in_proportion_and_never_quite_ends() {
+        let a = AlgorithmConfig { replay: 31, replay_fade: 2000, ..AlgorithmConfig::default() };
+        assert_eq!([0, 2000, 4000, 62_000, 10_000_000].map(|n| a.replays(n)), [31, 31, 16, 1, 1]);
+        let constant = AlgorithmConfig { replay: 3, ..AlgorithmConfig::default() };
+        assert_eq!((constant.replays(1_000_000), AlgorithmConfig::default().replays(5)), (3, 0));
     }
 
     #[test]

@@ -75,13 +75,20 @@ fn efficient() -> Vec<Row> {
         part("all", "all parts", &["algorithm.name=adel"]),
         part("plain-letters", "letters as they are", &["model.letters=plain"]),
         part("renamed-letters", "letters renamed at random", &["model.letters=renamed"]),
-        part("no-asking", "everything is asked about", &["algorithm.ask.candidates=1", "algorithm.ask.samples=0"]),
+        part("no-more-words", "no further words of a description", &["task.more_words=0"]),
+        part("no-replay", "no replay", &["algorithm.replay=0"]),
+        part("steady-replay", "as much replay with many descriptions", &["algorithm.replay_fade=0"]),
+        part("no-anneal", "no annealing of λ", &["algorithm.mixing.anneal_every=0"]),
         part("no-dropout", "no word dropout", &["algorithm.word_dropout=0"]),
         part("no-average", "no averaged weights", &["algorithm.average=0"]),
-        part("replay-7", "7 replayed batches instead of 31", &["algorithm.replay=7"]),
-        part("no-replay", "no replay", &["algorithm.replay=0"]),
-        part("more-words", "five more words a description", &["task.more_words=5"]),
         part("no-warm-start", "no pretraining on P_ω", &["algorithm.pretrain_updates=0"]),
+        part(
+            "asking",
+            "asking about doubtful and new kinds of executions",
+            &["algorithm.ask.candidates=4", "algorithm.ask.samples=3"],
+        ),
+        part("hidden-512", "512 hidden units", &["model.hidden=512"]),
+        part("supervised", "no teacher: the true expressions instead", &["algorithm.name=supervised"]),
     ]
 }
 

@@ -412,6 +412,19 @@ pub struct Batch {
     pub outputs: Vec<Vec<u32>>,
 }
 
+impl Batch {
+    /// A batch of rows (word, request, output).
+    pub fn of(rows: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)>) -> Self {
+        let mut batch = Self::default();
+        for (word, request, output) in rows {
+            batch.words.push(word);
+            batch.requests.push(request);
+            batch.outputs.push(output);
+        }
+        batch
+    }
+}
+
 /// What the decoder is fed and asked for, where that is not an output itself: inputs, one row each, all of one length T;
 /// targets and their weights, time-major `[T · rows]`; and weights of an entropy bonus, or nothing.
 #[derive(Clone, Debug, Default)]

@@ -186,7 +186,7 @@ impl<K: TaskKit> Trainer<'_, K> {
     pub(super) fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
         let update = self.counters.update;
         let a = &self.config.algorithm;
-        let steps = if self.algorithm.replays() { 1 + a.replay as u64 } else { 1 };
+        let steps = if self.algorithm.replays() { 1 + a.replays(self.counters.recorded) } else { 1 };
         if !described.is_empty() {
             self.algorithm.learn(described, At { update, counter: update * 1001, fresh: true })?;
             self.record.append(described)?;

@@ -1,7 +1,7 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
 use super::letters::Letters;
-use crate::algorithm::ask::AskConfig;
+use crate::algorithm::mixing::Mixing;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
 use crate::run::TeacherMode;
 use crate::teacher::simulated::{Draw, Pragmatics};
@@ -158,7 +158,7 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "efficient",
             "the real requests with as few descriptions as possible; wants a teacher from `iliad teacher train`",
-            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1, more_words: 0 },
+            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1, more_words: 5 },
             ModelSettings {
                 hidden: 256,
                 word_embedding: 128,
@@ -172,9 +172,10 @@ pub fn presets() -> Vec<Preset> {
             Rest {
                 algorithm: AlgorithmConfig {
                     replay: 31,
+                    replay_fade: 2000,
+                    mixing: Mixing { anneal_every: 100, anneal_rate: 0.8, ..Mixing::default() },
                     average: 0.998,
                     word_dropout: 0.1,
-                    ask: AskConfig { candidates: 4, samples: 3 },
                     pretrain_updates: 2000,
                     ..AlgorithmConfig::default()
                 },
@@ -185,8 +186,8 @@ pub fn presets() -> Vec<Preset> {
                     training: TeacherLength::default(),
                 },
                 schedule: Schedule {
-                    // 128 episodes an update, of which at most 32 are described: some 20,000 descriptions and more.
-                    episodes: 150_000,
+                    // Some 20,000 descriptions.
+                    episodes: 45_000,
                     evaluate_every: 25,
                     evaluate_tasks: 1000,
                     point_every: 5,

@@ -155,11 +155,11 @@ impl RegexTeacher {
         order.sort_by_key(|&i| (rows[i].1.len(), rows[i].2.len()));
         let mut same = vec![false; rows.len()];
         for part in order.chunks(rows_of_a_pass(self.executor.params.device())) {
-            let batch = Batch {
-                words: part.iter().map(|&i| word_ids(rows[i].0, &h.characters)).collect(),
-                requests: part.iter().map(|&i| self.read(rows[i].1)).collect(),
-                outputs: part.iter().map(|&i| word_ids(rows[i].2, &h.characters)).collect(),
+            let read = |&i: &usize| {
+                let (word, description, output) = rows[i];
+                (word_ids(word, &h.characters), self.read(description), word_ids(output, &h.characters))
             };
+            let batch = Batch::of(part.par_iter().map(read).collect());
             for (&i, ok) in part.iter().zip(self.executor.reproduces(&batch)?) {
                 same[i] = ok;
             }
@@ -280,13 +280,7 @@ impl RegexTeacher {
                 (word_ids(word, characters), self.read(&task.request), word_ids(output, characters))
             })
             .collect();
-        let mut batch = Batch::default();
-        for (word, request, output) in rows {
-            batch.words.push(word);
-            batch.requests.push(request);
-            batch.outputs.push(output);
-        }
-        batch
+        Batch::of(rows)
     }
 
     /// The examples of one update of the describer: all pairs of a task, and the request.

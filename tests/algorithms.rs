@@ -175,3 +175,24 @@ fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
     assert_eq!((code, results(dir.path(), "broken")), (0, a));
     assert_eq!(reproduce(dir.path(), "broken", &["--row", "nobody"]).0, 2);
 }
+
+#[test]
+fn runs_that_time_ends_report_test_success_and_can_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let some_seconds = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
+        command.current_dir(dir.path()).args(["reproduce", "regex", "--table", "main", "--preset", "tiny"]);
+        command.args(["--seeds", "1", "--row", "dagger", "--episodes", "1000000", "--device", "cpu"]);
+        command.args(["--seconds", "3", "--conclude", "--run-dir", "ended", "--results", "ended-results"]);
+        let Output { status, stderr, .. } = command.output().unwrap();
+        assert_eq!(status.code(), Some(3), "{}", String::from_utf8_lossy(&stderr));
+        results(dir.path(), "ended")
+    };
+    let (first, second) = (some_seconds(), some_seconds());
+    assert!(first.command.ends_with("--seconds 3 --conclude"), "{}", first.command);
+    for found in [&first, &second] {
+        let row = &found.rows[0];
+        assert!(!found.complete && row.complete == 0 && row.test.n == 1 && row.validation.n == 1, "{row:?}");
+    }
+    assert!(second.rows[0].seeds[0].updates > first.rows[0].seeds[0].updates);
+}

@@ -142,6 +142,11 @@ fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Arg
         let value = value.rsplit('/').next().unwrap_or(value);
         command.push_str(&format!(" --set {key}={value}"));
     }
+    for (flag, value, default) in [("each", args.each, 8), ("warm", args.warm, 40), ("batch", args.batch, 256)] {
+        if value != default {
+            command.push_str(&format!(" --{flag} {value}"));
+        }
+    }
     let flags =
         [("full-precision", args.full_precision), ("no-recording", args.no_recording), ("by-step", args.by_step)];
     for (flag, on) in flags {

@@ -229,5 +229,8 @@ fn command(args: &Args) -> String {
         words.push(format!("--row {}", args.row.join(",")));
     }
     words.extend(args.episodes.map(|n| format!("--episodes {n}")));
+    if args.conclude {
+        words.push(format!("--seconds {} --conclude", args.seconds));
+    }
     words.join(" ")
 }

@@ -264,7 +264,7 @@ fn one(
     trainer.check(&cell.config)?;
     // A handle each: streams and memory pools of one run do not wait for another's.
     let device = crate::nn::device::open(&plan.device)?;
-    let label = crate::nn::device::label(&device);
+    let label = crate::nn::device::describe(&device);
     let (told, teller) = (listener.clone(), cell.clone());
     let launch = Launch {
         id: cell.name.replace(' ', "-"),

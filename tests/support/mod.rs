@@ -245,7 +245,7 @@ impl Fake {
                     let _ = reply.send(self.attempt(&request, &start));
                 }
                 Ok(Command::DescriptionArrived) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Command::Shutdown) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Command::Shutdown | Command::Conclude) | Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.status.state == RunState::Running {
                 self.learn();

@@ -81,11 +81,12 @@ pub fn of_rows(results: &Results) -> Table {
     let rows = &results.rows;
     let each = |cell: &dyn Fn(&RowResult) -> String| rows.iter().map(cell).collect::<Vec<String>>();
     let paper = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.1}"));
-    // Seeds that are through count; the rest is said to be under way.
+    // Seeds that are through count; of others it is said whether time ended them or they are under way.
     let seeds = |row: &RowResult| match (row.complete, row.wanted) {
         (0, 0) if row.test.n.max(row.validation.n) > 0 => row.test.n.max(row.validation.n).to_string(),
         (0, 0) => String::new(),
         (complete, wanted) if complete >= wanted => complete.to_string(),
+        (0, _) if row.test.n > 0 => format!("{}, stopped", row.test.n),
         (complete, wanted) => format!("{complete} of {wanted}"),
     };
     add("validation, %", each(&|row| spread(row.validation)), false);
@@ -93,6 +94,11 @@ pub fn of_rows(results: &Results) -> Table {
     add("test, %", each(&|row| spread(row.test)), false);
     add("paper: test", each(&|row| paper(row.paper.test)), false);
     add("seeds", each(&seeds), false);
+    let episodes = |row: &RowResult| {
+        let all: Vec<f64> = row.seeds.iter().map(|s| s.episodes as f64).collect();
+        Summary::of(&all).mean.map_or(String::new(), |mean| number(mean.round()))
+    };
+    add("episodes", each(&episodes), false);
     let mut levels: Vec<f64> = rows.iter().flat_map(|row| &row.reached).map(|r| r.level).collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();

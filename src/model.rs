@@ -8,6 +8,8 @@ pub mod fused;
 #[cfg(feature = "cuda")]
 pub mod gpu;
 pub mod nav;
+pub mod nav_describer;
+pub mod nav_rollout;
 pub mod nav_student;
 pub mod parity;
 pub mod regex_describer;

@@ -6,6 +6,7 @@ pub mod recall;
 pub mod views;
 pub mod walk;
 
+use candle_core::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 /// Views of a viewpoint: 12 headings × 3 elevations.
@@ -24,4 +25,24 @@ pub struct NavSizes {
     pub features: usize,
     /// Numbers of a direction's embedding (paper: 128): four equal blocks of sin and cos of heading and elevation.
     pub direction: usize,
+}
+
+impl NavSizes {
+    /// Refuses sizes that no model can have.
+    ///
+    /// # Errors
+    /// When the hidden size is no multiple of the heads or that of directions none of four, or something is zero.
+    pub fn check(&self) -> Result<()> {
+        let NavSizes { words, hidden, heads, features, direction } = *self;
+        if words < 5 || hidden == 0 || features == 0 {
+            bail!("a model needs words, a hidden size and features: {self:?}")
+        }
+        if heads == 0 || hidden % heads != 0 {
+            bail!("a hidden size of {hidden} cannot be cut into {heads} heads")
+        }
+        if direction == 0 || direction % 4 != 0 {
+            bail!("a direction's embedding has four equal blocks; {direction} is no multiple of four")
+        }
+        Ok(())
+    }
 }

@@ -6,13 +6,13 @@
 //! scores of all actions (with teacher forcing, where the actions are known), and all parts that read the same vector share
 //! one product. [`Steps`] is the loop's body; it can be replaced by one of another make.
 
+use crate::model::nav::NavSizes;
 use crate::model::nav::blocks::{
     Among, FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, positions, without_bias,
 };
 use crate::model::nav::recall::Recall;
 use crate::model::nav::views::ViewTable;
 use crate::model::nav::walk::{Scene, Walk, Walks};
-use crate::model::nav::NavSizes;
 use crate::nn::adam::Adam;
 use crate::nn::layers::{Embedding, Grad, Linear};
 use crate::nn::loss;
@@ -122,9 +122,7 @@ fn time_major(actions: &[Vec<u32>], steps: usize) -> Vec<u32> {
 impl NavStudent {
     /// A model with PyTorch-like initial weights.
     pub fn new(sizes: NavSizes, reading: Reading, stream: &mut Stream, device: &Device) -> Result<Self> {
-        if sizes.heads == 0 || sizes.hidden % sizes.heads != 0 || sizes.direction % 4 != 0 {
-            bail!("the hidden size must be a multiple of the heads, and that of directions of four: {sizes:?}")
-        }
+        sizes.check()?;
         let mut params = Params::new(device);
         let p = &mut params;
         let NavSizes { words, hidden: h, features, direction, .. } = sizes;
@@ -188,9 +186,9 @@ impl NavStudent {
             .forward(&x, &multihead::mask(&lengths, longest, device)?)?;
         let context = FeedForward::new(p, "encoder.forward", grad)?.forward(&x)?;
         let counted = |n: usize| if self.reading.reference_padding { longest } else { n };
-        let shares = lengths.iter().flat_map(|&n| {
-            (0..longest).map(move |i| if i < counted(n) { 1.0 / counted(n) as f32 } else { 0.0 })
-        });
+        let shares = lengths
+            .iter()
+            .flat_map(|&n| (0..longest).map(move |i| if i < counted(n) { 1.0 / counted(n) as f32 } else { 0.0 }));
         let shares = Tensor::from_vec(shares.collect::<Vec<f32>>(), (rows, 1, longest), device)?;
         let summary = shares.matmul(&context)?.squeeze(1)?;
         Ok((context, lengths, summary))
@@ -312,8 +310,7 @@ impl Steps {
             (linear("predictor.state")?, linear("predictor.action")?, linear("predictor.output")?);
         let ((state_w_h, state_b_h), (action_w, action_b), (out_w, out_b)) =
             (state.parts(), action_layer.parts(), out.parts());
-        let query =
-            Linear::of(state_w_h.broadcast_mul(&out_w.t()?)?, (state_b_h * out_w.squeeze(0)?)?);
+        let query = Linear::of(state_w_h.broadcast_mul(&out_w.t()?)?, (state_b_h * out_w.squeeze(0)?)?);
         let back = Tensor::cat(&[&folded(action_w, sizes, width)?.t()?, &action_b.unsqueeze(0)?], 0)?;
         let constant = Tensor::cat(&[&Tensor::zeros(sizes.features + width, DType::F32, p.device())?, out_b], 0)?;
 

@@ -201,7 +201,10 @@ impl OverViews {
     /// Over existing parameters, and the projection of queries (which shares a product with others).
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<(Self, Linear)> {
         let key = weight(params, &format!("{name}.key.weight"), grad)?;
-        Ok((Self { back: StepLinear::new(without_bias(&key.t()?)?, grad) }, Linear::new(params, &format!("{name}.query"), grad)?))
+        Ok((
+            Self { back: StepLinear::new(without_bias(&key.t()?)?, grad) },
+            Linear::new(params, &format!("{name}.query"), grad)?,
+        ))
     }
 
     /// What projected queries `[N, H]` see at `places` `[N]`: `[N, F]`.

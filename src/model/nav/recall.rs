@@ -97,7 +97,13 @@ impl CustomOp2 for Node {
         "recall"
     }
 
-    fn cpu_fwd(&self, input: &CpuStorage, li: &Layout, output: &CpuStorage, lo: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn cpu_fwd(
+        &self,
+        input: &CpuStorage,
+        li: &Layout,
+        output: &CpuStorage,
+        lo: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
         let (rows, size) = li.shape().dims2()?;
         let (input, output) = (cpu_slice(input, li)?, cpu_slice(output, lo)?);
         if li.dims() != lo.dims() {
@@ -145,8 +151,7 @@ impl CustomOp2 for Node {
                 {
                     let found = find(input, &all[..(self.t + 1) * size]);
                     // weight_j = c_j / total; dL/dweight_j = grad · output_j.
-                    let gains: Vec<f32> =
-                        found.entries.iter().map(|e| dot(grad, &all[e.0 * size..][..size])).collect();
+                    let gains: Vec<f32> = found.entries.iter().map(|e| dot(grad, &all[e.0 * size..][..size])).collect();
                     let mean: f32 = found.entries.iter().zip(&gains).map(|(e, g)| e.1 * g).sum::<f32>() / found.total;
                     for (&(j, cosine, product, own), gain) in found.entries.iter().zip(&gains) {
                         let output = &all[j * size..][..size];
@@ -202,7 +207,7 @@ mod tests {
             let (mut outputs, mut last) = (Vec::new(), first.as_tensor().clone());
             for t in 0..4 {
                 // Near the first output, so that some weights count.
-                let input = ((inputs.get(t).unwrap() * 0.3).unwrap() + (&first * 1.5).unwrap()).unwrap();
+                let input = ((inputs.get(t).unwrap() * 0.3).unwrap() + (first.as_tensor() * 1.5).unwrap()).unwrap();
                 outputs.push(last.clone());
                 let seen = if plain {
                     recall_plainly(&input, &Tensor::stack(&outputs, 1).unwrap()).unwrap()
@@ -214,9 +219,8 @@ mod tests {
             last
         };
         let (node, plain) = (run(false), run(true));
-        let furthest = |a: &Tensor, b: &Tensor| {
-            (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap()
-        };
+        let furthest =
+            |a: &Tensor, b: &Tensor| (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
         assert!(furthest(&node, &plain) < 1e-5);
         assert!(node.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap() > 1.0, "something is recalled");
         let loss = |t: &Tensor| t.sqr().unwrap().sum_all().unwrap();

@@ -74,8 +74,8 @@ impl NavDescriber {
         let (p, sizes, h) = (&self.params, &self.sizes, self.sizes.hidden);
         let (steps, rows) = (walks.steps(), walks.lengths.len());
         let (view, query) = OverViews::new(p, "path_view", grad)?;
-        let (mut memory, key, value) = OverMemory::new(p, "path.memory", sizes, steps, grad)?;
-        let from_output = StepLinear::new(Linear::joined(&[&query, &key, &value])?, grad);
+        let (mut memory, entry) = OverMemory::new(p, "path.memory", sizes, steps, grad)?;
+        let from_output = StepLinear::new(Linear::joined(&[&query, &entry])?, grad);
         let forward = FeedForward::new(p, "path.forward", grad)?;
         let input = Linear::new(p, "path.input", grad)?;
         let (weight, bias) = input.parts();
@@ -84,14 +84,14 @@ impl NavDescriber {
         let brought = Linear::of(folded(&weight.narrow(1, 0, action)?, sizes, walks.scene.width()?)?, bias.clone());
         let given = brought.forward(&walks.chosen(views)?)?.reshape((steps, rows, h))?;
         let given = given.broadcast_add(&Time::table(p, "path_time", steps, grad)?.unsqueeze(1)?)?;
-        let given = Sequence::new(&given)?;
+        let mut given = Sequence::new(&given)?;
         let mut output = Tensor::zeros((rows, h), DType::F32, p.device())?;
-        let mut outputs: Vec<Tensor> = Vec::with_capacity(steps);
+        let mut outputs = Vec::with_capacity(steps);
         for t in 0..steps {
-            let [query, key, value] = parts(&from_output.forward(&output)?)?;
+            let [query, entry] = parts(&from_output.forward(&output)?, [h, 2 * h])?;
             let seen = view.look(&query, views, &walks.places(t)?)?;
-            let x = (given.get(t, outputs.last())? + current.forward(&seen)?)?;
-            output = forward.forward(&memory.step(&x, &key, &value)?)?;
+            let x = (given.take()? + current.forward(&seen)?)?;
+            output = forward.forward(&memory.step(&x, &entry)?)?;
             outputs.push(output.clone());
         }
         let context = Tensor::stack(&outputs, 1)?;
@@ -122,11 +122,10 @@ impl NavDescriber {
         let mut run = Words::new(self, &paths, 1, inputs.steps, grad)?;
         let x = run.table.index_select(&inputs.ids, 0)?.reshape((inputs.steps, inputs.rows, ()))?;
         let x = x.broadcast_add(&run.time.unsqueeze(1)?)?;
-        let (queries, x) = (Sequence::new(&run.memory.queries(&x)?)?, Sequence::new(&x)?);
-        let mut outputs: Vec<Tensor> = Vec::with_capacity(inputs.steps);
-        for t in 0..inputs.steps {
-            let (x, query) = (x.get(t, outputs.last())?, queries.get(t, outputs.last())?);
-            outputs.push(run.step(&x, Some(&query))?);
+        let (mut queries, mut x) = (Sequence::new(&run.memory.queries(&x)?)?, Sequence::new(&x)?);
+        let mut outputs = Vec::with_capacity(inputs.steps);
+        for _ in 0..inputs.steps {
+            outputs.push(run.step(&x.take()?, Some(&queries.take()?))?);
         }
         Ok((run.predictor.forward(&Tensor::cat(&outputs, 0)?)?, targets))
     }
@@ -200,7 +199,7 @@ struct Words {
     table: Tensor,
     /// `[T, H]`: encodings of time.
     time: Tensor,
-    /// Last output → key and value of the memory.
+    /// Last output → entry of the memory.
     from_output: StepLinear,
     memory: OverMemory,
     path: OverSource,
@@ -215,14 +214,14 @@ impl Words {
     /// Ready for `capacity` steps of `copies` descriptions of each path; row k · B + b is of path b.
     fn new(model: &NavDescriber, paths: &Paths, copies: usize, capacity: usize, grad: Grad) -> Result<Self> {
         let (p, sizes) = (&model.params, &model.sizes);
-        let (memory, key, value) = OverMemory::new(p, "word.memory", sizes, capacity, grad)?;
+        let (memory, entry) = OverMemory::new(p, "word.memory", sizes, capacity, grad)?;
         let mut unspeakable = vec![0f32; sizes.words];
         unspeakable[PAD as usize] = -1e9;
         unspeakable[START as usize] = -1e9;
         Ok(Self {
             table: Linear::new(p, "word.input", grad)?.forward(Embedding::new(p, "word_embedding", grad)?.table())?,
             time: Time::table(p, "word_time", capacity, grad)?,
-            from_output: StepLinear::new(Linear::joined(&[&key, &value])?, grad),
+            from_output: StepLinear::new(entry, grad),
             memory,
             path: OverSource::new(p, "word.path", sizes, &paths.context, &paths.lengths, grad)?,
             forward: FeedForward::new(p, "word.forward", grad)?,
@@ -234,10 +233,10 @@ impl Words {
 
     /// The next step for inputs `[N, H]`, with their queries of the memory where they are there already: outputs `[N, H]`.
     fn step(&mut self, x: &Tensor, query: Option<&Tensor>) -> Result<Tensor> {
-        let [key, value] = parts(&self.from_output.forward(&self.output)?)?;
+        let entry = self.from_output.forward(&self.output)?;
         let x = match query {
-            Some(query) => self.memory.step_with(x, query, &key, &value)?,
-            None => self.memory.step(x, &key, &value)?,
+            Some(query) => self.memory.step_with(x, query, &entry)?,
+            None => self.memory.step(x, &entry)?,
         };
         self.output = self.forward.forward(&self.path.step(&x)?)?;
         Ok(self.output.clone())

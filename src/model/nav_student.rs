@@ -206,11 +206,10 @@ impl NavStudent {
             bail!("{rows} walks for {} requests", requests.len())
         }
         let mut run = self.begin(requests, rows / requests.len(), steps, walks.scene.width()?, grad)?;
-        let given = Sequence::new(&run.given(&walks.chosen(views)?, steps)?)?;
-        let mut outputs: Vec<Tensor> = Vec::with_capacity(steps);
+        let mut given = Sequence::new(&run.given(&walks.chosen(views)?, steps)?)?;
+        let mut outputs = Vec::with_capacity(steps);
         for t in 0..steps {
-            let given = given.get(t, outputs.last())?;
-            outputs.push(run.step(&given, views, &walks.places(t)?)?);
+            outputs.push(run.step(&given.take()?, views, &walks.places(t)?)?);
         }
         run.scores(&Tensor::cat(&outputs, 0)?, &walks.scene, views)
     }
@@ -249,17 +248,17 @@ pub struct Steps {
     text_time: Tensor,
     state_time: Tensor,
     /// What the previous action brings to the input.
-    previous: Linear,
-    /// Last output → query of the current view; key and value of the state memory.
+    previous: StepLinear,
+    /// Last output → query of the current view; entry of the state memory.
     from_state: StepLinear,
     current_view: OverViews,
     current_input: StepLinear,
-    /// Text output (at first: the initial state) → key and value of the text memory.
+    /// Initial state → first entry of the text memory.
     from_start: StepLinear,
     text_memory: OverMemory,
     text_request: OverSource,
     text_forward: FeedForward,
-    /// Text output → query of the next view; the state decoder's input; key and value of the text memory.
+    /// Text output → query of the next view; the state decoder's input; entry of the text memory.
     from_text: StepLinear,
     next_view: OverViews,
     next_input: StepLinear,
@@ -267,14 +266,14 @@ pub struct Steps {
     state_forward: FeedForward,
     recall: Recall,
     gate: StepLinear,
-    predictor: Linear,
-    actions: Linear,
+    predictor: StepLinear,
+    actions: StepLinear,
     features: usize,
     width: usize,
     /// The last output, at first the initial state.
     output: Tensor,
-    /// Key and value of the latest entry of the text memory.
-    text: Option<[Tensor; 2]>,
+    /// The latest entry of the text memory.
+    text: Option<Tensor>,
     made: usize,
 }
 
@@ -293,8 +292,8 @@ impl Steps {
         let step = |layer: Linear| StepLinear::new(layer, grad);
         let (current_view, current_query) = OverViews::new(p, "current_view", grad)?;
         let (next_view, next_query) = OverViews::new(p, "next_view", grad)?;
-        let (text_memory, text_key, text_value) = OverMemory::new(p, "text.memory", sizes, capacity, grad)?;
-        let (state_memory, state_key, state_value) = OverMemory::new(p, "state.memory", sizes, capacity, grad)?;
+        let (text_memory, text_entry) = OverMemory::new(p, "text.memory", sizes, capacity, grad)?;
+        let (state_memory, state_entry) = OverMemory::new(p, "state.memory", sizes, capacity, grad)?;
 
         // The inputs' weights, in parts: [previous action; current view] and [text output; next view].
         let (text_input, state_input) = (linear("text.input")?, linear("state.input")?);
@@ -317,23 +316,23 @@ impl Steps {
         Ok(Self {
             text_time: time.broadcast_add(text_b)?,
             state_time: time.broadcast_add(state_b)?,
-            previous: without_bias(&folded(&text_w.narrow(1, 0, action)?, sizes, width)?)?,
-            from_state: step(Linear::joined(&[&current_query, &state_key, &state_value])?),
+            previous: step(without_bias(&folded(&text_w.narrow(1, 0, action)?, sizes, width)?)?),
+            from_state: step(Linear::joined(&[&current_query, &state_entry])?),
             current_view,
             current_input: step(without_bias(&text_w.narrow(1, action, sizes.features)?)?),
-            from_start: step(Linear::joined(&[&text_key, &text_value])?),
+            from_start: step(text_entry.clone()),
             text_memory,
             text_request: OverSource::new(p, "text.request", sizes, context, lengths, grad)?,
             text_forward: FeedForward::new(p, "text.forward", grad)?,
-            from_text: step(Linear::joined(&[&next_query, &state_in, &text_key, &text_value])?),
+            from_text: step(Linear::joined(&[&next_query, &state_in, &text_entry])?),
             next_view,
             next_input: step(without_bias(&state_w.narrow(1, h, sizes.features)?)?),
             state_memory,
             state_forward: FeedForward::new(p, "state.forward", grad)?,
             recall: Recall::new(capacity),
             gate: step(linear("state.gate")?),
-            predictor: query,
-            actions: Linear::of(back, constant),
+            predictor: step(query),
+            actions: step(Linear::of(back, constant)),
             features: sizes.features,
             width,
             output: initial,
@@ -361,22 +360,23 @@ impl Steps {
     pub fn step(&mut self, given: &Tensor, views: &ViewTable, places: &Tensor) -> Result<Tensor> {
         let t = self.made;
         self.made += 1;
-        let [query, state_key, state_value] = parts(&self.from_state.forward(&self.output)?)?;
+        let h = self.output.dim(1)?;
+        let [query, state_entry] = parts(&self.from_state.forward(&self.output)?, [h, 2 * h])?;
         let seen = self.current_view.look(&query, views, places)?;
         let x = (given + self.current_input.forward(&seen)?)?;
-        let [key, value] = match self.text.take() {
+        let entry = match self.text.take() {
             Some(entry) => entry,
-            None => parts(&self.from_start.forward(&self.output)?)?,
+            None => self.from_start.forward(&self.output)?,
         };
-        let x = self.text_memory.step(&x, &key, &value)?;
+        let x = self.text_memory.step(&x, &entry)?;
         let x = self.text_request.step(&x)?;
         let text = self.text_forward.forward(&x)?;
 
-        let [query, input, key, value] = parts(&self.from_text.forward(&text)?)?;
-        self.text = Some([key, value]);
+        let [query, input, entry] = parts(&self.from_text.forward(&text)?, [h, h, 2 * h])?;
+        self.text = Some(entry);
         let seen = self.next_view.look(&query, views, places)?;
         let x = (input + self.next_input.forward(&seen)?)?.broadcast_add(&self.state_time.narrow(0, t, 1)?)?;
-        let u = self.state_memory.step(&x, &state_key, &state_value)?;
+        let u = self.state_memory.step(&x, &state_entry)?;
         let u = self.state_forward.forward(&u)?;
         let recalled = self.recall.recall(&x, &self.output)?;
         let gate = candle_nn::ops::sigmoid(&self.gate.forward(&Tensor::cat(&[&u, &recalled], 1)?)?)?;

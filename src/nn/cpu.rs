@@ -1,6 +1,7 @@
 //! What the CPU's own kernels share: access to values, matrix products, inner products of rows.
 
 use candle_core::{CpuStorage, Layout, Result, Storage, Tensor, bail};
+use rayon::prelude::*;
 
 /// The values of a contiguous tensor.
 pub(crate) fn cpu_slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
@@ -61,6 +62,26 @@ pub(crate) fn with<R>(t: &Tensor, f: impl FnOnce(&[f32]) -> Result<R>) -> Result
         Storage::Cpu(storage) => f(cpu_slice(storage, layout)?),
         _ => bail!("expected a tensor on the CPU"),
     }
+}
+
+/// Numbers to be read below which handing rows to other threads costs more than it saves.
+const WORTH_SHARING: usize = 1 << 17;
+
+/// Calls `f(i, row i of a, row i of b)` for all rows of `a`, whose rows have `widths[0]` numbers, and `b`, whose have
+/// `widths[1]`; on several threads where `work`, the numbers that are read in all, is worth it.
+pub(crate) fn for_rows(
+    a: &mut [f32],
+    b: &mut [f32],
+    widths: [usize; 2],
+    work: usize,
+    f: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
+) {
+    if work < WORTH_SHARING {
+        let rows = a.chunks_mut(widths[0]).zip(b.chunks_mut(widths[1]));
+        return rows.enumerate().for_each(|(i, (a, b))| f(i, a, b));
+    }
+    let rows = a.par_chunks_mut(widths[0]).zip(b.par_chunks_mut(widths[1]));
+    rows.enumerate().for_each(|(i, (a, b))| f(i, a, b));
 }
 
 /// Whether loops compiled for 256-bit vectors run here.

@@ -3,18 +3,18 @@
 //!
 //! Queries, keys and values of size H are cut into heads of H/heads; scores are divided by √(H/heads). A memory keeps its
 //! keys and values as they were projected: nothing is projected or copied twice. Row r of the queries looks at row r mod B
-//! of a memory of B rows, so that several copies of a batch share what was read once.
+//! of a memory of B rows, so that several copies of a batch share what was read once. Keys and values stand side by side,
+//! `[…, 2H]`, as one product gives them.
 //!
 //! On the CPU a step is one node of the graph, which collects the gradient of the memory over the steps (see
 //! [`crate::nn::steps`]); elsewhere it is made of plain operations, which the tests hold against the node.
 
-use crate::nn::cpu::{add_scaled, cpu_slice, dot, softmax, softmax_backward, with};
+use crate::nn::cpu::{add_scaled, cpu_slice, dot, for_rows, softmax, softmax_backward, with};
 use crate::nn::layers::{Grad, Linear};
 use crate::nn::params::Params;
 use crate::nn::steps::Order;
 use crate::rng::Stream;
-use candle_core::{CpuStorage, CustomOp3, D, Layout, Result, Shape, Tensor, bail};
-use rayon::prelude::*;
+use candle_core::{CpuStorage, CustomOp2, CustomOp3, D, Layout, Result, Shape, Tensor, bail};
 use std::sync::{Arc, Mutex};
 
 /// Added to the scores of what must not be seen.
@@ -66,14 +66,19 @@ impl MultiHead {
         self.output.forward(&seen.transpose(1, 2)?.reshape((rows, length, size))?)
     }
 
+    /// The projection H → 2H of keys and values.
+    pub fn entries(&self) -> Result<Linear> {
+        Linear::joined(&[&self.key, &self.value])
+    }
+
     /// A fixed memory of `x` `[B, L, H]`, of which row b has `lengths[b]` real positions.
     pub fn source(&self, x: &Tensor, lengths: &[usize]) -> Result<Source> {
-        Source::new(self.key.forward(x)?, self.value.forward(x)?, lengths, self.heads)
+        Source::new(self.entries()?.forward(x)?, lengths, self.heads)
     }
 
     /// An empty growing memory of at most `capacity` entries a row.
     pub fn growing(&self, capacity: usize) -> Growing {
-        Growing { heads: self.heads, capacity, steps: 0, keys: Vec::new(), values: Vec::new(), shared: Arc::default() }
+        Growing::new(self.heads, capacity)
     }
 }
 
@@ -88,140 +93,151 @@ pub fn mask(lengths: &[usize], longest: usize, device: &candle_core::Device) -> 
     Tensor::from_vec(bias, (lengths.len(), 1, 1, longest), device)
 }
 
-/// One query a row over keys and values `[B, L, H]` from plain operations; `bias` as for [`MultiHead::among`].
-fn attend_plainly(q: &Tensor, keys: &Tensor, values: &Tensor, bias: Option<&Tensor>, heads: usize) -> Result<Tensor> {
+/// One query a row over `entries` `[B, L, 2H]` from plain operations; `bias` as for [`MultiHead::among`].
+fn attend_plainly(q: &Tensor, entries: &Tensor, bias: Option<&Tensor>, heads: usize) -> Result<Tensor> {
     let (rows, size) = q.dims2()?;
-    let (memories, length, _) = keys.dims3()?;
+    let (memories, length, _) = entries.dims3()?;
     let (copies, head) = (rows / memories, size / heads);
     // Row k·B + b becomes query k of memory b.
     let q = q.reshape((copies, memories, heads, head))?.permute((1, 2, 0, 3))?.contiguous()?;
-    let split = |t: &Tensor| t.reshape((memories, length, heads, head))?.transpose(1, 2)?.contiguous();
-    let scores = (q * scale(head))?.matmul(&split(keys)?.t()?.contiguous()?)?;
+    let split = |from: usize| {
+        let part = entries.narrow(2, from, size)?.contiguous()?.reshape((memories, length, heads, head))?;
+        part.transpose(1, 2)?.contiguous()
+    };
+    let scores = (q * scale(head))?.matmul(&split(0)?.t()?.contiguous()?)?;
     let scores = match bias {
         Some(bias) => scores.broadcast_add(bias)?,
         None => scores,
     };
-    let seen = candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(&split(values)?)?;
+    let seen = candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(&split(size)?)?;
     seen.permute((2, 0, 1, 3))?.reshape((rows, size))
 }
 
 /// A memory that is there from the beginning: what was read of a request or of a path.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Source {
-    keys: Tensor,
-    values: Tensor,
+    entries: Tensor,
     lengths: Arc<Vec<usize>>,
     bias: Option<Tensor>,
     heads: usize,
+    shared: Arc<Mutex<Shared>>,
     steps: usize,
-    shared: Arc<Mutex<Collected>>,
+    last: Option<Tensor>,
 }
 
 impl Source {
-    /// Over projected keys and values `[B, L, H]`.
-    fn new(keys: Tensor, values: Tensor, lengths: &[usize], heads: usize) -> Result<Self> {
-        let (rows, longest, _) = keys.dims3()?;
+    /// Over projected keys and values `[B, L, 2H]`.
+    fn new(entries: Tensor, lengths: &[usize], heads: usize) -> Result<Self> {
+        let (rows, longest, _) = entries.dims3()?;
         if lengths.len() != rows || lengths.iter().any(|&n| n == 0 || n > longest) {
             bail!("lengths {lengths:?} of a memory of {rows} rows with {longest} places")
         }
-        let bias = if keys.device().is_cpu() { None } else { Some(mask(lengths, longest, keys.device())?) };
-        let lengths = Arc::new(lengths.to_vec());
+        let bias = if entries.device().is_cpu() { None } else { Some(mask(lengths, longest, entries.device())?) };
         Ok(Self {
-            keys: keys.contiguous()?,
-            values: values.contiguous()?,
-            lengths,
+            entries: entries.contiguous()?,
+            lengths: Arc::new(lengths.to_vec()),
             bias,
             heads,
-            steps: 0,
             shared: Arc::default(),
+            steps: 0,
+            last: None,
         })
-    }
-
-    /// Rows B.
-    pub fn rows(&self) -> usize {
-        self.lengths.len()
     }
 
     /// The next step's queries `[g·B, H]`, projected: what was seen, `[g·B, H]`, before the output's projection.
     pub fn attend(&mut self, q: &Tensor) -> Result<Tensor> {
-        let t = self.steps;
-        self.steps += 1;
         if let Some(bias) = &self.bias {
-            return attend_plainly(q, &self.keys, &self.values, Some(bias), self.heads);
+            return attend_plainly(q, &self.entries, Some(bias), self.heads);
         }
         let node = Look {
-            t,
+            t: self.steps,
             heads: self.heads,
-            over: Over::Source { lengths: self.lengths.clone(), shared: self.shared.clone() },
-            keep: q.track_op() || self.keys.track_op(),
+            over: Over::Source(self.entries.detach(), self.lengths.clone()),
+            shared: self.shared.clone(),
+            keep: q.track_op() || self.entries.track_op(),
             weights: Mutex::default(),
         };
-        q.contiguous()?.apply_op3(&self.keys, &self.values, node)
+        let q = q.contiguous()?;
+        let seen = match &self.last {
+            None => q.apply_op2(&self.entries, node)?,
+            Some(last) => q.apply_op2(last, node)?,
+        };
+        self.steps += 1;
+        self.last = Some(seen.clone());
+        Ok(seen)
     }
 }
 
 /// A memory that every step adds an entry to before it looks: a decoder's own earlier outputs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Growing {
     heads: usize,
     capacity: usize,
+    shared: Arc<Mutex<Shared>>,
     steps: usize,
-    keys: Vec<Tensor>,
-    values: Vec<Tensor>,
-    shared: Arc<Mutex<Grown>>,
+    last: Option<Tensor>,
+    /// All entries, where they are not in `shared`.
+    entries: Vec<Tensor>,
 }
 
 impl Growing {
-    /// The next step: the entry's projected key and value `[R, H]` are added, then queries `[R, H]` attend over all entries.
-    pub fn attend(&mut self, q: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-        let t = self.steps;
-        if t >= self.capacity {
+    fn new(heads: usize, capacity: usize) -> Self {
+        Self { heads, capacity, shared: Arc::default(), steps: 0, last: None, entries: Vec::new() }
+    }
+
+    /// The next step: the entry's projected key and value `[R, 2H]` are added, then queries `[R, H]` attend over all entries.
+    pub fn attend(&mut self, q: &Tensor, entry: &Tensor) -> Result<Tensor> {
+        if self.steps >= self.capacity {
             bail!("a memory of {} entries is full", self.capacity)
         }
-        self.steps += 1;
         if !q.device().is_cpu() {
-            self.keys.push(key.clone());
-            self.values.push(value.clone());
-            let (keys, values) = (Tensor::stack(&self.keys, 1)?, Tensor::stack(&self.values, 1)?);
-            return attend_plainly(q, &keys, &values, None, self.heads);
+            self.steps += 1;
+            self.entries.push(entry.clone());
+            return attend_plainly(q, &Tensor::stack(&self.entries, 1)?, None, self.heads);
         }
         let node = Look {
-            t,
+            t: self.steps,
             heads: self.heads,
-            over: Over::Growing { capacity: self.capacity, shared: self.shared.clone() },
-            keep: q.track_op() || key.track_op() || value.track_op(),
+            over: Over::Growing(self.capacity),
+            shared: self.shared.clone(),
+            keep: q.track_op() || entry.track_op(),
             weights: Mutex::default(),
         };
-        q.contiguous()?.apply_op3(&key.contiguous()?, &value.contiguous()?, node)
+        let (q, entry) = (q.contiguous()?, entry.contiguous()?);
+        let seen = match &self.last {
+            None => q.apply_op2(&entry, node)?,
+            Some(last) => q.apply_op3(&entry, last, node)?,
+        };
+        self.steps += 1;
+        self.last = Some(seen.clone());
+        Ok(seen)
     }
 }
 
-/// The gradient of a fixed memory so far.
+/// What the steps of a memory share.
 #[derive(Debug, Default)]
-struct Collected {
+struct Shared {
+    /// Entries of a growing memory, `[R, capacity, 2H]`.
+    entries: Vec<f32>,
     order: Order,
-    keys: Vec<f32>,
-    values: Vec<f32>,
-}
-
-/// A growing memory's entries, `[R, capacity, H]`, and their gradients so far.
-#[derive(Debug, Default)]
-struct Grown {
-    keys: Vec<f32>,
-    values: Vec<f32>,
-    gradient: Collected,
+    /// The gradient of the entries so far.
+    gradient: Vec<f32>,
 }
 
 enum Over {
-    Source { lengths: Arc<Vec<usize>>, shared: Arc<Mutex<Collected>> },
-    Growing { capacity: usize, shared: Arc<Mutex<Grown>> },
+    /// Entries and lengths.
+    Source(Tensor, Arc<Vec<usize>>),
+    /// Capacity.
+    Growing(usize),
 }
 
-/// The node of step `t`: (q, keys, values) -> what was seen. Keys and values are the whole memory, or the new entry.
+/// The node of step `t`: (queries, entries, step before) -> what was seen. Entries are the whole of a source at the first step
+/// and left out at the others; of a growing memory the new one. At the first step there is none before.
 struct Look {
     t: usize,
     heads: usize,
     over: Over,
+    shared: Arc<Mutex<Shared>>,
     keep: bool,
     weights: Mutex<Vec<f32>>,
 }
@@ -252,130 +268,116 @@ impl Sizes {
         self.heads * self.head
     }
 
-    /// Rows that a thread takes at a time.
-    fn task(&self) -> usize {
-        (16_384 / (self.size() * self.places).max(1)).max(1)
+    /// Numbers of a row of the memory.
+    fn row(&self) -> usize {
+        self.places * 2 * self.size()
     }
 
-    /// Where head `h` of place `j` of memory row `b` is.
-    fn at(&self, b: usize, j: usize, h: usize) -> std::ops::Range<usize> {
-        let from = ((b * self.places + j) * self.heads + h) * self.head;
+    /// Where the key of head `h` at place `j` of memory row `b` is.
+    fn key(&self, b: usize, j: usize, h: usize) -> std::ops::Range<usize> {
+        let from = b * self.row() + j * 2 * self.size() + h * self.head;
         from..from + self.head
     }
 
+    /// Where the value is.
+    fn value(&self, b: usize, j: usize, h: usize) -> std::ops::Range<usize> {
+        let key = self.key(b, j, h);
+        key.start + self.size()..key.end + self.size()
+    }
+
     /// What is seen, `[rows, H]`, and the weights, `[rows, heads, places]`.
-    fn look(&self, q: &[f32], keys: &[f32], values: &[f32], length: impl Fn(usize) -> usize + Sync) -> [Vec<f32>; 2] {
+    fn look(&self, q: &[f32], entries: &[f32], length: impl Fn(usize) -> usize + Sync) -> [Vec<f32>; 2] {
         let mut seen = vec![0f32; self.rows * self.size()];
         let mut weights = vec![0f32; self.rows * self.heads * self.places];
         let scale = scale(self.head) as f32;
-        seen.par_chunks_mut(self.size())
-            .zip(weights.par_chunks_mut(self.heads * self.places))
-            .zip(q.par_chunks(self.size()))
-            .enumerate()
-            .with_min_len(self.task())
-            .for_each(|(r, ((seen, weights), q))| {
-                let b = r % self.memories;
-                for h in 0..self.heads {
-                    let own = h * self.head..(h + 1) * self.head;
-                    let weights = &mut weights[h * self.places..][..length(b)];
-                    for (j, w) in weights.iter_mut().enumerate() {
-                        *w = scale * dot(&q[own.clone()], &keys[self.at(b, j, h)]);
-                    }
-                    softmax(weights);
-                    for (j, w) in weights.iter().enumerate() {
-                        add_scaled(&mut seen[own.clone()], *w, &values[self.at(b, j, h)]);
-                    }
+        let widths = [self.size(), self.heads * self.places];
+        for_rows(&mut seen, &mut weights, widths, self.rows * self.row(), |r, seen, weights| {
+            let b = r % self.memories;
+            for h in 0..self.heads {
+                let own = h * self.head..(h + 1) * self.head;
+                let query = &q[r * self.size()..][own.clone()];
+                let weights = &mut weights[h * self.places..][..length(b)];
+                for (j, w) in weights.iter_mut().enumerate() {
+                    *w = scale * dot(query, &entries[self.key(b, j, h)]);
                 }
-            });
+                softmax(weights);
+                for (j, w) in weights.iter().enumerate() {
+                    add_scaled(&mut seen[own.clone()], *w, &entries[self.value(b, j, h)]);
+                }
+            }
+        });
         [seen, weights]
     }
 
-    /// The gradient of the queries; those of keys and values are added to `d_keys`, `d_values`.
+    /// The gradient of the queries; that of the entries is added to `d_entries`.
     fn back(
         &self,
-        [q, keys, values, weights, grad]: [&[f32]; 5],
+        [q, entries, weights, grad]: [&[f32]; 4],
         length: impl Fn(usize) -> usize + Sync,
-        d_keys: &mut [f32],
-        d_values: &mut [f32],
+        d_entries: &mut [f32],
     ) -> Vec<f32> {
         let scale = scale(self.head) as f32;
         let mut dq = vec![0f32; self.rows * self.size()];
         let mut d_scores = vec![0f32; weights.len()];
-        dq.par_chunks_mut(self.size())
-            .zip(d_scores.par_chunks_mut(self.heads * self.places))
-            .enumerate()
-            .with_min_len(self.task())
-            .for_each(|(r, (dq, d_scores))| {
-                let b = r % self.memories;
+        let widths = [self.size(), self.heads * self.places];
+        for_rows(&mut dq, &mut d_scores, widths, self.rows * self.row(), |r, dq, d_scores| {
+            let b = r % self.memories;
+            for h in 0..self.heads {
+                let own = h * self.head..(h + 1) * self.head;
+                let grad = &grad[r * self.size()..][own.clone()];
+                let d_scores = &mut d_scores[h * self.places..][..length(b)];
+                for (j, d) in d_scores.iter_mut().enumerate() {
+                    *d = dot(grad, &entries[self.value(b, j, h)]);
+                }
+                softmax_backward(&weights[(r * self.heads + h) * self.places..][..length(b)], d_scores);
+                for (j, d) in d_scores.iter_mut().enumerate() {
+                    *d *= scale;
+                    add_scaled(&mut dq[own.clone()], *d, &entries[self.key(b, j, h)]);
+                }
+            }
+        });
+        // By rows of the memory, which several queries may look at.
+        let widths = [self.row(), 1];
+        let mut nothing = vec![0f32; self.memories];
+        for_rows(d_entries, &mut nothing, widths, self.rows * self.row(), |b, d_entries, _| {
+            for r in (b..self.rows).step_by(self.memories) {
                 for h in 0..self.heads {
-                    let own = h * self.head..(h + 1) * self.head;
-                    let grad = &grad[r * self.size()..][own.clone()];
-                    let d_scores = &mut d_scores[h * self.places..][..length(b)];
-                    for (j, d) in d_scores.iter_mut().enumerate() {
-                        *d = dot(grad, &values[self.at(b, j, h)]);
-                    }
-                    softmax_backward(&weights[(r * self.heads + h) * self.places..][..length(b)], d_scores);
-                    for (j, d) in d_scores.iter_mut().enumerate() {
-                        *d *= scale;
-                        add_scaled(&mut dq[own.clone()], *d, &keys[self.at(b, j, h)]);
+                    let own = r * self.size() + h * self.head..r * self.size() + (h + 1) * self.head;
+                    for j in 0..length(b) {
+                        let at = (r * self.heads + h) * self.places + j;
+                        add_scaled(&mut d_entries[self.key(0, j, h)], d_scores[at], &q[own.clone()]);
+                        add_scaled(&mut d_entries[self.value(0, j, h)], weights[at], &grad[own.clone()]);
                     }
                 }
-            });
-        d_keys
-            .par_chunks_mut(self.places * self.size())
-            .zip(d_values.par_chunks_mut(self.places * self.size()))
-            .enumerate()
-            .with_min_len(self.task())
-            .for_each(|(b, (d_keys, d_values))| {
-                for r in (b..self.rows).step_by(self.memories) {
-                    for h in 0..self.heads {
-                        let own = r * self.size() + h * self.head..r * self.size() + (h + 1) * self.head;
-                        for j in 0..length(b) {
-                            let at = (r * self.heads + h) * self.places + j;
-                            add_scaled(&mut d_keys[self.at(0, j, h)], d_scores[at], &q[own.clone()]);
-                            add_scaled(&mut d_values[self.at(0, j, h)], weights[at], &grad[own.clone()]);
-                        }
-                    }
-                }
-            });
+            }
+        });
         dq
     }
 }
 
-impl CustomOp3 for Look {
-    fn name(&self) -> &'static str {
-        "attention of a step"
-    }
-
-    fn cpu_fwd(
-        &self,
-        q: &CpuStorage,
-        lq: &Layout,
-        keys: &CpuStorage,
-        lk: &Layout,
-        values: &CpuStorage,
-        lv: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (q, keys, values) = (cpu_slice(q, lq)?, cpu_slice(keys, lk)?, cpu_slice(values, lv)?);
-        if lk.dims() != lv.dims() || lk.dims().last() != lq.dims().last() {
-            bail!("attention: queries {:?}, keys {:?}, values {:?} do not fit", lq.dims(), lk.dims(), lv.dims())
-        }
+impl Look {
+    fn forward(&self, q: &CpuStorage, lq: &Layout, given: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
+        let query = cpu_slice(q, lq)?;
         let [seen, weights] = match &self.over {
-            Over::Source { lengths, .. } => {
-                let sizes = Sizes::of(lq.dims(), lengths.len(), lk.dims()[1], self.heads)?;
-                sizes.look(q, keys, values, |b| lengths[b])
-            }
-            Over::Growing { capacity, shared } => {
-                let sizes = Sizes::of(lq.dims(), lk.dims()[0], *capacity, self.heads)?;
-                let (grown, size) = (&mut *shared.lock().unwrap(), sizes.size());
-                grown.keys.resize(sizes.memories * capacity * size, 0.0);
-                grown.values.resize(sizes.memories * capacity * size, 0.0);
-                for (whole, new) in [(&mut grown.keys, keys), (&mut grown.values, values)] {
-                    for (row, new) in whole.chunks_mut(capacity * size).zip(new.chunks(size)) {
-                        row[self.t * size..][..size].copy_from_slice(new);
-                    }
+            Over::Source(entries, lengths) => {
+                let sizes = Sizes::of(lq.dims(), lengths.len(), entries.dim(1)?, self.heads)?;
+                if entries.dim(2)? != 2 * sizes.size() {
+                    bail!("attention: queries {:?} over entries {:?}", lq.dims(), entries.dims())
                 }
-                sizes.look(q, &grown.keys, &grown.values, |_| self.t + 1)
+                with(entries, |entries| Ok(sizes.look(query, entries, |b| lengths[b])))?
+            }
+            Over::Growing(capacity) => {
+                let sizes = Sizes::of(lq.dims(), lq.dims()[0], *capacity, self.heads)?;
+                let (entry, width) = (cpu_slice(given, lg)?, 2 * sizes.size());
+                if entry.len() != sizes.rows * width {
+                    bail!("attention: queries {:?}, a new entry {:?}", lq.dims(), lg.dims())
+                }
+                let all = &mut self.shared.lock().unwrap().entries;
+                all.resize(sizes.rows * sizes.row(), 0.0);
+                for (row, entry) in all.chunks_mut(sizes.row()).zip(entry.chunks(width)) {
+                    row[self.t * width..][..width].copy_from_slice(entry);
+                }
+                sizes.look(query, all, |_| self.t + 1)
             }
         };
         if self.keep {
@@ -384,72 +386,85 @@ impl CustomOp3 for Look {
         Ok((CpuStorage::F32(seen), lq.shape().clone()))
     }
 
-    fn bwd(
-        &self,
-        q: &Tensor,
-        keys: &Tensor,
-        values: &Tensor,
-        _seen: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let weights = &*self.weights.lock().unwrap();
-        let device = q.device();
-        let (dq, d_keys, d_values) = match &self.over {
-            Over::Source { lengths, shared } => {
-                let collected = &mut *shared.lock().unwrap();
-                collected.begin(self.t, keys.elem_count())?;
-                let sizes = Sizes::of(q.dims(), lengths.len(), keys.dim(1)?, self.heads)?;
-                let (d_keys, d_values) = (&mut collected.keys, &mut collected.values);
-                let dq = with(q, |q| {
-                    with(keys, |keys| {
-                        with(values, |values| {
-                            with(grad, |grad| {
-                                let given = [q, keys, values, weights, grad];
-                                Ok(sizes.back(given, |b| lengths[b], d_keys, d_values))
-                            })
-                        })
-                    })
-                })?;
-                if self.t > 0 {
-                    return Ok((Some(Tensor::from_vec(dq, q.shape(), device)?), None, None));
+    /// Gradients of the queries and of the entries that were an argument.
+    fn backward(&self, q: &Tensor, grad: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
+        let (weights, device) = (&*self.weights.lock().unwrap(), q.device());
+        let Shared { entries: all, order, gradient } = &mut *self.shared.lock().unwrap();
+        let begins = order.visit(self.t)?;
+        let tensor = |values, shape: &[usize]| Tensor::from_vec(values, shape, device);
+        match &self.over {
+            Over::Source(entries, lengths) => {
+                if begins {
+                    *gradient = vec![0.0; entries.elem_count()];
                 }
-                (dq, std::mem::take(d_keys), std::mem::take(d_values))
-            }
-            Over::Growing { capacity, shared } => {
-                let Grown { keys: all_keys, values: all_values, gradient } = &mut *shared.lock().unwrap();
-                gradient.begin(self.t, all_keys.len())?;
-                let sizes = Sizes::of(q.dims(), keys.dim(0)?, *capacity, self.heads)?;
-                let (d_keys, d_values) = (&mut gradient.keys, &mut gradient.values);
+                let sizes = Sizes::of(q.dims(), lengths.len(), entries.dim(1)?, self.heads)?;
                 let dq = with(q, |q| {
-                    with(grad, |grad| {
-                        let given = [q, all_keys, all_values, weights, grad];
-                        Ok(sizes.back(given, |_| self.t + 1, d_keys, d_values))
+                    with(entries, |entries| {
+                        with(grad, |grad| Ok(sizes.back([q, entries, weights, grad], |b| lengths[b], gradient)))
                     })
                 })?;
-                // Later steps have been here: the gradient of this step's entry is complete.
-                let own = |all: &[f32]| {
-                    let rows = all.chunks(capacity * sizes.size());
-                    rows.flat_map(|row| &row[self.t * sizes.size()..][..sizes.size()]).copied().collect::<Vec<_>>()
-                };
-                (dq, own(d_keys), own(d_values))
+                let last = (self.t == 0).then(|| tensor(std::mem::take(gradient), entries.dims()));
+                Ok((tensor(dq, q.dims())?, last.transpose()?))
             }
-        };
-        Ok((
-            Some(Tensor::from_vec(dq, q.shape(), device)?),
-            Some(Tensor::from_vec(d_keys, keys.shape(), device)?),
-            Some(Tensor::from_vec(d_values, values.shape(), device)?),
-        ))
+            Over::Growing(capacity) => {
+                if begins {
+                    *gradient = vec![0.0; all.len()];
+                }
+                let sizes = Sizes::of(q.dims(), q.dim(0)?, *capacity, self.heads)?;
+                let dq =
+                    with(q, |q| with(grad, |grad| Ok(sizes.back([q, all, weights, grad], |_| self.t + 1, gradient))))?;
+                // Later steps have been here: the gradient of this step's entry is complete.
+                let width = 2 * sizes.size();
+                let own = gradient.chunks(sizes.row()).flat_map(|row| &row[self.t * width..][..width]);
+                let own = own.copied().collect::<Vec<_>>();
+                Ok((tensor(dq, q.dims())?, Some(tensor(own, &[sizes.rows, width])?)))
+            }
+        }
     }
 }
 
-impl Collected {
-    /// The backward pass comes to step `t` of a memory of `n` numbers.
-    fn begin(&mut self, t: usize, n: usize) -> Result<()> {
-        if self.order.visit(t)? {
-            self.keys = vec![0.0; n];
-            self.values = vec![0.0; n];
-        }
-        Ok(())
+impl CustomOp2 for Look {
+    fn name(&self) -> &'static str {
+        "attention of a step"
+    }
+
+    fn cpu_fwd(&self, q: &CpuStorage, lq: &Layout, given: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
+        self.forward(q, lq, given, lg)
+    }
+
+    fn bwd(&self, q: &Tensor, given: &Tensor, _: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (dq, entries) = self.backward(q, grad)?;
+        Ok((Some(dq), Some(entries.map_or_else(|| given.zeros_like(), Ok)?)))
+    }
+}
+
+impl CustomOp3 for Look {
+    fn name(&self) -> &'static str {
+        "attention of a later step"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        lq: &Layout,
+        entry: &CpuStorage,
+        le: &Layout,
+        _last: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        self.forward(q, lq, entry, le)
+    }
+
+    fn bwd(
+        &self,
+        q: &Tensor,
+        _entry: &Tensor,
+        last: &Tensor,
+        _seen: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let (dq, entry) = self.backward(q, grad)?;
+        Ok((Some(dq), entry, Some(last.zeros_like()?)))
     }
 }
 
@@ -475,17 +490,16 @@ mod tests {
     #[test]
     fn a_source_gives_what_plain_operations_give_and_so_do_its_gradients() {
         let s = &mut stream(1, "source", 0);
-        let (keys, values, first) = (var(&[2, 4, SIZE], s), var(&[2, 4, SIZE], s), var(&[4, SIZE], s));
+        let (entries, first) = (var(&[2, 4, 2 * SIZE], s), var(&[4, SIZE], s));
         let lengths = [4, 2];
         let bias = mask(&lengths, 4, &Device::Cpu).unwrap();
         let run = |plain: bool| {
-            let mut source =
-                Source::new(keys.as_tensor().clone(), values.as_tensor().clone(), &lengths, HEADS).unwrap();
+            let mut source = Source::new(entries.as_tensor().clone(), &lengths, HEADS).unwrap();
             let mut q = first.as_tensor().clone();
             let mut seen = Vec::new();
             for _ in 0..3 {
                 q = if plain {
-                    attend_plainly(&q, &keys, &values, Some(&bias), HEADS).unwrap()
+                    attend_plainly(&q, &entries, Some(&bias), HEADS).unwrap()
                 } else {
                     source.attend(&q).unwrap()
                 };
@@ -498,42 +512,33 @@ mod tests {
         assert!(furthest(&node, &plain) < 1e-6);
         let (a, b) =
             (node.sqr().unwrap().backward().unwrap(), plain.sqr().unwrap().sum_all().unwrap().backward().unwrap());
-        for v in [&keys, &values, &first] {
+        for v in [&entries, &first] {
             assert!(furthest(a.get(v).unwrap(), b.get(v).unwrap()) < 1e-5);
         }
         // What lies beyond the second row's length has no part.
-        let d = a.get(&keys).unwrap().to_vec3::<f32>().unwrap();
+        let d = a.get(&entries).unwrap().to_vec3::<f32>().unwrap();
         assert!(d[1][2..].iter().flatten().all(|x| *x == 0.0) && d[1][1].iter().any(|x| *x != 0.0));
     }
 
     #[test]
     fn a_growing_memory_gives_what_plain_operations_give_and_so_do_its_gradients() {
         let s = &mut stream(2, "growing", 0);
-        let (first, key, value) = (var(&[3, SIZE], s), var(&[SIZE, SIZE], s), var(&[SIZE, SIZE], s));
+        let (first, project) = (var(&[3, SIZE], s), var(&[SIZE, 2 * SIZE], s));
         let run = |plain: bool| {
-            let mut memory = Growing {
-                heads: HEADS,
-                capacity: 4,
-                steps: 0,
-                keys: Vec::new(),
-                values: Vec::new(),
-                shared: Arc::default(),
-            };
-            let (mut keys, mut values) = (Vec::new(), Vec::new());
+            let mut memory = Growing::new(HEADS, 4);
+            let mut entries = Vec::new();
             let mut x = first.as_tensor().clone();
             for t in 0..4 {
-                let (k, v) = (x.matmul(&key).unwrap(), x.matmul(&value).unwrap());
+                let entry = x.matmul(&project).unwrap();
                 let q = (&x * (1.0 + f64::from(t))).unwrap();
                 x = if plain {
-                    keys.push(k);
-                    values.push(v);
-                    let (k, v) = (Tensor::stack(&keys, 1).unwrap(), Tensor::stack(&values, 1).unwrap());
-                    attend_plainly(&q, &k, &v, None, HEADS).unwrap()
+                    entries.push(entry);
+                    attend_plainly(&q, &Tensor::stack(&entries, 1).unwrap(), None, HEADS).unwrap()
                 } else {
-                    memory.attend(&q, &k, &v).unwrap()
+                    memory.attend(&q, &entry).unwrap()
                 };
             }
-            assert!(plain || memory.attend(&x, &x, &x).is_err(), "it is full");
+            assert!(plain || memory.attend(&x, &x).is_err(), "it is full");
             x
         };
         let (node, plain) = (run(false), run(true));
@@ -542,7 +547,7 @@ mod tests {
         for _ in 0..2 {
             let loss = |t: &Tensor| t.sqr().unwrap().sum_all().unwrap();
             let (a, b) = (loss(&node).backward().unwrap(), loss(&plain).backward().unwrap());
-            for v in [&first, &key, &value] {
+            for v in [&first, &project] {
                 assert!(furthest(a.get(v).unwrap(), b.get(v).unwrap()) < 1e-5);
             }
         }

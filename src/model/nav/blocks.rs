@@ -37,7 +37,7 @@ impl Among {
     }
 }
 
-/// Attention of one step over a decoder's own earlier outputs, as one block. Keys and values come projected: their
+/// Attention of one step over a decoder's own earlier outputs, as one block. Entries (keys and values) come projected: their
 /// projection shares a product with whatever else reads those outputs.
 pub struct OverMemory {
     query: StepLinear,
@@ -47,29 +47,23 @@ pub struct OverMemory {
 }
 
 impl OverMemory {
-    /// The block with an empty memory, and the projections of keys and values.
-    pub fn new(
-        params: &Params,
-        name: &str,
-        sizes: &NavSizes,
-        capacity: usize,
-        grad: Grad,
-    ) -> Result<(Self, Linear, Linear)> {
+    /// The block with an empty memory, and the projection H → 2H of its entries.
+    pub fn new(params: &Params, name: &str, sizes: &NavSizes, capacity: usize, grad: Grad) -> Result<(Self, Linear)> {
         let attention = MultiHead::new(params, name, sizes.heads, grad)?;
-        let memory = attention.growing(capacity);
+        let (memory, entries) = (attention.growing(capacity), attention.entries()?);
         let block = Self {
             query: StepLinear::new(attention.query, grad),
             output: StepLinear::new(attention.output, grad),
             norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
             memory,
         };
-        Ok((block, attention.key, attention.value))
+        Ok((block, entries))
     }
 
-    /// The next step for inputs `[N, H]`, with the key and value of the latest output.
-    pub fn step(&mut self, x: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
+    /// The next step for inputs `[N, H]`, with the entry `[N, 2H]` of the latest output.
+    pub fn step(&mut self, x: &Tensor, entry: &Tensor) -> Result<Tensor> {
         let query = self.query.forward(x)?;
-        self.step_with(x, &query, key, value)
+        self.step_with(x, &query, entry)
     }
 
     /// The queries of many steps at once, to be given to [`OverMemory::step_with`] one after the other.
@@ -78,8 +72,8 @@ impl OverMemory {
     }
 
     /// [`OverMemory::step`] where the query is there already.
-    pub fn step_with(&mut self, x: &Tensor, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-        let seen = self.memory.attend(query, key, value)?;
+    pub fn step_with(&mut self, x: &Tensor, query: &Tensor, entry: &Tensor) -> Result<Tensor> {
+        let seen = self.memory.attend(query, entry)?;
         self.norm.forward(&(x + self.output.forward(&seen)?)?)
     }
 }
@@ -229,10 +223,13 @@ pub fn folded(weight: &Tensor, sizes: &NavSizes, width: usize) -> Result<Tensor>
     Tensor::cat(&[&features, &blocks.sum(2)?], 1)
 }
 
-/// Parts of equal width side by side in the last dimension of `[N, …]`.
-pub fn parts<const K: usize>(x: &Tensor) -> Result<[Tensor; K]> {
-    let size = x.dim(1)? / K;
-    let all = (0..K).map(|i| x.narrow(1, i * size, size)?.contiguous()).collect::<Result<Vec<_>>>()?;
+/// Parts of `x` `[N, …]` of the given widths, side by side in its last dimension.
+pub fn parts<const K: usize>(x: &Tensor, widths: [usize; K]) -> Result<[Tensor; K]> {
+    let (mut from, mut all) = (0, Vec::with_capacity(K));
+    for width in widths {
+        all.push(x.narrow(1, from, width)?.contiguous()?);
+        from += width;
+    }
     all.try_into().map_err(|_| candle_core::Error::Msg("parts of a projection".into()))
 }
 

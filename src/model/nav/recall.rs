@@ -4,7 +4,7 @@
 
 use crate::nn::cpu::{add_scaled, cpu_slice, dot, with};
 use crate::nn::steps::Order;
-use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp2, CustomOp3, DType, Layout, Result, Shape, Tensor, bail};
 use std::sync::{Arc, Mutex};
 
 /// Similarities below this count as none.
@@ -13,12 +13,14 @@ pub const SIMILAR: f32 = 0.9;
 const EPSILON: f32 = 1e-8;
 
 /// A decoder's outputs so far, as they are compared with its inputs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Recall {
     capacity: usize,
-    steps: usize,
-    outputs: Vec<Tensor>,
     shared: Arc<Mutex<Shared>>,
+    steps: usize,
+    last: Option<Tensor>,
+    /// All outputs, where they are not in `shared`.
+    outputs: Vec<Tensor>,
 }
 
 /// Outputs `[N, capacity, H]` and their gradient so far.
@@ -32,23 +34,29 @@ struct Shared {
 impl Recall {
     /// Nothing yet; at most `capacity` outputs.
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, steps: 0, outputs: Vec::new(), shared: Arc::default() }
+        Self { capacity, shared: Arc::default(), steps: 0, last: None, outputs: Vec::new() }
     }
 
     /// The next step: the latest output `[N, H]` is added (first: the initial state), then `input` `[N, H]` is compared with
     /// all of them. Returns what is recalled, `[N, H]`.
     pub fn recall(&mut self, input: &Tensor, output: &Tensor) -> Result<Tensor> {
-        let t = self.steps;
-        if t >= self.capacity {
+        if self.steps >= self.capacity {
             bail!("a memory of {} entries is full", self.capacity)
         }
-        self.steps += 1;
         if !input.device().is_cpu() {
+            self.steps += 1;
             self.outputs.push(output.clone());
             return recall_plainly(input, &Tensor::stack(&self.outputs, 1)?);
         }
-        let node = Node { t, capacity: self.capacity, shared: self.shared.clone() };
-        input.contiguous()?.apply_op2(&output.contiguous()?, node)
+        let node = Node { t: self.steps, capacity: self.capacity, shared: self.shared.clone() };
+        let (input, output) = (input.contiguous()?, output.contiguous()?);
+        let recalled = match &self.last {
+            None => input.apply_op2(&output, node)?,
+            Some(last) => input.apply_op3(&output, last, node)?,
+        };
+        self.steps += 1;
+        self.last = Some(recalled.clone());
+        Ok(recalled)
     }
 }
 
@@ -63,7 +71,7 @@ pub fn recall_plainly(input: &Tensor, outputs: &Tensor) -> Result<Tensor> {
     weights.unsqueeze(1)?.matmul(outputs)?.squeeze(1)
 }
 
-/// The node (input, latest output) -> what is recalled, at step `t`.
+/// The node (input, latest output, step before) -> what is recalled, at step `t`; at the first there is none before.
 struct Node {
     t: usize,
     capacity: usize,
@@ -92,12 +100,8 @@ fn find(input: &[f32], outputs: &[f32]) -> Found {
     Found { entries, norm, total }
 }
 
-impl CustomOp2 for Node {
-    fn name(&self) -> &'static str {
-        "recall"
-    }
-
-    fn cpu_fwd(
+impl Node {
+    fn forward(
         &self,
         input: &CpuStorage,
         li: &Layout,
@@ -127,13 +131,7 @@ impl CustomOp2 for Node {
         Ok((CpuStorage::F32(recalled), li.shape().clone()))
     }
 
-    fn bwd(
-        &self,
-        input: &Tensor,
-        output: &Tensor,
-        _recalled: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn backward(&self, input: &Tensor, output: &Tensor, grad: &Tensor) -> Result<(Tensor, Tensor)> {
         let size = input.dim(1)?;
         let Shared { outputs, order, gradient } = &mut *self.shared.lock().unwrap();
         if order.visit(self.t)? {
@@ -172,7 +170,64 @@ impl CustomOp2 for Node {
         })?;
         let own = gradient.chunks(self.capacity * size).flat_map(|row| &row[self.t * size..][..size]);
         let d_output = Tensor::from_vec(own.copied().collect::<Vec<_>>(), output.shape(), output.device())?;
-        Ok((Some(Tensor::from_vec(d_input, input.shape(), input.device())?), Some(d_output)))
+        Ok((Tensor::from_vec(d_input, input.shape(), input.device())?, d_output))
+    }
+}
+
+impl CustomOp2 for Node {
+    fn name(&self) -> &'static str {
+        "recall"
+    }
+
+    fn cpu_fwd(
+        &self,
+        input: &CpuStorage,
+        li: &Layout,
+        output: &CpuStorage,
+        lo: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        self.forward(input, li, output, lo)
+    }
+
+    fn bwd(
+        &self,
+        input: &Tensor,
+        output: &Tensor,
+        _recalled: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (d_input, d_output) = self.backward(input, output, grad)?;
+        Ok((Some(d_input), Some(d_output)))
+    }
+}
+
+impl CustomOp3 for Node {
+    fn name(&self) -> &'static str {
+        "recall of a later step"
+    }
+
+    fn cpu_fwd(
+        &self,
+        input: &CpuStorage,
+        li: &Layout,
+        output: &CpuStorage,
+        lo: &Layout,
+        _last: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        self.forward(input, li, output, lo)
+    }
+
+    fn bwd(
+        &self,
+        input: &Tensor,
+        output: &Tensor,
+        last: &Tensor,
+        _recalled: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let (d_input, d_output) = self.backward(input, output, grad)?;
+        Ok((Some(d_input), Some(d_output), Some(last.zeros_like()?)))
     }
 }
 

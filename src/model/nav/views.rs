@@ -2,10 +2,9 @@
 //! the bus or is copied on the way.
 
 use super::VIEWS;
-use crate::nn::cpu::{add_scaled, cpu_slice, dot, softmax, softmax_backward, with};
+use crate::nn::cpu::{add_scaled, cpu_slice, dot, for_rows, softmax, softmax_backward, with};
 use candle_core::{CpuStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::slice::HalfFloatSliceExt;
-use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// Feature vectors of the 36 views of each place, as float32, float16 or bfloat16.
@@ -130,11 +129,16 @@ impl Rows<'_> {
     /// Row `i` as float32; `space` is used where it has to be converted.
     fn get<'s>(&'s self, i: usize, space: &'s mut Vec<f32>) -> &'s [f32] {
         let at = i * self.size..(i + 1) * self.size;
-        space.resize(self.size, 0.0);
         match &self.values {
             Values::F32(v) => return &v[at],
-            Values::F16(v) => v[at].convert_to_f32_slice(space),
-            Values::BF16(v) => v[at].convert_to_f32_slice(space),
+            Values::F16(v) => {
+                space.resize(self.size, 0.0);
+                v[at].convert_to_f32_slice(space);
+            }
+            Values::BF16(v) => {
+                space.resize(self.size, 0.0);
+                v[at].convert_to_f32_slice(space);
+            }
         }
         space
     }
@@ -179,20 +183,16 @@ impl CustomOp2 for Look {
         let mut seen = vec![0f32; q.len()];
         let mut weights = vec![0f32; places.len() * VIEWS];
         self.table.lend(|rows| {
-            seen.par_chunks_mut(size)
-                .zip(weights.par_chunks_mut(VIEWS))
-                .zip(q.par_chunks(size))
-                .zip(places)
-                .for_each_init(Vec::new, |space, (((seen, weights), q), place)| {
-                    let from = *place as usize * VIEWS;
-                    for (v, w) in weights.iter_mut().enumerate() {
-                        *w = dot(q, rows.get(from + v, space));
-                    }
-                    softmax(weights);
-                    for (v, w) in weights.iter().enumerate() {
-                        add_scaled(seen, *w, rows.get(from + v, space));
-                    }
-                });
+            for_rows(&mut seen, &mut weights, [size, VIEWS], q.len() * VIEWS, |i, seen, weights| {
+                let (from, q, space) = (places[i] as usize * VIEWS, &q[i * size..][..size], &mut Vec::new());
+                for (v, w) in weights.iter_mut().enumerate() {
+                    *w = dot(q, rows.get(from + v, space));
+                }
+                softmax(weights);
+                for (v, w) in weights.iter().enumerate() {
+                    add_scaled(seen, *w, rows.get(from + v, space));
+                }
+            });
             Ok(())
         })?;
         if self.keep {
@@ -214,21 +214,17 @@ impl CustomOp2 for Look {
         with_indices(places, self.table.places, |places| {
             with(grad, |grad| {
                 self.table.lend(|rows| {
-                    dq.par_chunks_mut(size)
-                        .zip(weights.par_chunks(VIEWS))
-                        .zip(grad.par_chunks(size))
-                        .zip(places)
-                        .for_each_init(Vec::new, |space, (((dq, weights), grad), place)| {
-                            let from = *place as usize * VIEWS;
-                            let mut d = [0f32; VIEWS];
-                            for (v, d) in d.iter_mut().enumerate() {
-                                *d = dot(grad, rows.get(from + v, space));
-                            }
-                            softmax_backward(weights, &mut d);
-                            for (v, d) in d.iter().enumerate() {
-                                add_scaled(dq, *d, rows.get(from + v, space));
-                            }
-                        });
+                    let (n, work) = (places.len(), grad.len() * VIEWS);
+                    for_rows(&mut dq, &mut vec![0.0; n * VIEWS], [size, VIEWS], work, |i, dq, d| {
+                        let (from, space) = (places[i] as usize * VIEWS, &mut Vec::new());
+                        for (v, d) in d.iter_mut().enumerate() {
+                            *d = dot(&grad[i * size..][..size], rows.get(from + v, space));
+                        }
+                        softmax_backward(&weights[i * VIEWS..][..VIEWS], d);
+                        for (v, d) in d.iter().enumerate() {
+                            add_scaled(dq, *d, rows.get(from + v, space));
+                        }
+                    });
                     Ok(())
                 })
             })
@@ -256,14 +252,12 @@ impl CustomOp2 for Score {
         }
         let mut scores = vec![0f32; n * actions];
         self.table.lend(|rows| {
-            scores.par_chunks_mut(actions).zip(q.par_chunks(size)).zip(at.par_chunks(actions)).for_each_init(
-                Vec::new,
-                |space, ((scores, q), at)| {
-                    for (score, at) in scores.iter_mut().zip(at) {
-                        *score = dot(q, rows.get(*at as usize, space));
-                    }
-                },
-            );
+            for_rows(&mut scores, &mut vec![0.0; n], [actions, 1], q.len() * actions, |i, scores, _| {
+                let space = &mut Vec::new();
+                for (score, row) in scores.iter_mut().zip(&at[i * actions..]) {
+                    *score = dot(&q[i * size..][..size], rows.get(*row as usize, space));
+                }
+            });
             Ok(())
         })?;
         Ok((CpuStorage::F32(scores), (n, actions).into()))
@@ -281,14 +275,13 @@ impl CustomOp2 for Score {
         with_indices(at, self.table.places * VIEWS + 1, |at| {
             with(grad, |grad| {
                 self.table.lend(|rows| {
-                    dq.par_chunks_mut(size).zip(grad.par_chunks(actions)).zip(at.par_chunks(actions)).for_each_init(
-                        Vec::new,
-                        |space, ((dq, grad), at)| {
-                            for (grad, at) in grad.iter().zip(at) {
-                                add_scaled(dq, *grad, rows.get(*at as usize, space));
-                            }
-                        },
-                    );
+                    let (n, work) = (q.dim(0)?, q.elem_count() * actions);
+                    for_rows(&mut dq, &mut vec![0.0; n], [size, 1], work, |i, dq, _| {
+                        let space = &mut Vec::new();
+                        for (grad, row) in grad[i * actions..][..actions].iter().zip(&at[i * actions..]) {
+                            add_scaled(dq, *grad, rows.get(*row as usize, space));
+                        }
+                    });
                     Ok(())
                 })
             })

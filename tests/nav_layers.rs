@@ -58,7 +58,7 @@ fn layer_norm_equals_plain_operations_with_all_gradients() {
 /// A chain x ← tanh(W·x + b) + given_t, whose weights and inputs are those of the nodes or of plain operations.
 fn chain(x: &Tensor, weight: &Tensor, bias: &Tensor, given: &Tensor, own: bool) -> Vec<Tensor> {
     let layer = Linear::of(weight.clone(), bias.clone());
-    let (step, mut sequence) = (StepLinear::new(layer.clone(), Grad::On), Sequence::new(given).unwrap());
+    let (step, mut sequence) = (StepLinear::new(layer.clone()), Sequence::new(given).unwrap());
     let (mut x, mut all) = (x.clone(), Vec::<Tensor>::new());
     for t in 0..given.dim(0).unwrap() {
         let y = if own { step.forward(&x) } else { layer.forward(&x) }.unwrap();
@@ -88,6 +88,25 @@ fn a_chain_of_steps_has_the_gradients_of_plain_operations() {
 }
 
 #[test]
+fn a_relu_behind_a_step_is_a_relu() {
+    let s = &mut stream(4, "steps", 0);
+    let (x, weight, bias) = (var(&[3, 4], s), var(&[20, 4], s), var(&[20], s));
+    let layer = Linear::of(weight.as_tensor().clone(), bias.as_tensor().clone());
+    let step = StepLinear::with_relu(layer.clone());
+    let run = |own: bool| {
+        let y = |x: &Tensor| if own { step.forward(x) } else { layer.forward(x).unwrap().relu() }.unwrap();
+        let first = y(&x);
+        (weighed(&first) + weighed(&y(&first.narrow(1, 3, 4).unwrap()))).unwrap()
+    };
+    let (a, b) = (run(true), run(false));
+    assert!(furthest(&a, &b) < 1e-5);
+    let (a, b) = (a.backward().unwrap(), b.backward().unwrap());
+    for v in [&x, &weight, &bias] {
+        assert!(furthest(a.get(v).unwrap(), b.get(v).unwrap()) < 1e-5);
+    }
+}
+
+#[test]
 fn steps_need_not_be_a_chain() {
     // Whatever order a backward pass would like to take: steps that know nothing of each other, in both orders of summing,
     // and one of which the loss sees nothing.
@@ -95,7 +114,7 @@ fn steps_need_not_be_a_chain() {
     let (weight, bias, given) = (var(&[4, 4], s), var(&[4], s), var(&[3, 2, 4], s));
     let layer = Linear::of(weight.as_tensor().clone(), bias.as_tensor().clone());
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 0], [2, 2, 2]] {
-        let (step, mut sequence) = (StepLinear::new(layer.clone(), Grad::On), Sequence::new(&given).unwrap());
+        let (step, mut sequence) = (StepLinear::new(layer.clone()), Sequence::new(&given).unwrap());
         let own: Vec<_> = (0..3).map(|_| step.forward(&sequence.take().unwrap()).unwrap()).collect();
         let plain: Vec<_> = (0..3).map(|t| layer.forward(&given.get(t).unwrap()).unwrap()).collect();
         let loss = |all: &[Tensor]| {

@@ -75,12 +75,12 @@ impl NavDescriber {
         let (steps, rows) = (walks.steps(), walks.lengths.len());
         let (view, query) = OverViews::new(p, "path_view", grad)?;
         let (mut memory, entry) = OverMemory::new(p, "path.memory", sizes, steps, grad)?;
-        let from_output = StepLinear::new(Linear::joined(&[&query, &entry])?, grad);
+        let from_output = StepLinear::new(Linear::joined(&[&query, &entry])?);
         let forward = FeedForward::new(p, "path.forward", grad)?;
         let input = Linear::new(p, "path.input", grad)?;
         let (weight, bias) = input.parts();
         let action = sizes.features + sizes.direction;
-        let current = StepLinear::new(without_bias(&weight.narrow(1, action, sizes.features)?)?, grad);
+        let current = StepLinear::new(without_bias(&weight.narrow(1, action, sizes.features)?)?);
         let brought = Linear::of(folded(&weight.narrow(1, 0, action)?, sizes, walks.scene.width()?)?, bias.clone());
         let given = brought.forward(&walks.chosen(views)?)?.reshape((steps, rows, h))?;
         let given = given.broadcast_add(&Time::table(p, "path_time", steps, grad)?.unsqueeze(1)?)?;
@@ -221,7 +221,7 @@ impl Words {
         Ok(Self {
             table: Linear::new(p, "word.input", grad)?.forward(Embedding::new(p, "word_embedding", grad)?.table())?,
             time: Time::table(p, "word_time", capacity, grad)?,
-            from_output: StepLinear::new(entry, grad),
+            from_output: StepLinear::new(entry),
             memory,
             path: OverSource::new(p, "word.path", sizes, &paths.context, &paths.lengths, grad)?,
             forward: FeedForward::new(p, "word.forward", grad)?,

@@ -289,7 +289,7 @@ impl Steps {
     ) -> Result<Self> {
         let (p, sizes, h) = (&model.params, &model.sizes, model.sizes.hidden);
         let linear = |name: &str| Linear::new(p, name, grad);
-        let step = |layer: Linear| StepLinear::new(layer, grad);
+        let step = StepLinear::new;
         let (current_view, current_query) = OverViews::new(p, "current_view", grad)?;
         let (next_view, next_query) = OverViews::new(p, "next_view", grad)?;
         let (text_memory, text_entry) = OverMemory::new(p, "text.memory", sizes, capacity, grad)?;

@@ -8,7 +8,7 @@
 //! the backward pass meets them in the order T − 1, …, 0.
 
 use crate::nn::cpu::{cpu_slice, gemm, with};
-use crate::nn::layers::{Grad, Linear};
+use crate::nn::layers::Linear;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -35,13 +35,24 @@ impl Order {
     }
 }
 
-/// A Linear layer that is used at every step of a recurrence.
+/// A Linear layer that is used at every step of a recurrence, followed by a ReLU or not.
+///
+/// From the second step on its weight is at hand transposed: a product of few rows would otherwise spend as much time on
+/// arranging the weight as on multiplying with it.
 #[derive(Debug)]
 pub struct StepLinear {
     layer: Linear,
-    trace: Option<Arc<Mutex<Trace>>>,
-    /// Number of steps so far, and the last step's result.
-    last: RefCell<(usize, Option<Tensor>)>,
+    relu: bool,
+    trace: Arc<Mutex<Trace>>,
+    chain: RefCell<Chain>,
+}
+
+/// Where the steps are.
+#[derive(Debug, Default)]
+struct Chain {
+    steps: usize,
+    last: Option<Tensor>,
+    transposed: Option<Arc<Vec<f32>>>,
 }
 
 #[derive(Debug, Default)]
@@ -53,36 +64,76 @@ struct Trace {
 
 impl StepLinear {
     /// The layer, before the first step.
-    pub fn new(layer: Linear, grad: Grad) -> Self {
-        let own = grad == Grad::On && layer.parts().0.device().is_cpu();
-        Self { layer, trace: own.then(Arc::default), last: RefCell::default() }
+    pub fn new(layer: Linear) -> Self {
+        Self { layer, relu: false, trace: Arc::default(), chain: RefCell::default() }
     }
 
-    /// The next step: x·Wᵀ + b over the last dimension of `x`.
+    /// The layer with a ReLU behind it, before the first step.
+    pub fn with_relu(layer: Linear) -> Self {
+        Self { relu: true, ..Self::new(layer) }
+    }
+
+    /// The next step: x·Wᵀ + b over the last dimension of `x`, through the ReLU if there is one.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let Some(trace) = &self.trace else { return self.layer.forward(x) };
         let (weight, bias) = self.layer.parts();
+        if !weight.device().is_cpu() {
+            let y = self.layer.forward(x)?;
+            return if self.relu { y.relu() } else { Ok(y) };
+        }
         let (weight, bias) = (weight.contiguous()?, bias.contiguous()?);
         let mut dims = x.dims().to_vec();
         let inputs = dims.pop().unwrap_or(0);
         let rows = x.reshape((dims.iter().product::<usize>(), inputs))?.contiguous()?;
-        let (t, last) = &mut *self.last.borrow_mut();
-        let node = Affine { t: *t, weight: weight.detach(), bias: bias.detach(), trace: trace.clone() };
-        let y = match last {
+        let chain = &mut *self.chain.borrow_mut();
+        if chain.steps == 1 {
+            chain.transposed = Some(Arc::new(transposed(&weight)?));
+        }
+        let node = Affine {
+            t: chain.steps,
+            weight: weight.detach(),
+            transposed: chain.transposed.clone(),
+            bias: bias.detach(),
+            relu: self.relu,
+            trace: self.trace.clone(),
+        };
+        let y = match &chain.last {
             None => rows.apply_op3(&weight, &bias, node)?,
             Some(last) => rows.apply_op2(last, node)?,
         };
-        (*t, *last) = (*t + 1, Some(y.clone()));
+        chain.steps += 1;
+        chain.last = Some(y.clone());
         dims.push(bias.dim(0)?);
         y.reshape(dims)
     }
+}
+
+/// A matrix `[out, in]` as `[in, out]`, by squares that fit the cache.
+fn transposed(weight: &Tensor) -> Result<Vec<f32>> {
+    const SIDE: usize = 16;
+    let (rows, columns) = weight.dims2()?;
+    let mut out = vec![0f32; rows * columns];
+    with(weight, |w| {
+        for (from_row, from_column) in
+            (0..rows).step_by(SIDE).flat_map(|r| (0..columns).step_by(SIDE).map(move |c| (r, c)))
+        {
+            for c in from_column..columns.min(from_column + SIDE) {
+                for r in from_row..rows.min(from_row + SIDE) {
+                    out[c * rows + r] = w[r * columns + c];
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(out)
 }
 
 /// The node of step `t`: (x, W, b) -> x·Wᵀ + b at the first, (x, step before) -> the same at the others.
 struct Affine {
     t: usize,
     weight: Tensor,
+    transposed: Option<Arc<Vec<f32>>>,
     bias: Tensor,
+    relu: bool,
     trace: Arc<Mutex<Trace>>,
 }
 
@@ -94,16 +145,29 @@ impl Affine {
         }
         let x = cpu_slice(x, layout)?;
         let mut y = with(&self.bias, |b| Ok(b.repeat(n)))?;
-        with(&self.weight, |w| {
-            gemm(n, outputs, inputs, &mut y, true, x, (inputs, 1), w, (1, inputs));
-            Ok(())
-        })?;
+        match &self.transposed {
+            Some(w) => gemm(n, outputs, inputs, &mut y, true, x, (inputs, 1), w, (outputs, 1)),
+            None => with(&self.weight, |w| {
+                gemm(n, outputs, inputs, &mut y, true, x, (inputs, 1), w, (1, inputs));
+                Ok(())
+            })?,
+        }
+        if self.relu {
+            y.iter_mut().for_each(|y| *y = y.max(0.0));
+        }
         Ok((CpuStorage::F32(y), (n, outputs).into()))
     }
 
     /// The gradient of x; at the first step also those of W and b.
-    fn backward(&self, x: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<[Tensor; 2]>)> {
-        let grad = grad.contiguous()?.detach();
+    fn backward(&self, x: &Tensor, y: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<[Tensor; 2]>)> {
+        let grad = if self.relu {
+            let passed = with(y, |y| {
+                with(grad, |grad| Ok(y.iter().zip(grad).map(|(y, g)| if *y > 0.0 { *g } else { 0.0 }).collect()))
+            })?;
+            Tensor::from_vec::<_, f32>(passed, grad.shape(), grad.device())?
+        } else {
+            grad.contiguous()?.detach()
+        };
         let dx = if x.track_op() { Some(grad.matmul(&self.weight)?) } else { None };
         let mut trace = self.trace.lock().unwrap();
         if trace.order.visit(self.t)? {
@@ -143,10 +207,10 @@ impl CustomOp3 for Affine {
         x: &Tensor,
         _w: &Tensor,
         _b: &Tensor,
-        _y: &Tensor,
+        y: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let (dx, rest) = self.backward(x, grad)?;
+        let (dx, rest) = self.backward(x, y, grad)?;
         let [dw, db] = rest.map_or([None, None], |all| all.map(Some));
         Ok((dx, dw, db))
     }
@@ -161,8 +225,8 @@ impl CustomOp2 for Affine {
         self.forward(x, layout)
     }
 
-    fn bwd(&self, x: &Tensor, last: &Tensor, _y: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        Ok((self.backward(x, grad)?.0, Some(last.zeros_like()?)))
+    fn bwd(&self, x: &Tensor, last: &Tensor, y: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        Ok((self.backward(x, y, grad)?.0, Some(last.zeros_like()?)))
     }
 }
 

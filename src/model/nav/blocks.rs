@@ -52,8 +52,8 @@ impl OverMemory {
         let attention = MultiHead::new(params, name, sizes.heads, grad)?;
         let (memory, entries) = (attention.growing(capacity), attention.entries()?);
         let block = Self {
-            query: StepLinear::new(attention.query, grad),
-            output: StepLinear::new(attention.output, grad),
+            query: StepLinear::new(attention.query),
+            output: StepLinear::new(attention.output),
             norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
             memory,
         };
@@ -99,8 +99,8 @@ impl OverSource {
         let attention = MultiHead::new(params, name, sizes.heads, grad)?;
         let source = attention.source(context, lengths)?;
         Ok(Self {
-            query: StepLinear::new(attention.query, grad),
-            output: StepLinear::new(attention.output, grad),
+            query: StepLinear::new(attention.query),
+            output: StepLinear::new(attention.output),
             norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
             source,
         })
@@ -132,16 +132,15 @@ impl FeedForward {
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
         let part = |part: &str| Linear::new(params, &format!("{name}.{part}"), grad);
         Ok(Self {
-            inner: StepLinear::new(part("inner")?, grad),
-            outer: StepLinear::new(part("outer")?, grad),
+            inner: StepLinear::with_relu(part("inner")?),
+            outer: StepLinear::new(part("outer")?),
             norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
         })
     }
 
     /// Applies it to the last dimension.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let hidden = self.inner.forward(x)?.relu()?;
-        self.norm.forward(&(x + self.outer.forward(&hidden)?)?)
+        self.norm.forward(&(x + self.outer.forward(&self.inner.forward(x)?)?)?)
     }
 }
 
@@ -157,13 +156,13 @@ impl Time {
 
     /// The encodings of steps 0 … `steps` − 1, `[steps, H]`: they depend on nothing but the weights.
     pub fn table(params: &Params, name: &str, steps: usize, grad: Grad) -> Result<Tensor> {
-        let linear = StepLinear::new(Linear::new(params, &format!("{name}.linear"), grad)?, grad);
+        let linear = StepLinear::with_relu(Linear::new(params, &format!("{name}.linear"), grad)?);
         let norm = LayerNorm::new(params, &format!("{name}.norm"), grad)?;
         let size = params.get(&format!("{name}.linear.weight"))?.dim(0)?;
         let mut all = vec![Tensor::zeros((1, size), DType::F32, params.device())?];
         // Two at least, so that the weights are part of the graph however short the batch is.
         for t in 1..steps.max(2) {
-            let next = (&all[t - 1] + linear.forward(&all[t - 1])?.relu()?)?;
+            let next = (&all[t - 1] + linear.forward(&all[t - 1])?)?;
             all.push(norm.forward(&next)?);
         }
         Tensor::cat(&all, 0)?.narrow(0, 0, steps)
@@ -196,7 +195,7 @@ impl OverViews {
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<(Self, Linear)> {
         let key = weight(params, &format!("{name}.key.weight"), grad)?;
         Ok((
-            Self { back: StepLinear::new(without_bias(&key.t()?)?, grad) },
+            Self { back: StepLinear::new(without_bias(&key.t()?)?) },
             Linear::new(params, &format!("{name}.query"), grad)?,
         ))
     }

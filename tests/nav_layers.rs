@@ -108,8 +108,8 @@ fn a_relu_behind_a_step_is_a_relu() {
 
 #[test]
 fn steps_need_not_be_a_chain() {
-    // Whatever order a backward pass would like to take: steps that know nothing of each other, in both orders of summing,
-    // and one of which the loss sees nothing.
+    // Whatever order a backward pass would like to take: steps that know nothing of each other, in both orders of
+    // summing, and one of which the loss sees nothing.
     let s = &mut stream(3, "steps", 0);
     let (weight, bias, given) = (var(&[4, 4], s), var(&[4], s), var(&[3, 2, 4], s));
     let layer = Linear::of(weight.as_tensor().clone(), bias.as_tensor().clone());

@@ -1,5 +1,5 @@
-//! The NAV models against plain arithmetic and against themselves: gradients by finite differences, company in a batch that
-//! changes nothing, roll-outs against teacher forcing, descriptions against their likelihood.
+//! The NAV models against plain arithmetic and against themselves: gradients by finite differences, company in a batch
+//! that changes nothing, roll-outs against teacher forcing, descriptions against their likelihood.
 
 use candle_core::{D, DType, Device, Tensor};
 use iliad::model::decoder::wrap;
@@ -21,7 +21,7 @@ const PLACES: usize = 5;
 
 fn views(kind: DType) -> ViewTable {
     let values = uniform(&[PLACES * VIEWS * SIZES.features], 1.0, &mut stream(1, "views", 0)).unwrap();
-    ViewTable::new(values.to_vec1().unwrap(), SIZES.features, kind, &Device::Cpu).unwrap()
+    ViewTable::new(&values.to_vec1::<f32>().unwrap(), SIZES.features, kind, &Device::Cpu).unwrap()
 }
 
 fn student(seed: u64, reading: Reading) -> NavStudent {
@@ -91,8 +91,9 @@ fn only_shifts(name: &str) -> bool {
     name.ends_with(".key.bias") || name == "predictor.action.bias" || name == "predictor.output.bias"
 }
 
-/// Compares the gradient of `loss` with central differences at the largest entry of every parameter and some others. Where differences of two
-/// widths disagree, the loss has an edge nearby (of a ReLU) and tells nothing; there must be few such places.
+/// Compares the gradient of `loss` with central differences at the largest entry of every parameter and some others.
+/// Where differences of two widths disagree, the loss has an edge nearby (of a ReLU) and tells nothing; there must be
+/// few such places.
 fn check_gradients(params: &Params, others: usize, loss: impl Fn() -> Tensor) {
     let grads = loss().backward().unwrap();
     let mut pick = stream(5, "entries", 0);

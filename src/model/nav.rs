@@ -1,5 +1,5 @@
-//! What the two NAV models share: the views of all viewpoints on the device ([`views`]), batches of what was seen and done
-//! ([`walk`]), and the blocks both are made of ([`blocks`], [`recall`]).
+//! What the two NAV models share: the views of all viewpoints on the device ([`views`]), batches of what was seen and
+//! done ([`walk`]), and the blocks both are made of ([`blocks`], [`recall`]).
 
 pub mod blocks;
 pub mod recall;
@@ -37,10 +37,10 @@ impl NavSizes {
         if words < 5 || hidden == 0 || features == 0 {
             bail!("a model needs words, a hidden size and features: {self:?}")
         }
-        if heads == 0 || hidden % heads != 0 {
+        if heads == 0 || !hidden.is_multiple_of(heads) {
             bail!("a hidden size of {hidden} cannot be cut into {heads} heads")
         }
-        if direction == 0 || direction % 4 != 0 {
+        if direction == 0 || !direction.is_multiple_of(4) {
             bail!("a direction's embedding has four equal blocks; {direction} is no multiple of four")
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! The NAV describer P̃_T(d | path): a transformer that walks along a path, looking at the views of each viewpoint, and then
-//! writes the description word by word.
+//! The NAV describer P̃_T(d | path): a transformer that walks along a path, looking at the views of each viewpoint, and
+//! then writes the description word by word.
 //!
-//! A path is read once, however many descriptions are written of it; a word costs one step, since the memory of the words
-//! before it is kept as projected keys and values.
+//! A path is read once, however many descriptions are written of it; a word costs one step, since the memory of the
+//! words before it is kept as projected keys and values.
 
 use crate::model::decoder::Rolled;
 use crate::model::nav::NavSizes;
@@ -105,8 +105,8 @@ impl NavDescriber {
         Ok(Paths { context, lengths: walks.lengths.clone(), initial })
     }
 
-    /// Teacher-forced logits `[T · B, V]` (time-major) and the targets they are for. Descriptions are wrapped in START and
-    /// END.
+    /// Teacher-forced logits `[T · B, V]` (time-major) and the targets they are for. Descriptions are wrapped in START
+    /// and END.
     pub fn logits(
         &self,
         walks: &Walks,
@@ -150,8 +150,8 @@ impl NavDescriber {
         Ok(loss.detach())
     }
 
-    /// Candidate descriptions of each walk: the greedy one first, then `samples` sampled ones, without START and END. One
-    /// that did not end within `horizon` symbols has as many words.
+    /// Candidate descriptions of each walk: the greedy one first, then `samples` sampled ones, without START and END.
+    /// One that did not end within `horizon` symbols has as many words.
     pub fn propose(
         &self,
         walks: &[Walk],
@@ -231,7 +231,8 @@ impl Words {
         })
     }
 
-    /// The next step for inputs `[N, H]`, with their queries of the memory where they are there already: outputs `[N, H]`.
+    /// The next step for inputs `[N, H]`, with their queries of the memory where they are there already: outputs `[N,
+    /// H]`.
     fn step(&mut self, x: &Tensor, query: Option<&Tensor>) -> Result<Tensor> {
         let entry = self.from_output.forward(&self.output)?;
         let x = match query {

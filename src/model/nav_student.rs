@@ -1,10 +1,11 @@
-//! The NAV student policy π(a | s, d), and the teacher's executor of the same shape: a transformer that reads a request once
-//! and then, at every viewpoint, looks at the 36 views, at the request and at what it did before, and scores the moves.
+//! The NAV student policy π(a | s, d), and the teacher's executor of the same shape: a transformer that reads a request
+//! once and then, at every viewpoint, looks at the 36 views, at the request and at what it did before, and scores the
+//! moves.
 //!
-//! A step depends on the one before only through the last output, which decides where to look. Everything else is taken out
-//! of the loop: the request's keys and values, the encodings of time, what the previous actions bring to the input and the
-//! scores of all actions (with teacher forcing, where the actions are known), and all parts that read the same vector share
-//! one product. [`Steps`] is the loop's body; it can be replaced by one of another make.
+//! A step depends on the one before only through the last output, which decides where to look. Everything else is taken
+//! out of the loop: the request's keys and values, the encodings of time, what the previous actions bring to the input
+//! and the scores of all actions (with teacher forcing, where the actions are known), and all parts that read the same
+//! vector share one product. [`Steps`] is the loop's body; it can be replaced by one of another make.
 
 use crate::model::nav::NavSizes;
 use crate::model::nav::blocks::{
@@ -74,8 +75,8 @@ pub struct Lesson {
 }
 
 impl Lesson {
-    /// Likelihood of `targets` (one action a step of each walk): the mean of each step over the walks that are still going,
-    /// summed over steps, within each group of walks (number, share) times its share.
+    /// Likelihood of `targets` (one action a step of each walk): the mean of each step over the walks that are still
+    /// going, summed over steps, within each group of walks (number, share) times its share.
     pub fn likelihood(targets: &[Vec<u32>], groups: &[(usize, f32)]) -> Self {
         let lengths: Vec<usize> = targets.iter().map(Vec::len).collect();
         let (steps, rows) = (lengths.iter().copied().max().unwrap_or(0), targets.len());
@@ -91,7 +92,8 @@ impl Lesson {
         Self { targets: time_major(targets, steps), weights, entropy: Vec::new() }
     }
 
-    /// REINFORCE: −advantage · log π(action) − bonus · H, means over the walks still going at a step, summed over steps.
+    /// REINFORCE: −advantage · log π(action) − bonus · H, means over the walks still going at a step, summed over
+    /// steps.
     pub fn reward(actions: &[Vec<u32>], advantages: &[f32], bonus: f32) -> Self {
         let lengths: Vec<usize> = actions.iter().map(Vec::len).collect();
         let steps = lengths.iter().copied().max().unwrap_or(0);
@@ -202,7 +204,7 @@ impl NavStudent {
     /// The same for walks that are on the device already.
     pub fn logits_of(&self, requests: &[Vec<u32>], walks: &Walks, views: &ViewTable, grad: Grad) -> Result<Tensor> {
         let (steps, rows) = (walks.steps(), walks.lengths.len());
-        if requests.is_empty() || rows % requests.len() != 0 {
+        if requests.is_empty() || !rows.is_multiple_of(requests.len()) {
             bail!("{rows} walks for {} requests", requests.len())
         }
         let mut run = self.begin(requests, rows / requests.len(), steps, walks.scene.width()?, grad)?;
@@ -303,8 +305,8 @@ impl Steps {
         let state_in = Linear::of(state_w.narrow(1, 0, h)?, zeros);
         let time = Time::table(p, "time", capacity, grad)?;
 
-        // W_o·((W_h·x + b_h) ⊙ (W_a·e + b_a)) + b_o = e·W_aᵀq + q·b_a + b_o with q = W_o ⊙ (W_h·x + b_h): one product gives
-        // what an action's embedding is multiplied with, and the constant. No action is ever projected.
+        // W_o·((W_h·x + b_h) ⊙ (W_a·e + b_a)) + b_o = e·W_aᵀq + q·b_a + b_o with q = W_o ⊙ (W_h·x + b_h): one product
+        // gives what an action's embedding is multiplied with, and the constant. No action is ever projected.
         let (state, action_layer, out) =
             (linear("predictor.state")?, linear("predictor.action")?, linear("predictor.output")?);
         let ((state_w_h, state_b_h), (action_w, action_b), (out_w, out_b)) =
@@ -341,8 +343,8 @@ impl Steps {
         })
     }
 
-    /// What the text decoder is given for the actions `[S · R, F + W]` of all `steps` steps (of which step t is fed with the
-    /// one before, step 0 with none): `[S, R, H]`.
+    /// What the text decoder is given for the actions `[S · R, F + W]` of all `steps` steps (of which step t is fed
+    /// with the one before, step 0 with none): `[S, R, H]`.
     pub fn given(&self, chosen: &Tensor, steps: usize) -> Result<Tensor> {
         let rows = chosen.dim(0)? / steps;
         let none = Tensor::zeros((rows, chosen.dim(1)?), DType::F32, chosen.device())?;

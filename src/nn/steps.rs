@@ -3,9 +3,9 @@
 //!
 //! Candle adds up gradients by whole tensors. A weight that is used at each of T steps would get T gradients of its own
 //! size, and a sequence T gradients of its full length, almost all zeros. The nodes here collect the parts instead and
-//! hand on the sum once, when the backward pass comes to the first step. To make sure that it comes there last, each step's
-//! node has the one before among its arguments (and gives it a gradient of zeros): however the steps' results are used,
-//! the backward pass meets them in the order T − 1, …, 0.
+//! hand on the sum once, when the backward pass comes to the first step. To make sure that it comes there last, each
+//! step's node has the one before among its arguments (and gives it a gradient of zeros): however the steps' results
+//! are used, the backward pass meets them in the order T − 1, …, 0.
 
 use crate::nn::cpu::{cpu_slice, gemm, with};
 use crate::nn::layers::Linear;
@@ -37,8 +37,8 @@ impl Order {
 
 /// A Linear layer that is used at every step of a recurrence, followed by a ReLU or not.
 ///
-/// From the second step on its weight is at hand transposed: a product of few rows would otherwise spend as much time on
-/// arranging the weight as on multiplying with it.
+/// From the second step on its weight is at hand transposed: a product of few rows would otherwise spend as much time
+/// on arranging the weight as on multiplying with it.
 #[derive(Debug)]
 pub struct StepLinear {
     layer: Linear,

@@ -1,5 +1,5 @@
-//! Blocks of both NAV models, each LayerNorm(x + f(x)): attention, feed-forward, the encoding of time; the attention over
-//! the views of a place; and the weights that meet an action's embedding.
+//! Blocks of both NAV models, each LayerNorm(x + f(x)): attention, feed-forward, the encoding of time; the attention
+//! over the views of a place; and the weights that meet an action's embedding.
 
 use super::NavSizes;
 use super::views::ViewTable;
@@ -37,8 +37,8 @@ impl Among {
     }
 }
 
-/// Attention of one step over a decoder's own earlier outputs, as one block. Entries (keys and values) come projected: their
-/// projection shares a product with whatever else reads those outputs.
+/// Attention of one step over a decoder's own earlier outputs, as one block. Entries (keys and values) come projected:
+/// their projection shares a product with whatever else reads those outputs.
 pub struct OverMemory {
     query: StepLinear,
     output: StepLinear,
@@ -175,9 +175,9 @@ pub fn without_bias(weight: &Tensor) -> Result<Linear> {
     Ok(Linear::of(weight.contiguous()?, zeros))
 }
 
-/// The attention of a state over the 36 views of a place: scores (W_h·state)·(W_v·view), the result the weighted sum of the
-/// views themselves. The state is projected on into the space of views, so that no view is ever projected. W_v's bias would
-/// add the same to the scores of all views; it has no effect, and is left out.
+/// The attention of a state over the 36 views of a place: scores (W_h·state)·(W_v·view), the result the weighted sum of
+/// the views themselves. The state is projected on into the space of views, so that no view is ever projected. W_v's
+/// bias would add the same to the scores of all views; it has no effect, and is left out.
 pub struct OverViews {
     back: StepLinear,
 }
@@ -206,15 +206,15 @@ impl OverViews {
     }
 }
 
-/// A weight `[H, F + D]` that meets action embeddings, for directions given by W numbers: `[H, F + W]`. W is D, or 4 where
-/// each number stands for a block of D/4.
+/// A weight `[H, F + D]` that meets action embeddings, for directions given by W numbers: `[H, F + W]`. W is D, or 4
+/// where each number stands for a block of D/4.
 pub fn folded(weight: &Tensor, sizes: &NavSizes, width: usize) -> Result<Tensor> {
     let (rows, columns) = weight.dims2()?;
     let direction = columns - sizes.features;
     if width == direction {
         return Ok(weight.clone());
     }
-    if width == 0 || direction % width != 0 {
+    if width == 0 || !direction.is_multiple_of(width) {
         bail!("{width} numbers of a direction whose embedding has {direction}")
     }
     let features = weight.narrow(1, 0, sizes.features)?;
@@ -232,12 +232,12 @@ pub fn parts<const K: usize>(x: &Tensor, widths: [usize; K]) -> Result<[Tensor; 
     all.try_into().map_err(|_| candle_core::Error::Msg("parts of a projection".into()))
 }
 
-/// Sinusoidal encodings of positions 0 … `length` − 1, `[length, size]`: sines in the even places, cosines in the odd ones,
-/// with wavelengths from 2π to 10,000 · 2π.
+/// Sinusoidal encodings of positions 0 … `length` − 1, `[length, size]`: sines in the even places, cosines in the odd
+/// ones, with wavelengths from 2π to 10,000 · 2π.
 pub fn positions(length: usize, size: usize, device: &Device) -> Result<Tensor> {
     let value = |p: usize, i: usize| {
         let angle = p as f64 * 10_000f64.powf(-((i / 2 * 2) as f64) / size as f64);
-        if i % 2 == 0 { angle.sin() as f32 } else { angle.cos() as f32 }
+        if i.is_multiple_of(2) { angle.sin() as f32 } else { angle.cos() as f32 }
     };
     let all: Vec<f32> = (0..length).flat_map(|p| (0..size).map(move |i| value(p, i))).collect();
     Tensor::from_vec(all, (length, size), device)

@@ -1,6 +1,6 @@
 //! What the state decoder recalls: the cosine similarity of its input with each of its earlier outputs, those under
-//! [`SIMILAR`] set to 0, the others made to sum to one; then the sum of the outputs weighted so. Where nothing is similar the
-//! result is zero.
+//! [`SIMILAR`] set to 0, the others made to sum to one; then the sum of the outputs weighted so. Where nothing is
+//! similar the result is zero.
 
 use crate::nn::cpu::{add_scaled, cpu_slice, dot, with};
 use crate::nn::steps::Order;
@@ -37,8 +37,8 @@ impl Recall {
         Self { capacity, shared: Arc::default(), steps: 0, last: None, outputs: Vec::new() }
     }
 
-    /// The next step: the latest output `[N, H]` is added (first: the initial state), then `input` `[N, H]` is compared with
-    /// all of them. Returns what is recalled, `[N, H]`.
+    /// The next step: the latest output `[N, H]` is added (first: the initial state), then `input` `[N, H]` is compared
+    /// with all of them. Returns what is recalled, `[N, H]`.
     pub fn recall(&mut self, input: &Tensor, output: &Tensor) -> Result<Tensor> {
         if self.steps >= self.capacity {
             bail!("a memory of {} entries is full", self.capacity)

@@ -1,5 +1,5 @@
-//! The views of all viewpoints, on the device once: what a step looks at is named by indices, and no feature vector crosses
-//! the bus or is copied on the way.
+//! The views of all viewpoints, on the device once: what a step looks at is named by indices, and no feature vector
+//! crosses the bus or is copied on the way.
 
 use super::VIEWS;
 use crate::nn::cpu::{add_scaled, cpu_slice, dot, for_rows, softmax, softmax_backward, with};
@@ -18,23 +18,45 @@ pub struct ViewTable {
 }
 
 impl ViewTable {
-    /// A table of `places` of 36 views of `features` numbers each, place by place, stored as `kind` on `device`.
+    /// A table of places whose views are in `values`, 36 of `features` numbers for each place, stored as `kind` on
+    /// `device`.
     ///
     /// # Errors
-    /// When the numbers do not fill the places, `kind` is no type that a table can have, or the device has no room.
-    pub fn new(values: Vec<f32>, features: usize, kind: DType, device: &Device) -> Result<Self> {
+    /// As [`ViewTable::filled`], and when the numbers do not fill the places.
+    pub fn new(values: &[f32], features: usize, kind: DType, device: &Device) -> Result<Self> {
         let size = VIEWS * features;
-        if features == 0 || values.is_empty() || values.len() % size != 0 {
+        if size == 0 || !values.len().is_multiple_of(size) {
             bail!("{} numbers are not views of {features} numbers, {VIEWS} of each place", values.len())
         }
-        if !matches!(kind, DType::F32 | DType::F16 | DType::BF16) {
-            bail!("views are kept as float32, float16 or bfloat16, not {kind:?}")
+        Self::filled(values.len() / size, features, kind, device, |place, views| {
+            views.copy_from_slice(&values[place * size..][..size]);
+            Ok(())
+        })
+    }
+
+    /// A table whose places are filled in one by one: `fill(place, views)` writes the 36 · F numbers of a place. They
+    /// are converted to `kind` at once, so that no more than the table itself is in memory.
+    ///
+    /// # Errors
+    /// When there is no place or no feature, `kind` is no type that a table can have, `fill` fails, or the device has
+    /// no room.
+    pub fn filled(
+        places: usize,
+        features: usize,
+        kind: DType,
+        device: &Device,
+        fill: impl FnMut(usize, &mut [f32]) -> Result<()>,
+    ) -> Result<Self> {
+        if places == 0 || features == 0 {
+            bail!("{places} places with views of {features} numbers")
         }
-        let places = values.len() / size;
-        let mut values = values;
-        values.resize(values.len() + features, 0.0);
-        let rows = Tensor::from_vec(values, (places * VIEWS + 1, features), &Device::Cpu)?;
-        Ok(Self { rows: rows.to_dtype(kind)?.to_device(device)?, places, features })
+        let rows = match kind {
+            DType::F32 => stored(places, features, fill, |x| x),
+            DType::F16 => stored(places, features, fill, half::f16::from_f32),
+            DType::BF16 => stored(places, features, fill, half::bf16::from_f32),
+            other => bail!("views are kept as float32, float16 or bfloat16, not {other:?}"),
+        };
+        Ok(Self { rows: rows?.to_device(device)?, places, features })
     }
 
     /// Number of places.
@@ -67,7 +89,8 @@ impl ViewTable {
         self.rows.index_select(rows, 0)?.to_dtype(DType::F32)
     }
 
-    /// For queries `[N, F]` at `places` `[N]` (u32): the views of the place, weighted by softmax(query · view), `[N, F]`.
+    /// For queries `[N, F]` at `places` `[N]` (u32): the views of the place, weighted by softmax(query · view), `[N,
+    /// F]`.
     pub fn look(&self, queries: &Tensor, places: &Tensor) -> Result<Tensor> {
         if !self.device().is_cpu() {
             return self.look_plainly(queries, places);
@@ -112,6 +135,25 @@ impl ViewTable {
         };
         f(&Rows { values, size: self.features })
     }
+}
+
+/// All rows and the one of zeros.
+fn stored<T: candle_core::WithDType>(
+    places: usize,
+    features: usize,
+    mut fill: impl FnMut(usize, &mut [f32]) -> Result<()>,
+    convert: impl Fn(f32) -> T,
+) -> Result<Tensor> {
+    let rows = places * VIEWS + 1;
+    let mut all = Vec::with_capacity(rows * features);
+    let mut views = vec![0f32; VIEWS * features];
+    for place in 0..places {
+        views.fill(0.0);
+        fill(place, &mut views)?;
+        all.extend(views.iter().map(|x| convert(*x)));
+    }
+    all.resize(rows * features, convert(0.0));
+    Tensor::from_vec(all, (rows, features), &Device::Cpu)
 }
 
 enum Values<'a> {
@@ -298,8 +340,8 @@ mod tests {
     use candle_core::Var;
 
     fn table(kind: DType) -> ViewTable {
-        let values = uniform(&[3 * VIEWS * 5], 1.0, &mut stream(1, "views", 0)).unwrap().to_vec1().unwrap();
-        ViewTable::new(values, 5, kind, &Device::Cpu).unwrap()
+        let values = uniform(&[3 * VIEWS * 5], 1.0, &mut stream(1, "views", 0)).unwrap().to_vec1::<f32>().unwrap();
+        ViewTable::new(&values, 5, kind, &Device::Cpu).unwrap()
     }
 
     fn furthest(a: &Tensor, b: &Tensor) -> f32 {
@@ -333,8 +375,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        assert!(ViewTable::new(vec![0.0; 36 * 5 + 1], 5, DType::F32, &Device::Cpu).is_err());
-        assert!(ViewTable::new(vec![0.0; 36 * 5], 5, DType::U32, &Device::Cpu).is_err());
+        assert!(ViewTable::new(&[0.0; 36 * 5 + 1], 5, DType::F32, &Device::Cpu).is_err());
+        assert!(ViewTable::new(&[0.0; 36 * 5], 5, DType::U32, &Device::Cpu).is_err());
+        assert!(ViewTable::new(&[], 5, DType::F32, &Device::Cpu).is_err());
+        let fill = |_: usize, _: &mut [f32]| bail!("cannot be read");
+        let error = ViewTable::filled(1, 5, DType::F16, &Device::Cpu, fill).unwrap_err();
+        assert!(error.to_string().contains("cannot be read"));
         let table = table(DType::F32);
         let q = Tensor::zeros((1, 5), DType::F32, &Device::Cpu).unwrap();
         assert!(table.look(&q, &Tensor::new(&[3u32], &Device::Cpu).unwrap()).is_err());

@@ -53,11 +53,11 @@ impl Walk {
 pub struct Scene {
     /// `[N]` (u32): places.
     pub places: Tensor,
-    /// `[N, A]` (u32): rows of the view table that face the actions; stopping and actions that do not exist have its row of
-    /// zeros.
+    /// `[N, A]` (u32): rows of the view table that face the actions; stopping and actions that do not exist have its
+    /// row of zeros.
     pub rows: Tensor,
-    /// `[N, A, W]`: direction embeddings of the actions; zeros for stopping. W is 4 (sin and cos of heading, sin and cos of
-    /// elevation), each standing for a quarter of the embedding, or the whole embedding's size.
+    /// `[N, A, W]`: direction embeddings of the actions; zeros for stopping. W is 4 (sin and cos of heading, sin and
+    /// cos of elevation), each standing for a quarter of the embedding, or the whole embedding's size.
     pub directions: Tensor,
     /// `[N, A]`: 0 where the action exists, else [`NO_ACTION`].
     pub bias: Tensor,
@@ -104,7 +104,7 @@ impl Scene {
     }
 
     /// Number of rows N.
-    pub fn len(&self) -> Result<usize> {
+    pub fn moments(&self) -> Result<usize> {
         self.places.dim(0)
     }
 
@@ -115,7 +115,7 @@ impl Scene {
 
     /// Inputs `[N, F + W]` that stand for the chosen `actions` `[N]`: the feature vector of the view and the direction.
     pub fn chosen(&self, actions: &Tensor, views: &ViewTable) -> Result<Tensor> {
-        let n = self.len()?;
+        let n = self.moments()?;
         let width = self.width()?;
         let actions = actions.reshape((n, 1))?;
         let rows = self.rows.gather(&actions, 1)?.flatten_all()?;
@@ -185,8 +185,8 @@ mod tests {
     use candle_core::{DType, Device};
 
     fn table() -> ViewTable {
-        let values = (0..2 * VIEWS).flat_map(|i| [i as f32, -1.0]).collect();
-        ViewTable::new(values, 2, DType::F32, &Device::Cpu).unwrap()
+        let values: Vec<f32> = (0..2 * VIEWS).flat_map(|i| [i as f32, -1.0]).collect();
+        ViewTable::new(&values, 2, DType::F32, &Device::Cpu).unwrap()
     }
 
     fn look(place: u32, views: &[u32]) -> Observation {

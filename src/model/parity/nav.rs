@@ -1,5 +1,5 @@
-//! The fixtures of the NAV models. Their actions are arbitrary vectors, not views of the place: they become further rows of
-//! the view table, and directions are given whole.
+//! The fixtures of the NAV models. Their actions are arbitrary vectors, not views of the place: they become further
+//! rows of the view table, and directions are given whole.
 
 use super::{Differences, Fixture, Names};
 use crate::model::nav::views::ViewTable;
@@ -98,7 +98,7 @@ fn scene(views: &Tensor, actions: &Tensor, bias: Vec<f32>, device: &Device) -> R
         directions: actions.narrow(3, features, width)?.reshape((n, count, width))?.to_device(device)?,
         bias: Tensor::from_vec(bias, (n, count), device)?,
     };
-    Ok((ViewTable::new(values, features, DType::F32, device)?, scene))
+    Ok((ViewTable::new(&values, features, DType::F32, device)?, scene))
 }
 
 impl Fixture {

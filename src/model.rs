@@ -7,6 +7,10 @@ pub mod decoder;
 pub mod fused;
 #[cfg(feature = "cuda")]
 pub mod gpu;
+pub mod nav;
+pub mod nav_describer;
+pub mod nav_rollout;
+pub mod nav_student;
 pub mod parity;
 pub mod regex_describer;
 pub mod regex_student;

@@ -6,6 +6,7 @@
 pub mod adam;
 pub mod artifact;
 pub mod attention;
+pub(crate) mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
@@ -14,6 +15,9 @@ pub mod init;
 pub mod layers;
 pub mod loss;
 pub mod lstm;
+pub mod multihead;
+pub mod norm;
 pub mod params;
 pub mod sample;
+pub mod steps;
 pub mod tokens;

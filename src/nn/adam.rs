@@ -1,6 +1,6 @@
 //! Adam with bias correction as in PyTorch (no weight decay), one pass over each parameter, with its state saved.
 
-use crate::nn::lstm::cpu_slice;
+use crate::nn::cpu::cpu_slice;
 use crate::nn::params::Params;
 use candle_core::backprop::GradStore;
 use candle_core::{CpuStorage, DType, Device, InplaceOp2, Layout, Result, Tensor, bail};

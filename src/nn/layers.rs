@@ -67,6 +67,17 @@ impl Linear {
         y.reshape(dims)
     }
 
+    /// From weight `[out, in]` and bias `[out]`, however they came about.
+    pub fn of(weight: Tensor, bias: Tensor) -> Self {
+        Self { weight, bias }
+    }
+
+    /// Several layers over the same input as one: their outputs side by side.
+    pub fn joined(layers: &[&Linear]) -> Result<Self> {
+        let part = |of: fn(&Linear) -> &Tensor| Tensor::cat(&layers.iter().map(|l| of(l)).collect::<Vec<_>>(), 0);
+        Ok(Self { weight: part(|l| &l.weight)?, bias: part(|l| &l.bias)? })
+    }
+
     /// Weight `[out, in]` and bias `[out]`.
     pub fn parts(&self) -> (&Tensor, &Tensor) {
         (&self.weight, &self.bias)
@@ -110,6 +121,15 @@ impl Embedding {
         // Multiplying the padding row away also keeps its gradient at zero.
         let keep = Tensor::from_vec(keep, (rows, 1), table.device())?;
         Ok(Self { table: table.broadcast_mul(&keep)? })
+    }
+
+    /// Rows of the table for `ids` `[N]`: `[N, size]`, zeros for padding.
+    pub fn rows(&self, ids: &Tensor) -> Result<Tensor> {
+        let rows = self.table.index_select(ids, 0)?;
+        if ids.device().is_cpu() {
+            return Ok(rows);
+        }
+        rows.broadcast_mul(&ids.ne(PAD)?.to_dtype(DType::F32)?.unsqueeze(1)?)
     }
 
     /// The table `[rows, size]`.

@@ -4,6 +4,7 @@
 //! alone. A row stops at its length: from there on its state is carried unchanged, so that padding cannot change what
 //! the agent does. The same node with T = 1 is a decoding step. This is the CPU's; the GPU's is `nn::cuda::lstm`.
 
+use crate::nn::cpu::{cpu_slice, gemm, has_avx2};
 use crate::nn::fast_math::{sigmoid, tanh};
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
@@ -95,56 +96,6 @@ fn sizes(gx: &Shape, w: &Shape, state: &Shape, lengths: &Lengths) -> Result<Size
     Ok(Sizes { t, b, h })
 }
 
-pub(crate) fn cpu_slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    match layout.contiguous_offsets() {
-        Some((from, to)) => Ok(&storage.as_slice::<f32>()?[from..to]),
-        None => bail!("expected a contiguous tensor"),
-    }
-}
-
-/// Row-major `dst[m, n] = keep·dst + op(a)·op(b)`; strides are (row, column).
-#[allow(clippy::too_many_arguments)]
-fn gemm(
-    m: usize,
-    n: usize,
-    k: usize,
-    dst: &mut [f32],
-    keep: bool,
-    a: &[f32],
-    a_rc: (usize, usize),
-    b: &[f32],
-    b_rc: (usize, usize),
-) {
-    assert!(dst.len() >= m * n && a.len() >= m * k && b.len() >= k * n);
-    let threads = crate::nn::device::cpu_threads();
-    let parallelism =
-        if threads > 1 && m * n * k > 1 << 16 { gemm::Parallelism::Rayon(threads) } else { gemm::Parallelism::None };
-    // Safety: the assertion above bounds every access, since each operand is dense in one of its two directions.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            dst.as_mut_ptr(),
-            1,
-            n as isize,
-            keep,
-            a.as_ptr(),
-            a_rc.1 as isize,
-            a_rc.0 as isize,
-            b.as_ptr(),
-            b_rc.1 as isize,
-            b_rc.0 as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
-}
-
 /// Rows a thread takes at a time: enough work to pay for the hand-over.
 fn rows_per_task(h: usize) -> usize {
     (8192 / h.max(1)).max(1)
@@ -202,13 +153,6 @@ fn cell_forward_row_avx2(gates: &mut [f32], c_prev: &[f32], h_out: &mut [f32], c
 #[target_feature(enable = "avx2,fma")]
 fn cell_backward_row_avx2(gates: &[f32], c_prev: &[f32], c: &[f32], dh: &[f32], dc: &mut [f32], d_gates: &mut [f32]) {
     cell_backward_row(gates, c_prev, c, dh, dc, d_gates)
-}
-
-fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
 }
 
 fn forward_row(wide: bool, gates: &mut [f32], c_prev: &[f32], h_out: &mut [f32], c_out: &mut [f32]) {

@@ -1,6 +1,6 @@
 //! Picking the next symbol of every row from its logits, on the device, with randomness drawn beforehand.
 
-use crate::nn::lstm::cpu_slice;
+use crate::nn::cpu::cpu_slice;
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 /// The value of `u` that asks for the most likely symbol instead of a sample.

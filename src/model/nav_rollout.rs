@@ -1,0 +1,128 @@
+//! Letting the student walk: the model scores the moves, the environment says what is seen next.
+
+use crate::model::nav::views::ViewTable;
+use crate::model::nav::walk::{Observation, Scene, Walk};
+use crate::model::nav_student::{Lesson, NavStudent};
+use crate::nn::layers::Grad;
+use crate::nn::sample::{GREEDY, pick};
+use crate::rng::Stream;
+use candle_core::{DType, Result, Tensor, bail};
+use rand::RngExt;
+
+/// A batch of walkers somewhere.
+pub trait Environment {
+    /// What each walker sees now. Those that stopped are asked as well; what they see is not looked at.
+    fn observe(&mut self) -> Result<Vec<Observation>>;
+
+    /// Each walker acts: 0 stops, i makes move i − 1 of what it saw. Those that stopped get 0 from then on.
+    fn act(&mut self, actions: &[u32]) -> Result<()>;
+}
+
+/// How to walk.
+#[derive(Clone, Copy, Debug)]
+pub struct RollOut {
+    /// Decisions at most (paper: 10). The last one is to stop, whatever the policy says.
+    pub horizon: usize,
+    /// Sampled actions; else the likeliest.
+    pub sample: bool,
+    /// Whether the logits are kept with their history, so that one can learn from the walk without reading it again.
+    pub grad: Grad,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Rolled {
+    /// The walks; each ends with action 0.
+    pub walks: Vec<Walk>,
+    /// Whether the policy stopped by itself; else the horizon did.
+    pub stopped: Vec<bool>,
+    /// Logits `[B, A]` of each step (A differs), with their history if it was asked for.
+    pub logits: Vec<Tensor>,
+}
+
+impl Rolled {
+    /// The loss of a lesson whose targets are for the steps of these walks.
+    ///
+    /// # Errors
+    /// When the lesson has other sizes.
+    pub fn loss(&self, lesson: &Lesson) -> Result<Tensor> {
+        let n = self.walks.len();
+        if lesson.targets.len() != n * self.logits.len() {
+            bail!("a lesson of {} targets for {} steps of {n} walks", lesson.targets.len(), self.logits.len())
+        }
+        let mut total: Option<Tensor> = None;
+        for (t, logits) in self.logits.iter().enumerate() {
+            let own = |all: &[u32]| all[t * n..(t + 1) * n].to_vec();
+            let weights = |all: &[f32]| if all.is_empty() { Vec::new() } else { all[t * n..(t + 1) * n].to_vec() };
+            let step = Lesson {
+                targets: own(&lesson.targets),
+                weights: weights(&lesson.weights),
+                entropy: weights(&lesson.entropy),
+            };
+            let loss = step.loss(logits)?;
+            total = Some(match total {
+                Some(total) => (total + loss)?,
+                None => loss,
+            });
+        }
+        match total {
+            Some(total) => Ok(total),
+            None => bail!("a roll-out without a step"),
+        }
+    }
+}
+
+impl NavStudent {
+    /// Walks from where the environment's walkers are, one request (as read) for each.
+    pub fn roll_out(
+        &self,
+        requests: &[Vec<u32>],
+        environment: &mut dyn Environment,
+        views: &ViewTable,
+        how: RollOut,
+        stream: &mut Stream,
+    ) -> Result<Rolled> {
+        let (n, device) = (requests.len(), self.params.device());
+        // All numbers at once: what a walker draws depends on its place alone, not on when others stop.
+        let draws = (0..how.horizon * n).map(|_| {
+            let u = stream.random::<f32>();
+            if how.sample { u } else { GREEDY }
+        });
+        let draws = Tensor::from_vec(draws.collect::<Vec<_>>(), (how.horizon, n), device)?;
+        let mut run = self.begin(requests, 1, how.horizon, 4, how.grad)?;
+        let mut rolled = Rolled { walks: vec![Walk::default(); n], stopped: vec![false; n], logits: Vec::new() };
+        let mut going = vec![true; n];
+        let mut chosen = Tensor::zeros((n, self.sizes.features + 4), DType::F32, device)?;
+        for t in 0..how.horizon {
+            let observations = environment.observe()?;
+            if observations.len() != n {
+                bail!("{} observations of {n} walkers", observations.len())
+            }
+            let seen: Vec<_> = observations.iter().zip(&going).map(|(o, going)| going.then_some(o)).collect();
+            let scene = Scene::new(&seen, views)?;
+            let output = run.step(&run.given_next(&chosen)?, views, &scene.places)?;
+            let logits = run.scores(&output, &scene, views)?;
+            let last = t + 1 == how.horizon;
+            let actions =
+                if last { Tensor::zeros(n, DType::U32, device)? } else { pick(&logits.detach(), &draws.get(t)?)? };
+            let made = actions.to_vec1::<u32>()?;
+            chosen = scene.chosen(&actions, views)?;
+            rolled.logits.push(logits);
+            for (b, observation) in observations.into_iter().enumerate().filter(|(b, _)| going[*b]) {
+                rolled.walks[b].seen.push(observation);
+                rolled.walks[b].actions.push(made[b]);
+            }
+            environment.act(&made)?;
+            for b in 0..n {
+                if going[b] && made[b] == 0 {
+                    going[b] = false;
+                    rolled.stopped[b] = !last;
+                }
+            }
+            if !going.contains(&true) {
+                break;
+            }
+        }
+        Ok(rolled)
+    }
+}

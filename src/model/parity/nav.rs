@@ -1,0 +1,162 @@
+//! The fixtures of the NAV models. Their actions are arbitrary vectors, not views of the place: they become further
+//! rows of the view table, and directions are given whole.
+
+use super::{Differences, Fixture, Names};
+use crate::model::nav::views::ViewTable;
+use crate::model::nav::walk::{NO_ACTION, Scene, Walks};
+use crate::model::nav::{NavSizes, VIEWS};
+use crate::model::nav_describer::NavDescriber;
+use crate::model::nav_student::{Lesson, NavStudent, Reading};
+use crate::nn::layers::Grad;
+use crate::nn::loss;
+use crate::rng::stream;
+use candle_core::{DType, Device, Result, Tensor, bail};
+
+fn attention(names: &mut Names, mine: &str, theirs: &str) {
+    for (own, other) in
+        [("query", "linear_query"), ("key", "linear_key"), ("value", "linear_value"), ("output", "final_linear")]
+    {
+        names.push((format!("{mine}.{own}"), format!("{theirs}.module.{other}"), false));
+    }
+    names.push((format!("{mine}.norm"), format!("{theirs}.layer_norm"), false));
+}
+
+fn forward(names: &mut Names, mine: &str, theirs: &str) {
+    names.push((format!("{mine}.inner"), format!("{theirs}.module.0"), false));
+    names.push((format!("{mine}.outer"), format!("{theirs}.module.2"), false));
+    names.push((format!("{mine}.norm"), format!("{theirs}.layer_norm"), false));
+}
+
+fn time(names: &mut Names, mine: &str, theirs: &str) {
+    names.push((format!("{mine}.linear"), format!("{theirs}.increment_op.module.0"), false));
+    names.push((format!("{mine}.norm"), format!("{theirs}.increment_op.layer_norm"), false));
+}
+
+fn view(names: &mut Names, mine: &str, theirs: &str) {
+    names.push((format!("{mine}.query"), format!("{theirs}.linear_in_h"), false));
+    names.push((format!("{mine}.key"), format!("{theirs}.linear_in_v"), false));
+}
+
+/// Our names of the student's parameters and the fixture's.
+pub(super) fn student_names() -> Names {
+    let mut names = super::names(&[
+        ("request_embedding", "instr_embedding", true),
+        ("bridge", "enc2dec.0", false),
+        ("text.input", "text_decoder.input_projection", false),
+        ("state.input", "state_decoder.input_projection", false),
+        ("state.gate", "state_decoder.layers.0.gate.0", false),
+        ("predictor.state", "predictor.linear_in_h", false),
+        ("predictor.action", "predictor.linear_in_a", false),
+        ("predictor.output", "predictor.linear_out", false),
+    ]);
+    let n = &mut names;
+    attention(n, "encoder.attention", "encoder.layers.0.self_attention");
+    forward(n, "encoder.forward", "encoder.layers.0.feed_forward");
+    time(n, "time", "dec_time_encoding");
+    view(n, "current_view", "curr_visual_attention");
+    view(n, "next_view", "next_visual_attention");
+    attention(n, "text.memory", "text_decoder.layers.0.self_attention");
+    attention(n, "text.request", "text_decoder.layers.0.enc_attention");
+    forward(n, "text.forward", "text_decoder.layers.0.feed_forward");
+    attention(n, "state.memory", "state_decoder.layers.0.self_attention");
+    forward(n, "state.forward", "state_decoder.layers.0.feed_forward");
+    names
+}
+
+/// Our names of the describer's parameters and the fixture's.
+pub(super) fn describer_names() -> Names {
+    let mut names = super::names(&[
+        ("path.input", "encoder.encoder.input_projection", false),
+        ("bridge", "enc2dec.0", false),
+        ("word_embedding", "instr_embedding", true),
+        ("word.input", "decoder.input_projection", false),
+        ("predictor", "predictor", true),
+    ]);
+    let n = &mut names;
+    view(n, "path_view", "encoder.curr_view_attention");
+    time(n, "path_time", "encoder.time_encoding");
+    attention(n, "path.memory", "encoder.encoder.layers.0.self_attention");
+    forward(n, "path.forward", "encoder.encoder.layers.0.feed_forward");
+    time(n, "word_time", "dec_time_encoding");
+    attention(n, "word.memory", "decoder.layers.0.self_attention");
+    attention(n, "word.path", "decoder.layers.0.enc_attention");
+    forward(n, "word.forward", "decoder.layers.0.feed_forward");
+    names
+}
+
+/// A table whose places are the moments of `views` `[S, B, 36, F]`, and the moments with `actions` `[S, B, A, F + D]`.
+fn scene(views: &Tensor, actions: &Tensor, bias: Vec<f32>, device: &Device) -> Result<(ViewTable, Scene)> {
+    let (steps, rows, _, features) = views.dims4()?;
+    let (n, count, width) = (steps * rows, actions.dim(2)?, actions.dim(3)? - features);
+    let mut values = views.flatten_all()?.to_vec1::<f32>()?;
+    values.extend(actions.narrow(3, 0, features)?.flatten_all()?.to_vec1::<f32>()?);
+    values.resize(values.len().next_multiple_of(VIEWS * features), 0.0);
+    let first = (n * VIEWS) as u32;
+    let scene = Scene {
+        places: Tensor::arange(0, n as u32, device)?,
+        rows: Tensor::arange(first, first + (n * count) as u32, device)?.reshape((n, count))?,
+        directions: actions.narrow(3, features, width)?.reshape((n, count, width))?.to_device(device)?,
+        bias: Tensor::from_vec(bias, (n, count), device)?,
+    };
+    Ok((ViewTable::new(&values, features, DType::F32, device)?, scene))
+}
+
+impl Fixture {
+    fn floats(&self, name: &str) -> Result<Tensor> {
+        self.get(name)?.to_dtype(DType::F32)?.contiguous()
+    }
+
+    fn sizes(&self, heads: usize, action: &Tensor, views: &Tensor) -> Result<NavSizes> {
+        let (words, hidden) = self.rows("instr_embedding.weight")?;
+        let (_, _, places, features) = views.dims4()?;
+        let with_direction = action.dims().last().copied().unwrap_or(0);
+        if places != VIEWS || with_direction <= features {
+            bail!("{places} views of {features} numbers, actions of {with_direction}")
+        }
+        Ok(NavSizes { words, hidden, heads, features, direction: with_direction - features })
+    }
+}
+
+/// Compares the student.
+pub(super) fn student(fixture: Fixture, heads: usize, device: &Device) -> Result<Differences> {
+    let (views, actions) = (fixture.floats("views")?, fixture.floats("actions")?);
+    let sizes = fixture.sizes(heads, &actions, &views)?;
+    let reading = Reading { reference_padding: true, positions: false };
+    let model = NavStudent::new(sizes, reading, &mut stream(0, "parity", 0), device)?;
+    fixture.load(&model.params)?;
+
+    let masked = fixture.get("action_mask")?.flatten_all()?.to_vec1::<u8>()?;
+    let bias = masked.iter().map(|m| if *m == 0 { 0.0 } else { NO_ACTION }).collect();
+    let (table, scene) = scene(&views, &actions, bias, device)?;
+    let gold = fixture.get("gold_actions")?.to_vec2::<i64>()?;
+    let rows = gold.first().map_or(0, Vec::len);
+    // −1: the episode is over; it goes on with the action 0, without loss.
+    let made: Vec<u32> = gold.iter().flatten().map(|g| u32::try_from(*g).unwrap_or(0)).collect();
+    let weights = gold.iter().flat_map(|step| {
+        let alive = step.iter().filter(|g| **g >= 0).count() as f32;
+        step.iter().map(move |g| if *g >= 0 { 1.0 / alive } else { 0.0 })
+    });
+    let lesson = Lesson { targets: made.clone(), weights: weights.collect(), entropy: Vec::new() };
+    let walks = Walks { scene, actions: made, lengths: vec![gold.len(); rows] };
+    let logits = model.logits_of(&fixture.sequences("request")?, &walks, &table, Grad::On)?;
+    let loss = lesson.loss(&logits)?;
+    fixture.compare_with("nav student / executor", &model.params, &logits, &loss, &fixture.floats("logits")?)
+}
+
+/// Compares the describer.
+pub(super) fn describer(fixture: Fixture, heads: usize, device: &Device) -> Result<Differences> {
+    let (views, actions) = (fixture.floats("path_views")?, fixture.floats("path_actions")?.unsqueeze(2)?);
+    let sizes = fixture.sizes(heads, &actions, &views)?;
+    let model = NavDescriber::new(sizes, true, &mut stream(0, "parity", 0), device)?;
+    fixture.load(&model.params)?;
+    let n = views.dim(0)? * views.dim(1)?;
+    let (table, scene) = scene(&views, &actions, vec![0.0; n], device)?;
+    let masked = fixture.get("path_mask")?.to_vec2::<u8>()?;
+    let lengths = masked.iter().map(|row| row.iter().filter(|m| **m == 0).count()).collect();
+    let walks = Walks { scene, actions: vec![0; n], lengths };
+    let target = fixture.sequences("target")?;
+    let (logits, targets) = model.logits(&walks, &target, &table, Grad::On)?;
+    let weights = loss::target_weights(&targets, target.len(), &[(target.len(), 1.0)]);
+    let loss = loss::weighted_nll(&logits, &targets, &weights)?;
+    fixture.compare("nav describer", &model.params, &logits, &loss)
+}

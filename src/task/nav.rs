@@ -11,6 +11,7 @@ pub mod graph;
 pub mod marginal;
 pub mod metric;
 pub mod objects;
+pub mod observation;
 pub mod tokenise;
 
 use serde::{Deserialize, Serialize};

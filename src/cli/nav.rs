@@ -1,10 +1,12 @@
 //! `iliad nav`: walking through houses.
 
 use super::lines::{Answers, answer_input};
-use super::{CliError, CliResult};
+use super::{CliError, CliResult, Exit};
 use crate::task::nav::action::{HEADINGS, Pose, actions};
 use crate::task::nav::graph::{Graph, Graphs, load_graphs};
+use crate::task::nav::house::{House, plan};
 use crate::task::nav::metric;
+use anyhow::Context;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -22,6 +24,8 @@ pub(super) enum Command {
     Score(ScoreArgs),
     /// List the moves from a viewpoint: JSON lines in, JSON lines out
     Actions(ActionsArgs),
+    /// Write a generated house as JSON, and its floor plans as a picture
+    House(HouseArgs),
 }
 
 const AFTER_SCORE: &str = "\
@@ -71,6 +75,26 @@ pub(super) struct ActionsArgs {
     pub data: Data,
 }
 
+const AFTER_HOUSE: &str = "\
+Examples:
+  iliad nav house --seed 7 > house.json               rooms, walls, doors, stairs, things and viewpoints
+  iliad nav house --seed 7 --plan house.svg --graph   also its floor plans, with the navigation graph";
+
+/// Flags of `iliad nav house`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER_HOUSE)]
+pub(super) struct HouseArgs {
+    /// Which house: the same number gives the same house
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// File to write the floor plans to (SVG)
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// Draw viewpoints and edges into the floor plans
+    #[arg(long, requires = "plan")]
+    pub graph: bool,
+}
+
 /// Where the houses are.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Data {
@@ -84,7 +108,19 @@ pub(super) fn run(args: &Args) -> CliResult {
     match &args.command {
         Command::Score(args) => score(&args.data),
         Command::Actions(args) => list_actions(&args.data),
+        Command::House(args) => write_house(args),
     }
+}
+
+/// Carries out `iliad nav house`.
+fn write_house(args: &HouseArgs) -> CliResult {
+    let house = House::generate(args.seed);
+    if let Some(path) = &args.plan {
+        let picture = plan::svg(&house, args.graph);
+        std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    println!("{}", serde_json::to_string(&house)?);
+    Ok(Exit::Done)
 }
 
 fn graphs(folder: &Path) -> Result<Graphs, CliError> {

@@ -8,10 +8,12 @@ pub mod action;
 pub mod corpus;
 pub mod files;
 pub mod graph;
+pub mod house;
 pub mod marginal;
 pub mod metric;
 pub mod objects;
 pub mod observation;
+pub mod phrasing;
 pub mod tokenise;
 
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,9 @@ mod doctor;
 mod evaluate;
 mod execute;
 mod export;
+mod lines;
 mod model;
+mod nav;
 mod pretrain;
 mod report;
 mod reproduce;
@@ -129,6 +131,8 @@ enum Command {
     Data(data::Args),
     /// Execute what an agent writes
     Execute(execute::Args),
+    /// Walk through houses: score paths, list moves
+    Nav(nav::Args),
     /// Check model files
     Model(model::Args),
     /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
@@ -176,6 +180,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Data(args)) => data::run(&args),
         Some(Command::Execute(args)) => execute::run(&args),
+        Some(Command::Nav(args)) => nav::run(&args),
         Some(Command::Model(args)) => model::run(&args),
         Some(Command::Theory(args)) => theory::run(&args),
         Some(Command::Report(args)) => report::run(&args),

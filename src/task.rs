@@ -5,6 +5,7 @@
 //! its presets and starts runs. Trainer, store and web know families only through these two traits.
 
 pub mod kit;
+pub mod nav;
 pub mod regex;
 pub mod registry;
 

@@ -1,0 +1,293 @@
+//! What is seen from where: lines of sight through a house's walls, doors and furniture.
+
+use super::super::action::{VIEWS, bearing, elevation, view_direction, wrapped};
+use super::super::observation::{HALF_HEIGHT, HALF_WIDTH, shares};
+use super::walk::solid_stretches;
+use super::{House, Item, OpeningKind, ROOM_HEIGHT, Rect, STOREY_HEIGHT};
+use std::f64::consts::TAU;
+
+/// Nothing farther away is looked at.
+const FARTHEST: f64 = 14.0;
+
+/// Things lower than this hide nothing.
+const HIDES: f64 = 1.0;
+
+/// Directions in which surfaces are looked for: so many around, so many from bottom to top.
+const AROUND: usize = 48;
+const LEVELS: usize = 10;
+
+/// What is seen: a thing, or an opening in a wall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Seen {
+    /// Index of an item.
+    Item(usize),
+    /// Index of an opening.
+    Opening(usize),
+}
+
+/// Something that is seen from a viewpoint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sight {
+    /// What it is.
+    pub what: Seen,
+    /// Direction of its middle.
+    pub bearing: f64,
+    /// Direction of its middle.
+    pub elevation: f64,
+    /// Angles that it takes up.
+    pub width: f64,
+    /// Angles that it takes up.
+    pub height: f64,
+    /// Distance of its middle.
+    pub distance: f64,
+    /// Share of it that nothing hides, above 0.
+    pub part: f64,
+}
+
+/// A surface seen: what people call it, in which view, and the share of the view that it covers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surface {
+    /// A room kind, `wood floor`, `white wall`, …
+    pub name: String,
+    /// View, 0 to 35.
+    pub view: u8,
+    /// Share of the view.
+    pub share: f64,
+}
+
+/// A box.
+#[derive(Clone, Copy, Debug)]
+struct Solid {
+    rect: Rect,
+    bottom: f64,
+    top: f64,
+    /// The item that it is; its own box does not hide it.
+    item: Option<usize>,
+}
+
+impl Solid {
+    /// How far along a line, as a share of its length, the box begins; `None` where the line misses it.
+    fn entered(&self, from: [f64; 3], to: [f64; 3]) -> Option<f64> {
+        let (mut enter, mut leave) = (0.0f64, 1.0f64);
+        let bounds = [(self.rect.x0, self.rect.x1), (self.rect.y0, self.rect.y1), (self.bottom, self.top)];
+        for (k, (low, high)) in bounds.into_iter().enumerate() {
+            let d = to[k] - from[k];
+            if d == 0.0 {
+                if from[k] <= low || from[k] >= high {
+                    return None;
+                }
+            } else {
+                let (p, q) = ((low - from[k]) / d, (high - from[k]) / d);
+                enter = enter.max(p.min(q));
+                leave = leave.min(p.max(q));
+            }
+        }
+        (enter < leave).then_some(enter)
+    }
+}
+
+/// Lines of sight in a house.
+#[derive(Clone, Debug)]
+pub struct Eyes<'a> {
+    house: &'a House,
+    solids: Vec<Solid>,
+}
+
+impl<'a> Eyes<'a> {
+    /// Prepares a house.
+    pub fn new(house: &'a House) -> Eyes<'a> {
+        let mut solids = Vec::new();
+        for storey in 0..house.storeys {
+            let base = storey as f64 * STOREY_HEIGHT;
+            let mut add = |rect, bottom: f64, top: f64| {
+                if top - bottom > 0.001 {
+                    solids.push(Solid { rect, bottom: base + bottom, top: base + top, item: None });
+                }
+            };
+            // Up to the next floor, so that nobody looks over a wall.
+            for (wall, a, b) in solid_stretches(house, storey, OpeningKind::transparent) {
+                add(wall.stretch(a, b), 0.0, STOREY_HEIGHT);
+            }
+            for opening in
+                house.openings.iter().filter(|o| o.kind.transparent() && house.walls[o.wall].storey == storey)
+            {
+                let wall = &house.walls[opening.wall];
+                let middle = if wall.along_x() { opening.at[0] } else { opening.at[1] };
+                let rect = wall.stretch(middle - opening.width / 2.0, middle + opening.width / 2.0);
+                add(rect, 0.0, opening.bottom);
+                add(rect, opening.top, STOREY_HEIGHT);
+            }
+            // The floor; open where stairs come up.
+            for room in house.rooms.iter().filter(|room| room.storey == storey) {
+                if room.kind != "stairs" || storey == 0 {
+                    add(room.rect, -0.1, 0.0);
+                }
+            }
+        }
+        for (index, item) in
+            house.items.iter().enumerate().filter(|(_, item)| item.size[2] >= HIDES && item.kind != "railing")
+        {
+            // Glass hides nothing.
+            if item.finish.material != "glass" {
+                let bottom = house.floor_of(item.room) + item.bottom;
+                solids.push(Solid { rect: item.rect(), bottom, top: bottom + item.size[2], item: Some(index) });
+            }
+        }
+        Eyes { house, solids }
+    }
+
+    /// Whether nothing lies between two points; the item itself does not count.
+    fn open(&self, from: [f64; 3], to: [f64; 3], item: Option<usize>) -> bool {
+        !self
+            .solids
+            .iter()
+            .any(|s| (s.item.is_none() || s.item != item) && s.entered(from, to).is_some_and(|e| e < 0.995))
+    }
+
+    /// Whether one viewpoint sees another's place.
+    pub fn between(&self, a: usize, b: usize) -> bool {
+        self.open(self.house.stands[a].position, self.house.stands[b].position, None)
+    }
+
+    /// What is seen from a viewpoint, nearest first.
+    pub fn sights(&self, stand: usize) -> Vec<Sight> {
+        let from = self.house.stands[stand].position;
+        let items = self.house.items.iter().enumerate().map(|(i, item)| {
+            let bottom = self.house.floor_of(item.room) + item.bottom;
+            (Seen::Item(i), item.rect(), bottom, bottom + item.size[2])
+        });
+        let openings = self.house.openings.iter().enumerate().map(|(i, opening)| {
+            let wall = &self.house.walls[opening.wall];
+            let middle = if wall.along_x() { opening.at[0] } else { opening.at[1] };
+            let rect = wall.stretch(middle - opening.width / 2.0, middle + opening.width / 2.0);
+            let base = wall.storey as f64 * STOREY_HEIGHT;
+            (Seen::Opening(i), rect, base + opening.bottom, base + opening.top)
+        });
+        let mut sights: Vec<Sight> = items
+            .chain(openings)
+            .filter_map(|(what, rect, bottom, top)| self.sight(from, what, &rect, bottom, top))
+            .collect();
+        sights.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.what.cmp(&b.what)));
+        sights
+    }
+
+    fn sight(&self, from: [f64; 3], what: Seen, rect: &Rect, bottom: f64, top: f64) -> Option<Sight> {
+        let [x, y] = rect.centre();
+        let centre = [x, y, (bottom + top) / 2.0];
+        let distance = super::super::graph::distance_between(&from, &centre);
+        if distance > FARTHEST || distance < 0.05 {
+            return None;
+        }
+        let own = if let Seen::Item(i) = what { Some(i) } else { None };
+        // A little outside of the corners' insides, so that a picture is not hidden by its wall.
+        let samples = [(0.5, 0.5, 0.5), (0.15, 0.15, 0.9), (0.85, 0.15, 0.9), (0.15, 0.85, 0.9), (0.85, 0.85, 0.9)];
+        let point = |(u, v, w): (f64, f64, f64)| {
+            [rect.x0 + u * rect.width(), rect.y0 + v * rect.depth(), bottom + w * (top - bottom)]
+        };
+        let open = samples.iter().filter(|sample| self.open(from, point(**sample), own)).count();
+        if open == 0 {
+            return None;
+        }
+        let middle = bearing(&from, &centre);
+        let (mut left, mut right, mut low, mut high) = (0.0f64, 0.0f64, f64::MAX, f64::MIN);
+        for corner in 0..8 {
+            let pick = |bit: usize, a: f64, b: f64| if corner >> bit & 1 == 0 { a } else { b };
+            let corner = [pick(0, rect.x0, rect.x1), pick(1, rect.y0, rect.y1), pick(2, bottom, top)];
+            let off = wrapped(bearing(&from, &corner) - middle);
+            (left, right) = (left.min(off), right.max(off));
+            let up = elevation(&from, &corner);
+            (low, high) = (low.min(up), high.max(up));
+        }
+        Some(Sight {
+            what,
+            bearing: wrapped(middle + (left + right) / 2.0),
+            elevation: (low + high) / 2.0,
+            width: right - left,
+            height: high - low,
+            distance,
+            part: open as f64 / samples.len() as f64,
+        })
+    }
+
+    /// Floors, walls and room kinds seen from a viewpoint, view by view.
+    pub fn surfaces(&self, stand: usize) -> Vec<Surface> {
+        let from = self.house.stands[stand].position;
+        let mut shares: Vec<(String, [f64; VIEWS])> = Vec::new();
+        let mut rays = [0.0; VIEWS];
+        for level in 0..LEVELS {
+            let up = (level as f64 + 0.5) / LEVELS as f64 * 4.0 * HALF_HEIGHT - 2.0 * HALF_HEIGHT;
+            for around in 0..AROUND {
+                let heading = around as f64 / AROUND as f64 * TAU;
+                let views: Vec<usize> = (0..VIEWS)
+                    .filter(|view| {
+                        let (h, e) = view_direction(*view as u8);
+                        wrapped(heading - h).abs() <= HALF_WIDTH && (up - e).abs() <= HALF_HEIGHT
+                    })
+                    .collect();
+                views.iter().for_each(|view| rays[*view] += 1.0);
+                for name in self.surface(from, heading, up) {
+                    let at = shares.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
+                        shares.push((name, [0.0; VIEWS]));
+                        shares.len() - 1
+                    });
+                    views.iter().for_each(|view| shares[at].1[*view] += 1.0);
+                }
+            }
+        }
+        let each = |(name, counts): (String, [f64; VIEWS])| {
+            (0..VIEWS).filter(move |v| counts[*v] > 0.0).map(move |v| (name.clone(), v, counts[v])).collect::<Vec<_>>()
+        };
+        let surface =
+            |(name, view, count): (String, usize, f64)| Surface { name, view: view as u8, share: count / rays[view] };
+        shares.into_iter().flat_map(each).map(surface).collect()
+    }
+
+    /// What a ray meets: the surface, and the room that it belongs to.
+    fn surface(&self, from: [f64; 3], heading: f64, up: f64) -> Vec<String> {
+        let step = |length: f64| {
+            let flat = length * up.cos();
+            [from[0] + flat * heading.sin(), from[1] + flat * heading.cos(), from[2] + length * up.sin()]
+        };
+        let end = step(FARTHEST);
+        let hit = |s: &Solid| s.entered(from, end).filter(|e| *e > 0.0).map(|e| (e, s.item));
+        let nearest = self.solids.iter().filter_map(hit).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((share, item)) = nearest else { return Vec::new() };
+        // Just before the surface is the room that shows it.
+        let [x, y, z] = step((share * FARTHEST - 0.02).max(0.0));
+        let storey = (z / STOREY_HEIGHT).max(0.0) as usize;
+        let room = self.house.rooms.iter().find(|room| {
+            let r = room.rect;
+            room.storey == storey && r.x0 <= x && x <= r.x1 && r.y0 <= y && y <= r.y1
+        });
+        let Some(room) = room else { return Vec::new() };
+        let height = z - storey as f64 * STOREY_HEIGHT;
+        let mut names = vec![room.kind.clone()];
+        if item.is_none() && height < 0.05 {
+            names.push(format!("{} floor", room.floor.material));
+        } else if item.is_none() && height < ROOM_HEIGHT {
+            names.push(format!("{} wall", room.walls.colour));
+        }
+        names
+    }
+
+    /// The views that show a sight, with the share that it covers of each.
+    pub fn views(sight: &Sight) -> impl Iterator<Item = (u8, f64)> {
+        let part = sight.part;
+        shares(sight.bearing, sight.elevation, sight.width, sight.height).map(move |(view, share)| (view, share * part))
+    }
+}
+
+impl House {
+    /// What people call a sight.
+    pub fn name_of(&self, seen: Seen) -> &str {
+        match seen {
+            Seen::Item(i) => &self.items[i].kind,
+            Seen::Opening(i) => self.openings[i].kind.name(),
+        }
+    }
+
+    /// The item of a sight, if it is one.
+    pub fn item_of(&self, seen: Seen) -> Option<&Item> {
+        if let Seen::Item(i) = seen { self.items.get(i) } else { None }
+    }
+}

@@ -1,0 +1,210 @@
+//! The NAV agent: the student with its words, in its world. It walks, and it learns from walks.
+
+use super::around::Around;
+use super::settings::ModelSettings;
+use super::tokenise::tokenise;
+use super::world::NavWorld;
+use super::{Start, Walk};
+use crate::agent::{Act, Agent, Example, Lesson, Noise};
+use crate::model::nav::NavSizes;
+use crate::model::nav_rollout::RollOut;
+use crate::model::nav_student::{self, Batch, NavStudent, Reading, as_read};
+use crate::nn::adam::Adam;
+use crate::nn::layers::Grad;
+use crate::nn::params::Params;
+use crate::nn::tokens::UNKNOWN;
+use crate::rng::Stream;
+use crate::vocab::Vocabulary;
+use candle_core::{Device, Result, Tensor};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Everything but the weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Blueprint {
+    /// Sizes.
+    pub sizes: NavSizes,
+    /// Words of requests and descriptions.
+    pub words: Vocabulary,
+    /// How requests are read.
+    pub reading: Reading,
+    /// Decisions at most.
+    pub horizon: usize,
+}
+
+impl Blueprint {
+    /// The blueprint for a world whose views have `features` numbers.
+    ///
+    /// # Errors
+    /// When the sizes do not fit each other.
+    pub fn plan(world: &NavWorld, features: usize, model: &ModelSettings) -> std::result::Result<Self, String> {
+        let words = world.words().vocabulary(model.reserve)?;
+        let sizes = NavSizes {
+            words: words.rows(),
+            hidden: model.hidden,
+            heads: model.heads,
+            features,
+            direction: model.direction,
+        };
+        sizes.check().map_err(|e| e.to_string())?;
+        let reading = Reading { reference_padding: model.reference_padding, positions: model.positions };
+        Ok(Self { sizes, words, reading, horizon: model.horizon })
+    }
+}
+
+/// Ids of the words of a text.
+pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
+    let mut ids: Vec<u32> = tokenise(text).iter().map(|token| words.id(token)).collect();
+    if ids.is_empty() {
+        ids.push(UNKNOWN);
+    }
+    ids
+}
+
+/// The agent.
+pub struct NavAgent {
+    blueprint: Blueprint,
+    student: NavStudent,
+    around: Arc<Around>,
+}
+
+impl NavAgent {
+    /// An agent with fresh weights; its device is that of the views.
+    pub fn new(blueprint: Blueprint, around: Arc<Around>, stream: &mut Stream) -> Result<Self> {
+        let student = NavStudent::new(blueprint.sizes, blueprint.reading, stream, around.views.device())?;
+        Ok(Self { blueprint, student, around })
+    }
+
+    fn read(&self, text: &str) -> Vec<u32> {
+        as_read(&word_ids(text, &self.blueprint.words))
+    }
+
+    /// The same, with words that were not understood.
+    fn heard(&self, text: &str, noise: Option<&mut (f64, Stream)>) -> Vec<u32> {
+        let mut ids = word_ids(text, &self.blueprint.words);
+        if let Some((dropout, stream)) = noise
+            && *dropout > 0.0
+        {
+            for id in &mut ids {
+                if stream.random_bool(*dropout) {
+                    *id = UNKNOWN;
+                }
+            }
+        }
+        as_read(&ids)
+    }
+
+    /// Groups of examples as one batch. Groups that differ in their walks alone share the reading of their requests.
+    fn likelihood(
+        &self,
+        groups: &[(&[Example<NavWorld>], f32)],
+        noise: Option<Noise>,
+    ) -> Result<(Batch, nav_student::Lesson)> {
+        let same = |a: &[Example<NavWorld>], b: &[Example<NavWorld>]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
+        };
+        let shared = groups.windows(2).all(|pair| same(pair[0].0, pair[1].0));
+        let mut noise = noise.map(|n| (n.word_dropout, n.stream()));
+        let mut batch = Batch::default();
+        let mut shares = Vec::with_capacity(groups.len());
+        for (number, (examples, share)) in groups.iter().enumerate() {
+            for example in *examples {
+                if number == 0 || !shared {
+                    batch.requests.push(self.heard(&example.words, noise.as_mut()));
+                }
+                batch.walks.push(self.around.taken(&example.start, &example.execution, self.blueprint.horizon)?);
+            }
+            shares.push((examples.len(), *share));
+        }
+        let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
+        Ok((batch, nav_student::Lesson::likelihood(&actions, &shares)))
+    }
+
+    fn batch(&self, tasks: &[(&Start, &str)], walks: &[Walk]) -> Result<Batch> {
+        let taken = |((start, _), walk): (&(&Start, &str), &Walk)| self.around.taken(start, walk, self.blueprint.horizon);
+        Ok(Batch {
+            requests: tasks.iter().map(|(_, request)| self.read(request)).collect(),
+            walks: tasks.iter().zip(walks).map(taken).collect::<Result<_>>()?,
+        })
+    }
+
+    /// A lesson as the student takes it.
+    fn lesson(&self, lesson: &Lesson<NavWorld>) -> Result<(Batch, nav_student::Lesson)> {
+        match lesson {
+            Lesson::Likelihood(groups) => self.likelihood(groups, None),
+            Lesson::Varied(groups, noise) => self.likelihood(groups, Some(*noise)),
+            // What is shown is where to go: from wherever the agent is, the next step of a shortest path to there.
+            Lesson::Imitation { tasks, rolled, shown } => {
+                let batch = self.batch(tasks, rolled)?;
+                let ways = tasks.iter().zip(*rolled).zip(*shown);
+                let targets = ways
+                    .map(|(((start, _), walk), shown)| self.around.way(start, walk, shown, self.blueprint.horizon))
+                    .collect::<Result<Vec<_>>>()?;
+                Ok((batch, nav_student::Lesson::likelihood(&targets, &[(targets.len(), 1.0)])))
+            }
+            Lesson::Reward { tasks, executions, advantages, entropy } => {
+                let batch = self.batch(tasks, executions)?;
+                let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
+                Ok((batch, nav_student::Lesson::reward(&actions, advantages, *entropy)))
+            }
+        }
+    }
+}
+
+impl Agent<NavWorld> for NavAgent {
+    fn act(&self, tasks: &[(&Start, &str)], how: Act, stream: &mut Stream) -> Result<Vec<Walk>> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
+        let requests: Vec<_> = tasks.iter().map(|(_, request)| self.read(request)).collect();
+        let mut walkers = self.around.walkers(&starts)?;
+        let how = RollOut { horizon: self.blueprint.horizon, sample: how == Act::Sample, grad: Grad::Off };
+        self.student.roll_out(&requests, &mut walkers, &self.around.views, how, stream)?;
+        Ok(walkers.walks())
+    }
+
+    fn loss(&self, lesson: &Lesson<NavWorld>) -> Result<Tensor> {
+        let (batch, lesson) = self.lesson(lesson)?;
+        self.student.loss(&batch, &lesson, &self.around.views)
+    }
+
+    fn step(&mut self, adam: &mut Adam, lesson: &Lesson<NavWorld>) -> Result<Tensor> {
+        let (batch, lesson) = self.lesson(lesson)?;
+        self.student.step(&batch, &lesson, &self.around.views, adam)
+    }
+
+    fn learn_words(&mut self, texts: &[&str]) -> usize {
+        let tokens = texts.iter().flat_map(|text| tokenise(text));
+        tokens.filter(|token| self.blueprint.words.learn(token)).count()
+    }
+
+    fn params(&self) -> &Params {
+        &self.student.params
+    }
+
+    fn blueprint(&self) -> serde_json::Value {
+        serde_json::to_value(&self.blueprint).unwrap_or_default()
+    }
+
+    fn duplicate_on(&self, device: &Device) -> Result<Box<dyn Agent<NavWorld>>> {
+        let around = if device.same_device(self.params().device()) {
+            self.around.clone()
+        } else {
+            Arc::new(self.around.on(device)?)
+        };
+        let copy = Self::new(self.blueprint.clone(), around, &mut crate::rng::stream(0, "duplicate", 0))?;
+        copy.student.params.copy_from(&self.student.params)?;
+        Ok(Box::new(copy))
+    }
+
+    fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {
+        let wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        if wanted.sizes != self.blueprint.sizes {
+            return Err("the checkpoint's agent has other sizes".into());
+        }
+        self.blueprint = wanted;
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! A world as the models meet it: what is seen and can be done at each pose, walks as actions, and walkers that are led by
+//! a policy. Views of all places lie on the device, in one table.
+
+use super::action::{Action, Pose, actions, after, poses};
+use super::observation::store::Vectors;
+use super::observation::{GEOMETRY, SCALE};
+use super::world::NavWorld;
+use super::{Start, Walk};
+use crate::model::nav::views::ViewTable;
+use crate::model::nav::walk::{Candidate, Observation, Walk as Taken};
+use crate::model::nav_rollout::Environment;
+use candle_core::{DType, Device, Result, bail};
+use std::sync::Arc;
+
+/// The world with its views on a device.
+#[derive(Clone, Debug)]
+pub struct Around {
+    world: Arc<NavWorld>,
+    /// Feature vectors of all views.
+    pub views: ViewTable,
+    /// Index of each house's first viewpoint in the table.
+    first: Vec<u32>,
+}
+
+/// Someone somewhere in a house: the house, where they came from, and how they stand.
+#[derive(Clone, Debug)]
+struct Walker {
+    house: usize,
+    path: Vec<usize>,
+    pose: Pose,
+}
+
+impl Around {
+    /// Looks at every viewpoint of the world: its vectors are read from `file`, or made of what is seen.
+    ///
+    /// # Errors
+    /// When the file lacks a viewpoint, or the device has no room.
+    pub fn new(world: &Arc<NavWorld>, file: Option<&Vectors>, device: &Device) -> anyhow::Result<Self> {
+        let mut first = Vec::with_capacity(world.scenes().len());
+        let mut of = Vec::new();
+        for (house, scene) in world.scenes().iter().enumerate() {
+            first.push(of.len() as u32);
+            of.extend((0..scene.graph.len()).map(|viewpoint| (house, viewpoint)));
+        }
+        let semantic = world.semantic(semantic_size(world), SCALE).map_err(anyhow::Error::msg)?;
+        let features = file.map_or(semantic.dim(), Vectors::dim);
+        let kind = if device.is_cpu() { DType::F32 } else { DType::F16 };
+        let fill = |place: usize, views: &mut [f32]| {
+            let (house, viewpoint) = of[place];
+            let scene = &world.scenes()[house];
+            let vectors = match file {
+                None => scene.vectors(&semantic, viewpoint),
+                Some(file) => match file.find(&scene.name, scene.graph.id(viewpoint)) {
+                    Some(row) => file.row(row),
+                    None => bail!("the views' file lacks {} of {}", scene.graph.id(viewpoint), scene.name),
+                },
+            };
+            views.copy_from_slice(&vectors);
+            Ok(())
+        };
+        let views = ViewTable::filled(of.len(), features, kind, device, fill)?;
+        Ok(Self { world: world.clone(), views, first })
+    }
+
+    /// The same on another device (or on another way to the same).
+    ///
+    /// # Errors
+    /// When it has no room.
+    pub fn on(&self, device: &Device) -> Result<Self> {
+        Ok(Self { views: self.views.on(device)?, ..self.clone() })
+    }
+
+    /// The world.
+    pub fn world(&self) -> &NavWorld {
+        &self.world
+    }
+
+    fn moves(&self, house: usize, pose: Pose) -> Vec<Action> {
+        actions(&self.world.scenes()[house].graph, pose)
+    }
+
+    fn observation(&self, house: usize, pose: Pose, moves: &[Action]) -> Observation {
+        let candidate = |a: &Action| Candidate {
+            view: u32::from(a.view),
+            heading: a.rel_heading as f32,
+            elevation: a.rel_elevation as f32,
+        };
+        Observation { place: self.first[house] + pose.viewpoint as u32, moves: moves.iter().map(candidate).collect() }
+    }
+
+    fn begin(&self, start: &Start) -> Result<Walker> {
+        match self.world.place(&start.viewpoint) {
+            Some((house, viewpoint)) if self.world.scenes()[house].name == start.scan => {
+                Ok(Walker { house, path: vec![viewpoint], pose: Pose { viewpoint, heading: start.heading } })
+            }
+            _ => bail!("there is no viewpoint {} in a house {}", start.viewpoint, start.scan),
+        }
+    }
+
+    /// A walk as observations and actions, the last of which is to stop. What goes beyond `horizon` decisions is cut off.
+    ///
+    /// # Errors
+    /// When it does not go along the ways of its house.
+    pub fn taken(&self, start: &Start, walk: &Walk, horizon: usize) -> Result<Taken> {
+        let Some((scene, mut path)) = self.world.path(start, walk) else {
+            bail!("a walk from {} that does not go along the ways of {}", start.viewpoint, start.scan)
+        };
+        path.truncate(horizon.max(1));
+        let house = self.begin(start)?.house;
+        let mut taken = Taken::default();
+        for (i, pose) in poses(&scene.graph, start.heading, &path).into_iter().enumerate() {
+            let moves = self.moves(house, pose);
+            let made = path.get(i + 1).and_then(|next| moves.iter().position(|m| m.viewpoint == *next));
+            taken.actions.push(made.map_or(0, |at| at as u32 + 1));
+            taken.seen.push(self.observation(house, pose, &moves));
+        }
+        Ok(taken)
+    }
+
+    /// For each decision of a walk, the action that leads on along a shortest path to the end of `shown`; there, to stop.
+    ///
+    /// # Errors
+    /// When either does not go along the ways of its house.
+    pub fn way(&self, start: &Start, walk: &Walk, shown: &Walk, horizon: usize) -> Result<Vec<u32>> {
+        let (Some((scene, mut path)), Some((_, gold))) = (self.world.path(start, walk), self.world.path(start, shown))
+        else {
+            bail!("a walk from {} that does not go along the ways of {}", start.viewpoint, start.scan)
+        };
+        path.truncate(horizon.max(1));
+        let (house, goal) = (self.begin(start)?.house, gold[gold.len() - 1]);
+        let towards = |pose: Pose| {
+            let next = scene.graph.step_toward(pose.viewpoint, goal)?;
+            self.moves(house, pose).iter().position(|m| m.viewpoint == next)
+        };
+        let all = poses(&scene.graph, start.heading, &path);
+        Ok(all.into_iter().map(|pose| towards(pose).map_or(0, |at| at as u32 + 1)).collect())
+    }
+
+    /// Walkers at the starts.
+    ///
+    /// # Errors
+    /// When a start is nowhere.
+    pub fn walkers(&self, starts: &[&Start]) -> Result<Walkers<'_>> {
+        let all = starts.iter().map(|start| self.begin(start)).collect::<Result<Vec<_>>>()?;
+        Ok(Walkers { around: self, moves: vec![Vec::new(); all.len()], all })
+    }
+}
+
+/// Numbers of a semantic vector of this world: as many as are needed, filled up to a multiple of eight.
+pub fn semantic_size(world: &NavWorld) -> usize {
+    (world.names().len() + GEOMETRY).next_multiple_of(8)
+}
+
+/// A batch of walkers.
+pub struct Walkers<'a> {
+    around: &'a Around,
+    all: Vec<Walker>,
+    /// What each could do when it last looked.
+    moves: Vec<Vec<Action>>,
+}
+
+impl Walkers<'_> {
+    /// Where they have been.
+    pub fn walks(&self) -> Vec<Walk> {
+        let id = |walker: &Walker, viewpoint: &usize| {
+            self.around.world.scenes()[walker.house].graph.id(*viewpoint).to_owned()
+        };
+        self.all.iter().map(|w| Walk { viewpoints: w.path.iter().map(|v| id(w, v)).collect() }).collect()
+    }
+}
+
+impl Environment for Walkers<'_> {
+    fn observe(&mut self) -> Result<Vec<Observation>> {
+        let around = self.around;
+        self.moves = self.all.iter().map(|w| around.moves(w.house, w.pose)).collect();
+        let seen = self.all.iter().zip(&self.moves);
+        Ok(seen.map(|(w, moves)| around.observation(w.house, w.pose, moves)).collect())
+    }
+
+    fn act(&mut self, actions: &[u32]) -> Result<()> {
+        for ((walker, moves), &action) in self.all.iter_mut().zip(&self.moves).zip(actions) {
+            if action > 0 {
+                let Some(made) = moves.get(action as usize - 1) else { bail!("action {action} of {}", moves.len()) };
+                walker.pose = after(made);
+                walker.path.push(made.viewpoint);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! NAV's own settings, and its presets.
+
+use super::marginal::Marginal;
+use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
+use crate::run::TeacherMode;
+use crate::teacher::simulated::{Draw, Pragmatics};
+use serde::{Deserialize, Serialize};
+
+/// The settings under `task`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSettings {
+    /// `builtin` (generated houses), `tiny` (a few of them) or `corpus` (real houses and requests from a folder).
+    pub world: String,
+    /// Folder of the corpus (`docs/nav-worlds.md`).
+    pub path: String,
+    /// Seed of generated houses.
+    pub seed: u64,
+    /// When a walk does what another does.
+    pub perf: Perf,
+    /// How P_ω draws paths.
+    pub marginal: Marginal,
+}
+
+/// perf(ê, e) ≥ τ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Perf {
+    /// SDTW of the two walks is at least τ (the paper's formula).
+    #[default]
+    Sdtw,
+    /// They end within 3 m of each other, whatever τ.
+    Success,
+}
+
+/// The settings under `model`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Hidden size H (paper: 256).
+    pub hidden: usize,
+    /// Heads of attentions (paper: 8).
+    pub heads: usize,
+    /// Size of a direction's embedding (paper: 128).
+    pub direction: usize,
+    /// Decisions at most (paper: 10).
+    pub horizon: usize,
+    /// `semantic` (made of what is seen), or a file of view vectors.
+    pub views: String,
+    /// Whether the places of words in a request are encoded; else it is a bag of words (paper).
+    pub positions: bool,
+    /// Rows for words that people bring.
+    pub reserve: usize,
+    /// Means over padding, as in the authors' program.
+    pub reference_padding: bool,
+}
+
+fn preset(
+    name: &'static str,
+    about: &'static str,
+    task: TaskSettings,
+    model: ModelSettings,
+    algorithm: AlgorithmConfig,
+    teacher: (&str, usize, TeacherLength),
+    schedule: Schedule,
+) -> Preset {
+    let (models, samples, training) = teacher;
+    let pragmatics = Pragmatics { samples, tau: 0.5, draw: Draw::Set, requests: true };
+    let config = RunConfig {
+        family: "nav".into(),
+        preset: name.into(),
+        seed: 1,
+        task: serde_json::to_value(task).unwrap_or_default(),
+        model: serde_json::to_value(model).unwrap_or_default(),
+        algorithm,
+        teacher: TeacherConfig { mode: TeacherMode::Simulated, models: models.into(), pragmatics, training },
+        pool: PoolConfig::default(),
+        schedule,
+    };
+    Preset { name, about, config }
+}
+
+fn task(world: &str) -> TaskSettings {
+    TaskSettings {
+        world: world.into(),
+        path: if world == "corpus" { "corpus".into() } else { String::new() },
+        seed: 1,
+        perf: Perf::default(),
+        marginal: Marginal::default(),
+    }
+}
+
+/// The presets, the server's default first.
+pub fn presets() -> Vec<Preset> {
+    let paper = ModelSettings {
+        hidden: 256,
+        heads: 8,
+        direction: 128,
+        horizon: 10,
+        views: "semantic".into(),
+        positions: false,
+        reserve: 0,
+        reference_padding: false,
+    };
+    // NAV's policies start at random: nothing is practised on P_ω beforehand.
+    let algorithm = AlgorithmConfig { learning_rate: 1e-4, pretrain_updates: 0, ..AlgorithmConfig::default() };
+    let length = |n, batch| TeacherLength {
+        executor_updates: n,
+        describer_updates: n,
+        batch,
+        evaluate_every: (n / 20).max(50),
+        ..TeacherLength::default()
+    };
+    let small = ModelSettings { hidden: 64, heads: 4, direction: 32, positions: true, reserve: 256, ..paper.clone() };
+    let of_people = AlgorithmConfig {
+        learning_rate: 1e-3,
+        replay: 3,
+        replay_fade: 1000,
+        average: 0.99,
+        ..algorithm.clone()
+    };
+    vec![
+        preset(
+            "small",
+            "generated houses, a small model for the CPU",
+            task("builtin"),
+            small.clone(),
+            of_people.clone(),
+            ("none", 5, length(3000, 32)),
+            Schedule { evaluate_every: 50, evaluate_tasks: 200, point_every: 5, checkpoint_every: 50, ..Schedule::default() },
+        ),
+        preset(
+            "tiny",
+            "three generated houses: for tests",
+            task("tiny"),
+            ModelSettings { hidden: 32, direction: 16, reserve: 32, ..small },
+            AlgorithmConfig { learning_rate: 3e-3, ..of_people },
+            ("none", 3, length(200, 32)),
+            Schedule { episodes: 32 * 100, evaluate_every: 20, evaluate_tasks: 0, point_every: 5, checkpoint_every: 20, ..Schedule::default() },
+        ),
+        preset(
+            "paper",
+            "the paper's sizes and settings on real houses; wants a GPU and a teacher from `iliad teacher train`",
+            task("corpus"),
+            paper,
+            algorithm,
+            ("none", 5, length(20_000, 32)),
+            Schedule {
+                // 25,000 iterations of 32.
+                episodes: 800_000,
+                evaluate_every: 250,
+                evaluate_tasks: 0,
+                point_every: 50,
+                checkpoint_every: 500,
+                smooth: 5,
+                ..Schedule::default()
+            },
+        ),
+    ]
+}

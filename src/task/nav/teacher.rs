@@ -1,0 +1,338 @@
+//! The simulated teacher of NAV: a describer that says which way a walk went, and an executor that listens to it.
+
+use super::agent::word_ids;
+use super::around::Around;
+use super::settings::ModelSettings;
+use super::world::NavWorld;
+use super::{Start, Walk};
+use crate::model::nav::NavSizes;
+use crate::model::nav_describer::NavDescriber;
+use crate::model::nav_rollout::RollOut;
+use crate::model::nav_student::{Lesson, NavStudent, Reading, as_read};
+use crate::nn::adam::Adam;
+use crate::nn::artifact::{self, Precision};
+use crate::nn::layers::Grad;
+use crate::nn::params::Params;
+use crate::nn::tokens::{END, START};
+use crate::rng::{self, Stream};
+use crate::task::kit::{TeacherReport, TeacherTraining};
+use crate::task::{Split, World};
+use crate::teacher::simulated::TeacherModels;
+use crate::vocab::Vocabulary;
+use candle_core::{Result, Tensor};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Words of a description at most.
+const LONGEST: usize = 50;
+
+/// Header of a teacher's file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Header {
+    kind: String,
+    family: String,
+    sizes: NavSizes,
+    words: Vocabulary,
+    reading: Reading,
+    horizon: usize,
+    made: serde_json::Value,
+}
+
+/// Executor π_T and describer P̃_T.
+pub struct NavTeacher {
+    executor: NavStudent,
+    describer: NavDescriber,
+    header: Header,
+    around: Arc<Around>,
+}
+
+impl NavTeacher {
+    /// Untrained models.
+    ///
+    /// # Errors
+    /// When the sizes do not fit each other.
+    pub fn new(around: Arc<Around>, model: &ModelSettings, stream: &mut Stream) -> anyhow::Result<Self> {
+        let words = around.world().words().vocabulary(0).map_err(anyhow::Error::msg)?;
+        let sizes = NavSizes {
+            words: words.rows(),
+            hidden: model.hidden,
+            heads: model.heads,
+            features: around.views.features(),
+            direction: model.direction,
+        };
+        let reading = Reading { reference_padding: model.reference_padding, positions: model.positions };
+        let (kind, family) = ("teacher".into(), "nav".into());
+        let header = Header { kind, family, sizes, words, reading, horizon: model.horizon, made: serde_json::Value::Null };
+        Ok(Self::from_header(header, around, stream)?)
+    }
+
+    fn from_header(header: Header, around: Arc<Around>, stream: &mut Stream) -> Result<Self> {
+        let device = around.views.device();
+        let executor = NavStudent::new(header.sizes, header.reading, stream, device)?;
+        let describer = NavDescriber::new(header.sizes, header.reading.reference_padding, stream, device)?;
+        Ok(Self { executor, describer, header, around })
+    }
+
+    /// The models in a teacher file (`path` names it in errors).
+    ///
+    /// # Errors
+    /// When it is no teacher of NAV, or one for other views.
+    pub fn load(path: &Path, bytes: &[u8], around: Arc<Around>) -> anyhow::Result<Self> {
+        let (header, tensors): (Header, BTreeMap<String, Tensor>) = artifact::load_bytes(path, bytes)?;
+        if header.kind != "teacher" || header.family != "nav" {
+            anyhow::bail!("{} is not a teacher of the NAV task", path.display())
+        }
+        if header.sizes.features != around.views.features() {
+            anyhow::bail!(
+                "{} was made for views of {} numbers, and those of this world have {}",
+                path.display(),
+                header.sizes.features,
+                around.views.features()
+            )
+        }
+        let teacher = Self::from_header(header, around, &mut rng::stream(0, "load", 0))?;
+        for (name, params) in teacher.parts() {
+            let prefix = format!("{name}.");
+            let own = tensors.iter().filter_map(|(k, t)| Some((k.strip_prefix(&prefix)?.to_owned(), t.clone())));
+            params.load(&own.collect())?;
+        }
+        Ok(teacher)
+    }
+
+    fn parts(&self) -> [(&'static str, &Params); 2] {
+        [("executor", &self.executor.params), ("describer", &self.describer.params)]
+    }
+
+    fn save(&self, path: &Path, precision: Precision) -> anyhow::Result<()> {
+        let mut tensors = BTreeMap::new();
+        for (name, params) in self.parts() {
+            let own = params.snapshot()?;
+            tensors.extend(own.into_iter().map(|(key, t)| (format!("{name}.{key}"), t)));
+        }
+        Ok(artifact::save(path, &self.header, &tensors, precision)?)
+    }
+
+    fn request(&self, text: &str) -> Vec<u32> {
+        as_read(&word_ids(text, &self.header.words))
+    }
+
+    /// What the executor does when told so, its most likely actions.
+    fn executed(&self, tasks: &[(&Start, &str)]) -> Result<Vec<Walk>> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
+        let requests: Vec<_> = tasks.iter().map(|(_, text)| self.request(text)).collect();
+        let mut walkers = self.around.walkers(&starts)?;
+        let how = RollOut { horizon: self.header.horizon, sample: false, grad: Grad::Off };
+        let unused = &mut rng::stream(0, "greedy", 0);
+        self.executor.roll_out(&requests, &mut walkers, &self.around.views, how, unused)?;
+        Ok(walkers.walks())
+    }
+
+    /// One step of the executor: it walks as it likes, told the requests, and learns at each place where a shortest
+    /// path to the goal leads.
+    fn train_executor(&self, tasks: &[(Start, String, Walk)], adam: &mut Adam, draws: &mut Stream) -> Result<Tensor> {
+        let starts: Vec<_> = tasks.iter().map(|(start, ..)| start).collect();
+        let requests: Vec<_> = tasks.iter().map(|(_, text, _)| self.request(text)).collect();
+        let mut walkers = self.around.walkers(&starts)?;
+        let how = RollOut { horizon: self.header.horizon, sample: true, grad: Grad::On };
+        let rolled = self.executor.roll_out(&requests, &mut walkers, &self.around.views, how, draws)?;
+        let walks = walkers.walks();
+        let targets = tasks
+            .iter()
+            .zip(&walks)
+            .map(|((start, _, gold), walk)| self.around.way(start, walk, gold, self.header.horizon))
+            .collect::<Result<Vec<_>>>()?;
+        let loss = rolled.loss(&Lesson::likelihood(&targets, &[(targets.len(), 1.0)]))?;
+        adam.step(&loss.backward()?)?;
+        Ok(loss.detach())
+    }
+
+    /// One step of the describer on shortest paths and what people said of them.
+    fn train_describer(&self, tasks: &[(Start, String, Walk)], adam: &mut Adam) -> Result<Tensor> {
+        let walks = tasks
+            .iter()
+            .map(|(start, _, gold)| self.around.taken(start, gold, self.header.horizon))
+            .collect::<Result<Vec<_>>>()?;
+        let texts: Vec<Vec<u32>> = tasks
+            .iter()
+            .map(|(_, text, _)| {
+                let mut ids = word_ids(text, &self.header.words);
+                ids.truncate(LONGEST);
+                [&[START], &ids[..], &[END]].concat()
+            })
+            .collect();
+        self.describer.step(&walks, &texts, &self.around.views, adam)
+    }
+}
+
+impl TeacherModels<NavWorld> for NavTeacher {
+    fn propose(&self, executions: &[(&Start, &Walk)], samples: usize, stream: &mut Stream) -> Result<Vec<Vec<String>>> {
+        let walks = executions
+            .iter()
+            .map(|(start, walk)| self.around.taken(start, walk, self.header.horizon))
+            .collect::<Result<Vec<_>>>()?;
+        let all = self.describer.propose(&walks, &self.around.views, samples, LONGEST + 1, stream)?;
+        let text = |ids: &[u32]| ids.iter().map(|id| self.header.words.symbol(*id)).collect::<Vec<_>>().join(" ");
+        let one = |r: crate::model::decoder::Rolled| if r.ended { text(&r.symbols) } else { String::new() };
+        Ok(all.into_iter().map(|candidates| candidates.into_iter().map(one).collect()).collect())
+    }
+
+    fn qualifies(&self, items: &[(&Start, &Walk, &str)], tau: f64) -> Result<Vec<bool>> {
+        let said: Vec<_> = items.iter().filter(|(.., text)| !text.is_empty()).collect();
+        let tasks: Vec<_> = said.iter().map(|(start, _, text)| (*start, *text)).collect();
+        let mut done = self.executed(&tasks)?.into_iter();
+        let world = self.around.world();
+        Ok(items
+            .iter()
+            .map(|(start, walk, text)| {
+                !text.is_empty() && done.next().is_some_and(|own| world.performs(start, &own, walk, tau))
+            })
+            .collect())
+    }
+}
+
+/// Validation tasks that scores are over: at most 300, spread evenly.
+fn tasks_for_scores(world: &NavWorld) -> Vec<(Start, String, Walk)> {
+    let n = world.len(Split::Validation);
+    let k = n.min(300);
+    let task = |i: usize| {
+        let task = world.task(Split::Validation, i * n / k);
+        (task.start, task.request, world.gold(Split::Validation, task.index))
+    };
+    (0..k).map(task).collect()
+}
+
+fn draw(world: &NavWorld, n: usize, stream: &mut Stream) -> Vec<(Start, String, Walk)> {
+    let one = |_| {
+        let task = world.sample_task(Split::Train, stream);
+        (task.start, task.request, world.gold(task.split, task.index))
+    };
+    (0..n).map(one).collect()
+}
+
+/// Trains executor and describer on the simulation split (`docs/models.md`); the best on validation are kept.
+///
+/// # Errors
+/// When the models cannot be made, a step fails, or the file cannot be written.
+pub fn train(around: Arc<Around>, model: &ModelSettings, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+    let begin = Instant::now();
+    let (seed, config) = (request.config.seed, request.config);
+    let late = |share: f64| request.seconds > 0.0 && begin.elapsed().as_secs_f64() > request.seconds * share;
+    let mut teacher = NavTeacher::new(around.clone(), model, &mut rng::stream(seed, "teacher-init", 0))?;
+    let rate = config.algorithm.learning_rate;
+    let world = around.world();
+    let validation = tasks_for_scores(world);
+
+    let mut adam = Adam::new(&teacher.executor.params, rate)?;
+    let mut best: Option<(f64, BTreeMap<String, Tensor>)> = None;
+    for update in 0..request.executor_updates {
+        let mut draws = rng::stream(seed, "executor", update);
+        let tasks = draw(world, request.batch, &mut draws);
+        let loss = teacher.train_executor(&tasks, &mut adam, &mut draws)?;
+        let last = update + 1 == request.executor_updates || late(0.5);
+        if (update + 1) % request.evaluate_every == 0 || last {
+            let score = executor_success(&teacher, &validation)?;
+            if best.as_ref().is_none_or(|(b, _)| score > *b) {
+                best = Some((score, teacher.executor.params.snapshot()?));
+            }
+            let loss = loss.to_scalar::<f32>()?;
+            let told = format!("executor: update {}, loss {loss:.3}, {:.1}% of goals reached", update + 1, 100.0 * score);
+            (request.progress)(&told, (update + 1) as f64 / request.executor_updates as f64);
+            if last {
+                break;
+            }
+        }
+    }
+    let executor = best.take();
+    if let Some((_, weights)) = &executor {
+        teacher.executor.params.load(weights)?;
+    }
+
+    let mut adam = Adam::new(&teacher.describer.params, rate)?;
+    let mut best: Option<((f64, f64), BTreeMap<String, Tensor>)> = None;
+    for update in 0..request.describer_updates {
+        let tasks = draw(world, request.batch, &mut rng::stream(seed, "describer", update));
+        let loss = teacher.train_describer(&tasks, &mut adam)?;
+        let last = update + 1 == request.describer_updates || late(1.0);
+        if (update + 1) % request.evaluate_every == 0 || last {
+            let score = pragmatic_score(&teacher, &validation, config.teacher.pragmatics.samples, config.teacher.pragmatics.tau, seed)?;
+            if best.as_ref().is_none_or(|(b, _)| score.1 > b.1) {
+                best = Some((score, teacher.describer.params.snapshot()?));
+            }
+            let loss = loss.to_scalar::<f32>()?;
+            let (greedy, some) = (100.0 * score.0, 100.0 * score.1);
+            let told = format!(
+                "describer: update {}, loss {loss:.3}, greedy qualifies for {greedy:.1}%, some candidate for {some:.1}%",
+                update + 1
+            );
+            (request.progress)(&told, (update + 1) as f64 / request.describer_updates as f64);
+            if last {
+                break;
+            }
+        }
+    }
+    if let Some((_, weights)) = &best {
+        teacher.describer.params.load(weights)?;
+    }
+    let (greedy, some) = best.map_or((0.0, 0.0), |(s, _)| s);
+    let report = TeacherReport {
+        executor_success: executor.map_or(0.0, |(s, _)| s),
+        greedy_qualifies: greedy,
+        some_qualifies: some,
+        n: validation.len(),
+        seconds: begin.elapsed().as_secs_f64(),
+    };
+    teacher.header.made = serde_json::json!({
+        "preset": config.preset,
+        "seed": seed,
+        "executor_updates": request.executor_updates,
+        "describer_updates": request.describer_updates,
+        "batch": request.batch,
+        "device": crate::nn::device::label(request.device),
+        "reached": report,
+    });
+    teacher.save(request.output, if request.half { Precision::Half } else { Precision::Full })?;
+    Ok(report)
+}
+
+/// Share of validation tasks in which the executor, told the request, stops within 3 m of the goal.
+fn executor_success(teacher: &NavTeacher, validation: &[(Start, String, Walk)]) -> Result<f64> {
+    let tasks: Vec<_> = validation.iter().map(|(start, text, _)| (start, text.as_str())).collect();
+    let done = teacher.executed(&tasks)?;
+    let world = teacher.around.world();
+    let hits = validation.iter().zip(&done).filter(|((start, _, gold), own)| world.reaches(start, own, gold));
+    Ok(hits.count() as f64 / validation.len().max(1) as f64)
+}
+
+/// Shares of validation tasks for whose gold walk the greedy description qualifies, and for which any candidate does.
+fn pragmatic_score(
+    teacher: &NavTeacher,
+    validation: &[(Start, String, Walk)],
+    samples: usize,
+    tau: f64,
+    seed: u64,
+) -> Result<(f64, f64)> {
+    let (mut greedy, mut some) = (0usize, 0usize);
+    for (number, chunk) in validation.chunks(64).enumerate() {
+        let executions: Vec<_> = chunk.iter().map(|(start, _, gold)| (start, gold)).collect();
+        let mut stream = rng::stream(seed, "pragmatic-score", number as u64);
+        let proposed = teacher.propose(&executions, samples, &mut stream)?;
+        let items: Vec<_> = executions
+            .iter()
+            .zip(&proposed)
+            .flat_map(|((start, gold), all)| all.iter().map(move |c| (*start, *gold, c.as_str())))
+            .collect();
+        let ok = teacher.qualifies(&items, tau)?;
+        for mine in ok.chunks(samples + 1) {
+            greedy += usize::from(mine[0]);
+            some += usize::from(mine.contains(&true));
+        }
+    }
+    let n = validation.len().max(1) as f64;
+    Ok((greedy as f64 / n, some as f64 / n))
+}

@@ -89,6 +89,11 @@ pub trait World: Send + Sync + 'static {
     /// Whether the teacher is asked about this execution (REGEX: it is valid and changes a word).
     fn describable(&self, start: &Self::Start, execution: &Self::Execution) -> bool;
 
+    /// What is described of an execution, and learnt from (NAV: the walk without its loops).
+    fn to_describe(&self, _start: &Self::Start, execution: Self::Execution) -> Self::Execution {
+        execution
+    }
+
     /// Whether the execution is valid at all (the dashboard's share of valid executions).
     fn valid(&self, start: &Self::Start, execution: &Self::Execution) -> bool;
 

@@ -230,7 +230,7 @@ fn live<K: TaskKit>(
     let mut early = VecDeque::new();
     let (agent, header, tensors) = match found {
         Some((header, tensors)) => {
-            (kit.agent_from(&config, &header.blueprint, &launch.device)?, Some(header), Some(tensors))
+            (kit.agent_from(&config, &world, &header.blueprint, &launch.device)?, Some(header), Some(tensors))
         }
         None => {
             let mut new = kit.agent(&config, &world, &launch.device)?;

@@ -49,6 +49,7 @@ pub trait TaskKit: Family + 'static {
     fn agent_from(
         &self,
         config: &RunConfig,
+        world: &Arc<Self::World>,
         blueprint: &serde_json::Value,
         device: &Device,
     ) -> anyhow::Result<Box<dyn Agent<Self::World>>>;
@@ -181,7 +182,7 @@ impl<K: TaskKit> FamilyTrainer for K {
     ) -> anyhow::Result<crate::evaluation::Evaluation> {
         let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
         let world = TaskKit::world(self, &header.config)?;
-        let agent = self.agent_from(&header.config, &header.blueprint, device)?;
+        let agent = self.agent_from(&header.config, &world, &header.blueprint, device)?;
         agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
         Ok(crate::evaluation::evaluate(&*world, &*agent, split, limit)?)
     }

@@ -5,17 +5,23 @@
 //! `docs/nav-worlds.md` describes the data formats and the generated houses.
 
 pub mod action;
+pub mod agent;
+pub mod around;
 pub mod corpus;
+pub mod family;
 pub mod files;
 pub mod generated;
 pub mod graph;
 pub mod house;
+pub mod kit;
 pub mod marginal;
 pub mod metric;
 pub mod objects;
 pub mod observation;
 pub mod phrasing;
 pub mod scene;
+pub mod settings;
+pub mod teacher;
 pub mod tokenise;
 pub mod world;
 

@@ -2,13 +2,14 @@
 
 use super::Family;
 use super::kit::FamilyTrainer;
+use super::nav::family::NavFamily;
 use super::regex::family::RegexFamily;
 use crate::config::run::{ConfigError, Preset};
 use std::sync::OnceLock;
 
 /// All families with their training sides, in the order people see them.
 pub fn trainers() -> &'static [&'static dyn FamilyTrainer] {
-    &[&RegexFamily]
+    &[&RegexFamily, &NavFamily]
 }
 
 /// All families as the pages see them.

@@ -53,6 +53,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             let mut row = self.row(number, &task, &execution, success, seen);
             let people =
                 share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
+            let execution = self.world.to_describe(&task.start, execution);
             let episode = Episode { number, task, execution };
             if asked[i] && people {
                 to_people.push(episode);

@@ -79,6 +79,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 self.meters.execution(self.world.valid(&task.start, &execution), success);
                 if fresh.len() < room && asked[i] {
                     self.offered.push_back(self.world.kind(&task.start, &execution));
+                    let execution = self.world.to_describe(&task.start, execution);
                     fresh.push(Episode { number: first + i as u64, task, execution });
                 }
             }

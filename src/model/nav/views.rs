@@ -59,6 +59,14 @@ impl ViewTable {
         Ok(Self { rows: rows?.to_device(device)?, places, features })
     }
 
+    /// The same table on another device.
+    ///
+    /// # Errors
+    /// When it has no room.
+    pub fn on(&self, device: &Device) -> Result<Self> {
+        Ok(Self { rows: self.rows.to_device(device)?, ..self.clone() })
+    }
+
     /// Number of places.
     pub fn places(&self) -> usize {
         self.places

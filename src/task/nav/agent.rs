@@ -122,7 +122,8 @@ impl NavAgent {
     }
 
     fn batch(&self, tasks: &[(&Start, &str)], walks: &[Walk]) -> Result<Batch> {
-        let taken = |((start, _), walk): (&(&Start, &str), &Walk)| self.around.taken(start, walk, self.blueprint.horizon);
+        let taken =
+            |((start, _), walk): (&(&Start, &str), &Walk)| self.around.taken(start, walk, self.blueprint.horizon);
         Ok(Batch {
             requests: tasks.iter().map(|(_, request)| self.read(request)).collect(),
             walks: tasks.iter().zip(walks).map(taken).collect::<Result<_>>()?,

@@ -10,7 +10,8 @@ use crate::model::nav::views::ViewTable;
 use crate::model::nav::walk::{Candidate, Observation, Walk as Taken};
 use crate::model::nav_rollout::Environment;
 use candle_core::{DType, Device, Result, bail};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, Weak};
 
 /// The world with its views on a device.
 #[derive(Clone, Debug)]
@@ -20,7 +21,12 @@ pub struct Around {
     pub views: ViewTable,
     /// Index of each house's first viewpoint in the table.
     first: Vec<u32>,
+    /// Where the vectors come from: `semantic`, or a file.
+    source: String,
 }
+
+/// Those that are in use. An agent, its copies and its teacher look at the same table.
+static IN_USE: Mutex<Vec<Weak<Around>>> = Mutex::new(Vec::new());
 
 /// Someone somewhere in a house: the house, where they came from, and how they stand.
 #[derive(Clone, Debug)]
@@ -31,11 +37,26 @@ struct Walker {
 }
 
 impl Around {
-    /// Looks at every viewpoint of the world: its vectors are read from `file`, or made of what is seen.
+    /// The world's surroundings on a device, shared with all that use them. `source` is `semantic` (vectors are made of what
+    /// is seen) or a file of vectors.
     ///
     /// # Errors
-    /// When the file lacks a viewpoint, or the device has no room.
-    pub fn new(world: &Arc<NavWorld>, file: Option<&Vectors>, device: &Device) -> anyhow::Result<Self> {
+    /// When the file cannot be used or lacks a viewpoint, or the device has no room.
+    pub fn of(world: &Arc<NavWorld>, source: &str, device: &Device) -> anyhow::Result<Arc<Self>> {
+        let mut in_use = IN_USE.lock().unwrap_or_else(|e| e.into_inner());
+        in_use.retain(|weak| weak.strong_count() > 0);
+        let fits =
+            |a: &Arc<Self>| Arc::ptr_eq(&a.world, world) && a.source == source && a.views.device().same_device(device);
+        if let Some(found) = in_use.iter().filter_map(Weak::upgrade).find(fits) {
+            return Ok(found);
+        }
+        let file = if source == "semantic" { None } else { Some(Vectors::open(Path::new(source))?) };
+        let made = Arc::new(Self::new(world, file.as_ref(), source, device)?);
+        in_use.push(Arc::downgrade(&made));
+        Ok(made)
+    }
+
+    fn new(world: &Arc<NavWorld>, file: Option<&Vectors>, source: &str, device: &Device) -> anyhow::Result<Self> {
         let mut first = Vec::with_capacity(world.scenes().len());
         let mut of = Vec::new();
         for (house, scene) in world.scenes().iter().enumerate() {
@@ -59,7 +80,7 @@ impl Around {
             Ok(())
         };
         let views = ViewTable::filled(of.len(), features, kind, device, fill)?;
-        Ok(Self { world: world.clone(), views, first })
+        Ok(Self { world: world.clone(), views, first, source: source.to_owned() })
     }
 
     /// The same on another device (or on another way to the same).

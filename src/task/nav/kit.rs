@@ -1,14 +1,13 @@
 //! NAV for the trainer: worlds, agents and teachers from a run's configuration.
 
+use super::Start;
 use super::agent::{Blueprint, NavAgent};
 use super::around::Around;
 use super::family::NavFamily;
 use super::generated::Size;
-use super::observation::store::Vectors;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, NavTeacher};
 use super::world::NavWorld;
-use super::Start;
 use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
 use crate::rng;
@@ -43,12 +42,7 @@ fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {
 }
 
 fn around(config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow::Result<Arc<Around>> {
-    let model = model_settings(config)?;
-    let file = match model.views.as_str() {
-        "semantic" => None,
-        path => Some(Vectors::open(Path::new(path))?),
-    };
-    Ok(Arc::new(Around::new(world, file.as_ref(), device)?))
+    Around::of(world, &model_settings(config)?.views, device)
 }
 
 impl TaskKit for NavFamily {
@@ -74,9 +68,6 @@ impl TaskKit for NavFamily {
         if models != "none" && !Path::new(models).is_file() {
             anyhow::bail!("teacher.models is `none` or a file, and there is no file `{models}`")
         }
-        if config.algorithm.pretrain_updates > 0 && task.world.is_empty() {
-            return Err(no_such_world(""));
-        }
         Ok(())
     }
 
@@ -93,7 +84,8 @@ impl TaskKit for NavFamily {
 
     fn agent(&self, config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow::Result<NewAgent<NavWorld>> {
         let around = around(config, world, device)?;
-        let plan = Blueprint::plan(world, around.views.features(), &model_settings(config)?).map_err(anyhow::Error::msg)?;
+        let plan =
+            Blueprint::plan(world, around.views.features(), &model_settings(config)?).map_err(anyhow::Error::msg)?;
         let agent = NavAgent::new(plan, around, &mut rng::stream(config.seed, "init", 0))?;
         Ok(NewAgent { agent: Box::new(agent), pretrained: false })
     }

@@ -112,13 +112,8 @@ pub fn presets() -> Vec<Preset> {
         ..TeacherLength::default()
     };
     let small = ModelSettings { hidden: 64, heads: 4, direction: 32, positions: true, reserve: 256, ..paper.clone() };
-    let of_people = AlgorithmConfig {
-        learning_rate: 1e-3,
-        replay: 3,
-        replay_fade: 1000,
-        average: 0.99,
-        ..algorithm.clone()
-    };
+    let of_people =
+        AlgorithmConfig { learning_rate: 1e-3, replay: 3, replay_fade: 1000, average: 0.99, ..algorithm.clone() };
     vec![
         preset(
             "small",
@@ -127,7 +122,13 @@ pub fn presets() -> Vec<Preset> {
             small.clone(),
             of_people.clone(),
             ("none", 5, length(3000, 32)),
-            Schedule { evaluate_every: 50, evaluate_tasks: 200, point_every: 5, checkpoint_every: 50, ..Schedule::default() },
+            Schedule {
+                evaluate_every: 50,
+                evaluate_tasks: 200,
+                point_every: 5,
+                checkpoint_every: 50,
+                ..Schedule::default()
+            },
         ),
         preset(
             "tiny",
@@ -136,7 +137,14 @@ pub fn presets() -> Vec<Preset> {
             ModelSettings { hidden: 32, direction: 16, reserve: 32, ..small },
             AlgorithmConfig { learning_rate: 3e-3, ..of_people },
             ("none", 3, length(200, 32)),
-            Schedule { episodes: 32 * 100, evaluate_every: 20, evaluate_tasks: 0, point_every: 5, checkpoint_every: 20, ..Schedule::default() },
+            Schedule {
+                episodes: 32 * 100,
+                evaluate_every: 20,
+                evaluate_tasks: 0,
+                point_every: 5,
+                checkpoint_every: 20,
+                ..Schedule::default()
+            },
         ),
         preset(
             "paper",

@@ -65,7 +65,8 @@ impl NavTeacher {
         };
         let reading = Reading { reference_padding: model.reference_padding, positions: model.positions };
         let (kind, family) = ("teacher".into(), "nav".into());
-        let header = Header { kind, family, sizes, words, reading, horizon: model.horizon, made: serde_json::Value::Null };
+        let header =
+            Header { kind, family, sizes, words, reading, horizon: model.horizon, made: serde_json::Value::Null };
         Ok(Self::from_header(header, around, stream)?)
     }
 
@@ -219,7 +220,11 @@ fn draw(world: &NavWorld, n: usize, stream: &mut Stream) -> Vec<(Start, String, 
 ///
 /// # Errors
 /// When the models cannot be made, a step fails, or the file cannot be written.
-pub fn train(around: Arc<Around>, model: &ModelSettings, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+pub fn train(
+    around: Arc<Around>,
+    model: &ModelSettings,
+    request: &TeacherTraining<'_>,
+) -> anyhow::Result<TeacherReport> {
     let begin = Instant::now();
     let (seed, config) = (request.config.seed, request.config);
     let late = |share: f64| request.seconds > 0.0 && begin.elapsed().as_secs_f64() > request.seconds * share;
@@ -241,7 +246,8 @@ pub fn train(around: Arc<Around>, model: &ModelSettings, request: &TeacherTraini
                 best = Some((score, teacher.executor.params.snapshot()?));
             }
             let loss = loss.to_scalar::<f32>()?;
-            let told = format!("executor: update {}, loss {loss:.3}, {:.1}% of goals reached", update + 1, 100.0 * score);
+            let told =
+                format!("executor: update {}, loss {loss:.3}, {:.1}% of goals reached", update + 1, 100.0 * score);
             (request.progress)(&told, (update + 1) as f64 / request.executor_updates as f64);
             if last {
                 break;
@@ -260,7 +266,13 @@ pub fn train(around: Arc<Around>, model: &ModelSettings, request: &TeacherTraini
         let loss = teacher.train_describer(&tasks, &mut adam)?;
         let last = update + 1 == request.describer_updates || late(1.0);
         if (update + 1) % request.evaluate_every == 0 || last {
-            let score = pragmatic_score(&teacher, &validation, config.teacher.pragmatics.samples, config.teacher.pragmatics.tau, seed)?;
+            let score = pragmatic_score(
+                &teacher,
+                &validation,
+                config.teacher.pragmatics.samples,
+                config.teacher.pragmatics.tau,
+                seed,
+            )?;
             if best.as_ref().is_none_or(|(b, _)| score.1 > b.1) {
                 best = Some((score, teacher.describer.params.snapshot()?));
             }

@@ -9,6 +9,7 @@ use super::marginal::Marginal;
 use super::metric::{PathScore, path_length, score, sdtw, without_loops};
 use super::observation::{NAMES, Semantic};
 use super::scene::{Content, Scene, generated_names, turn_in_words};
+use super::settings::Perf;
 use super::{Start, Walk};
 use crate::rng::Stream;
 use crate::task::{Score, Split, Task, World};
@@ -31,6 +32,7 @@ pub struct NavWorld {
     words: Words,
     names: Vec<String>,
     marginal: Marginal,
+    perf: Perf,
 }
 
 impl NavWorld {
@@ -63,12 +65,25 @@ impl NavWorld {
                 places.insert(viewpoint.id.clone(), (house as u32, i as u32));
             }
         }
-        NavWorld { scenes, by_name, places, corpus, words, names, marginal: Marginal::default() }
+        NavWorld { scenes, by_name, places, corpus, words, names, marginal: Marginal::default(), perf: Perf::default() }
     }
 
     /// The same world with another P_ω.
     pub fn with_marginal(self, marginal: Marginal) -> NavWorld {
         NavWorld { marginal, ..self }
+    }
+
+    /// The same world in which [`World::performs`] means something else.
+    pub fn with_perf(self, perf: Perf) -> NavWorld {
+        NavWorld { perf, ..self }
+    }
+
+    /// Whether a walk ends within 3 m of where another does (along the ways of the house).
+    pub fn reaches(&self, start: &Start, walk: &Walk, reference: &Walk) -> bool {
+        match (self.path(start, walk), self.path(start, reference)) {
+            (Some((scene, path)), Some((_, gold))) => score(&scene.graph, &path, &gold).success,
+            _ => false,
+        }
     }
 
     /// The houses. [`NavWorld::place`] gives indices into them.
@@ -250,12 +265,19 @@ impl World for NavWorld {
         self.path(start, execution).is_some()
     }
 
-    /// SDTW of the walk, its loops cut out, is at least τ.
+    /// SDTW of the walk, its loops cut out, is at least τ; or it ends near, if the settings say so.
     fn performs(&self, start: &Start, execution: &Walk, reference: &Walk, tau: f64) -> bool {
-        match (self.path(start, execution), self.path(start, reference)) {
-            (Some((scene, path)), Some((_, gold))) => sdtw(&scene.graph, &without_loops(&path), &gold) >= tau,
+        match (self.perf, self.path(start, execution), self.path(start, reference)) {
+            (Perf::Success, ..) => self.reaches(start, execution, reference),
+            (Perf::Sdtw, Some((scene, path)), Some((_, gold))) => {
+                sdtw(&scene.graph, &without_loops(&path), &without_loops(&gold)) >= tau
+            }
             _ => false,
         }
+    }
+
+    fn to_describe(&self, start: &Start, execution: Walk) -> Walk {
+        self.without_loops(start, &execution)
     }
 
     fn score(&self, task: &Task<Start>, execution: &Walk) -> Score {

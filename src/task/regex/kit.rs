@@ -125,6 +125,7 @@ impl TaskKit for RegexFamily {
     fn agent_from(
         &self,
         _config: &RunConfig,
+        _world: &Arc<RegexWorld>,
         blueprint: &serde_json::Value,
         device: &Device,
     ) -> anyhow::Result<Box<dyn Agent<RegexWorld>>> {

@@ -168,10 +168,18 @@ pub(crate) fn softmax(x: &mut [f32]) {
 }
 
 /// The gradient of scores from softmax weights `p` and their gradient: d ← p·(d − Σ p·d).
+///
+/// In float64 and over the weights' own sum: in float32 they do not sum to one exactly, and where one of them is nearly one
+/// the difference would lose its digits.
 pub(crate) fn softmax_backward(p: &[f32], d: &mut [f32]) {
-    let mean = dot(p, d);
+    let (mut sum, mut total) = (0f64, 0f64);
+    for (p, d) in p.iter().zip(d.iter()) {
+        sum += f64::from(*p) * f64::from(*d);
+        total += f64::from(*p);
+    }
+    let mean = sum / total;
     for (d, p) in d.iter_mut().zip(p) {
-        *d = p * (*d - mean);
+        *d = (f64::from(*p) * (f64::from(*d) - mean)) as f32;
     }
 }
 

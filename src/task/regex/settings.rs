@@ -73,7 +73,7 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "small",
             "the built-in word edits with a small agent that a laptop trains while people type",
-            TaskSettings { world: "builtin".into(), path: String::new(), seed: 1, more_words: 0 },
+            TaskSettings { world: "builtin".into(), path: String::new(), seed: 1, more_words: 3 },
             ModelSettings {
                 hidden: 192,
                 word_embedding: 64,
@@ -81,12 +81,15 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 24,
                 reserve: 256,
                 reference_padding: false,
-                letters: Letters::Plain,
+                letters: Letters::Renamed,
                 pretrained: "shipped".into(),
             },
             Rest {
                 algorithm: AlgorithmConfig {
-                    replay: 2,
+                    replay: 5,
+                    replay_fade: 1000,
+                    average: 0.99,
+                    mixing: Mixing { anneal_every: 100, anneal_rate: 0.8, ..Mixing::default() },
                     pretrain_updates: 4000,
                     pretrain_batch: 256,
                     ..AlgorithmConfig::default()

@@ -1,6 +1,6 @@
 //! Experiments on top of the trainer.
 //!
-//! [`grid`] carries out grids of runs that remake the paper's tables and figures ([`regex`]; `iliad reproduce`), [`collect`]
+//! [`grid`] carries out grids of runs that remake the paper's tables and figures ([`regex`], [`nav`]; `iliad reproduce`), [`collect`]
 //! and [`table`] tabulate them, [`mod@bench`] times, and [`results`] are the files that all of it is kept in. Nothing else here
 //! trains: [`theory`] computes the paper's analysis in closed form, [`report`] and [`render`] read what runs and benchmarks
 //! left in files, [`plot`] draws.
@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod collect;
 pub mod grid;
+pub mod nav;
 pub mod plot;
 pub mod regex;
 pub mod render;
@@ -15,3 +16,13 @@ pub mod report;
 pub mod results;
 pub mod table;
 pub mod theory;
+
+/// A family's table by name; `None` for another name.
+pub fn table_of(family: &str, name: &str) -> Option<grid::Table> {
+    if family == "nav" { nav::table(name) } else { regex::table(name) }
+}
+
+/// A family's figure by name; `None` for another name.
+pub fn figure_of(family: &str, name: &str) -> Option<grid::Table> {
+    if family == "nav" { nav::figure(name) } else { regex::figure(name) }
+}

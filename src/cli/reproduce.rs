@@ -4,7 +4,7 @@ use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliError, CliResult, Exit, bar};
 use crate::experiment::grid::{self, Cell, News, Plan, Table};
-use crate::experiment::{collect, regex, table};
+use crate::experiment::{collect, figure_of, table, table_of};
 use crate::run::{Event, RunState};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ Examples:
   iliad reproduce regex --table mixing --seconds 3000             an hour's share; the same command goes on
   iliad reproduce regex --table efficient --row all,no-replay     with few descriptions, and without one of the means
   iliad reproduce regex --table main --row adel,dagger --preset tiny --episodes 3200   a small try
+  iliad reproduce nav --table main --set task.path=nav-data --set teacher.models=teacher.st   walks through real houses
   iliad reproduce regex --table main --collect                    only tabulate what is there
 
 Runs lie in --run-dir under TABLE/ROW/seed-N and are ordinary ones. Ctrl+C, or --seconds, lets all of them save and ends \
@@ -28,7 +29,7 @@ written with the curves to --results as FAMILY-TABLE.json, such as regex-main.js
 #[command(after_help = AFTER)]
 pub(super) struct Args {
     /// Task family
-    #[arg(value_name = "FAMILY", value_parser = ["regex"])]
+    #[arg(value_name = "FAMILY", value_parser = ["regex", "nav"])]
     pub family: String,
     /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings)
     #[arg(
@@ -86,13 +87,13 @@ pub(super) fn run(args: &Args) -> CliResult {
     let missing = || CliError::Usage("there is no such table".into());
     let mut shown = Vec::new();
     if let Some(name) = &args.table {
-        shown.push(regex::table(name).ok_or_else(missing)?);
+        shown.push(table_of(&args.family, name).ok_or_else(missing)?);
     }
     if let Some(name) = &args.figure {
         if runs_of != "main" {
             return Err(CliError::Usage("the figure `curves` is about the runs of --table main".into()));
         }
-        shown.push(regex::figure(name).ok_or_else(missing)?);
+        shown.push(figure_of(&args.family, name).ok_or_else(missing)?);
     }
     for table in &mut shown {
         restrict(table, &args.row)?;
@@ -135,7 +136,9 @@ pub(super) fn run(args: &Args) -> CliResult {
 /// The preset that runs start from.
 fn preset(args: &Args) -> String {
     let of_table = if args.table.as_deref() == Some("efficient") { "efficient" } else { "paper" };
-    args.preset.clone().unwrap_or_else(|| of_table.into())
+    let name = args.preset.clone().unwrap_or_else(|| of_table.into());
+    // Both families have presets of these names.
+    if name.contains('/') { name } else { format!("{}/{name}", args.family) }
 }
 
 fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {

@@ -3,7 +3,7 @@
 use super::grid::{Cell, Finished, Table};
 use super::results::{CurvePoint, LevelResult, Moment, Reached, Results, RowResult, SeedResult, Summary};
 use crate::run::Point;
-use crate::trainer::milestones::{LEVELS, Milestones};
+use crate::trainer::milestones::{Milestones, levels};
 use std::path::Path;
 
 /// Points of a curve that a results file keeps.
@@ -40,7 +40,7 @@ pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<R
             validation: of(|s| s.validation),
             validation_smoothed: of(|s| s.validation_smoothed),
             test: of(|s| s.test),
-            reached: LEVELS.iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
+            reached: levels(table.family).iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
             paper: row.paper,
             seeds,
             more: serde_json::Map::new(),
@@ -61,7 +61,7 @@ pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<R
         command: command.to_owned(),
         program: env!("CARGO_PKG_VERSION").into(),
         complete: rows.iter().all(|r| r.complete == r.wanted),
-        levels: LEVELS.to_vec(),
+        levels: levels(table.family).to_vec(),
         rows,
     })
 }
@@ -86,7 +86,7 @@ fn seed(cell: &Cell, finished: Option<&Finished>) -> Option<SeedResult> {
     let points = curve(&cell.folder);
     let last = points.last()?;
     // Made anew from the curve, which an interrupted run has as well.
-    let mut milestones = Milestones::default();
+    let mut milestones = Milestones::new(&cell.config.family);
     let mut best: Option<f64> = None;
     for point in &points {
         if let Some(rate) = point.validation {

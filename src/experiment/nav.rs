@@ -1,0 +1,94 @@
+//! The NAV experiments of the paper, with the figures it reports.
+
+use super::grid::{Row, Table};
+use super::results::Paper;
+
+/// A row; `to_30` is the paper's number of episodes to 30% on validation.
+fn row(
+    name: &'static str,
+    title: &'static str,
+    settings: &[&str],
+    (validation, test, to_30): (f64, Option<f64>, Option<f64>),
+) -> Row {
+    let paper = Paper { validation: Some(validation), test, level: to_30.map(|_| 30.0), to_level: to_30 };
+    Row { name, title, settings: settings.iter().map(|s| (*s).to_owned()).collect(), paper }
+}
+
+/// The tables by name: `main`, `mixing`, `anneal`; `None` for another name.
+pub fn table(name: &str) -> Option<Table> {
+    let (title, rows) = match name {
+        "main" => ("Learning algorithms on NAV", main()),
+        "mixing" => ("Weight λ of the approximate marginal in ADEL's exploration policy, NAV", mixing()),
+        "anneal" => ("Annealing λ every L updates, NAV", anneal()),
+        _ => return None,
+    };
+    Some(Table { family: "nav", name: name.to_owned(), title, rows })
+}
+
+/// The figures by name: `curves` shows the runs of `main` over episodes; `None` for another name.
+pub fn figure(name: &str) -> Option<Table> {
+    (name == "curves").then(|| Table {
+        family: "nav",
+        name: "curves".into(),
+        title: "Validation and cumulative training success on NAV over episodes",
+        rows: main(),
+    })
+}
+
+fn main() -> Vec<Row> {
+    vec![
+        row("adel", "ADEL", &["algorithm.name=adel"], (32.2, Some(31.9), Some(406e3))),
+        row("dagger", "DAgger", &["algorithm.name=dagger"], (35.6, Some(32.0), Some(45e3))),
+        row(
+            "reinforce-binary",
+            "REINFORCE, binary reward",
+            &["algorithm.name=reinforce-binary"],
+            (22.4, Some(20.5), None),
+        ),
+        row(
+            "reinforce-continuous",
+            "REINFORCE, continuous reward",
+            &["algorithm.name=reinforce-continuous"],
+            (11.1, Some(11.3), None),
+        ),
+    ]
+}
+
+fn mixing() -> Vec<Row> {
+    let weight = |name, title, lambda, validation, to_30| {
+        row(name, title, &["algorithm.name=adel", lambda], (validation, None, to_30))
+    };
+    vec![
+        weight("lambda-0", "λ = 0 (no marginal)", "algorithm.mixing.lambda=0", 0.0, None),
+        weight("lambda-0.5", "λ = 0.5", "algorithm.mixing.lambda=0.5", 32.0, Some(384e3)),
+        weight("lambda-1", "λ = 1 (marginal only)", "algorithm.mixing.lambda=1", 29.4, None),
+    ]
+}
+
+fn anneal() -> Vec<Row> {
+    let every = |name, title, every, validation, to_30| {
+        row(name, title, &["algorithm.name=adel", every], (validation, None, Some(to_30)))
+    };
+    vec![
+        every("anneal-2000", "L = 2000", "algorithm.mixing.anneal_every=2000", 31.4, 304e3),
+        every("anneal-5000", "L = 5000", "algorithm.mixing.anneal_every=5000", 32.5, 384e3),
+        every("anneal-none", "no annealing", "algorithm.mixing.anneal_every=0", 32.0, 384e3),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::configure;
+
+    #[test]
+    fn every_row_is_a_configuration_and_names_are_folders() {
+        for name in ["main", "mixing", "anneal"] {
+            for row in table(name).unwrap().rows {
+                configure("nav/paper", 1, &row.settings).unwrap();
+                assert!(row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c)), "{}", row.name);
+            }
+        }
+        assert!(table("efficient").is_none() && figure("other").is_none() && figure("curves").is_some());
+    }
+}

@@ -10,6 +10,7 @@ pub mod files;
 pub mod generated;
 pub mod graph;
 pub mod house;
+pub mod import;
 pub mod marginal;
 pub mod metric;
 pub mod objects;

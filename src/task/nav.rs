@@ -13,6 +13,7 @@ pub mod files;
 pub mod generated;
 pub mod graph;
 pub mod house;
+pub mod import;
 pub mod kit;
 pub mod marginal;
 pub mod metric;

@@ -61,10 +61,10 @@ fn preset(
     task: TaskSettings,
     model: ModelSettings,
     algorithm: AlgorithmConfig,
-    teacher: (&str, usize, TeacherLength),
+    teacher: (TeacherMode, usize, TeacherLength),
     schedule: Schedule,
 ) -> Preset {
-    let (models, samples, training) = teacher;
+    let (mode, samples, training) = teacher;
     let pragmatics = Pragmatics { samples, tau: 0.5, draw: Draw::Set, requests: true };
     let config = RunConfig {
         family: "nav".into(),
@@ -73,7 +73,7 @@ fn preset(
         task: serde_json::to_value(task).unwrap_or_default(),
         model: serde_json::to_value(model).unwrap_or_default(),
         algorithm,
-        teacher: TeacherConfig { mode: TeacherMode::Simulated, models: models.into(), pragmatics, training },
+        teacher: TeacherConfig { mode, models: "none".into(), pragmatics, training },
         pool: PoolConfig::default(),
         schedule,
     };
@@ -117,11 +117,11 @@ pub fn presets() -> Vec<Preset> {
     vec![
         preset(
             "small",
-            "generated houses, a small model for the CPU",
+            "walks through generated houses with a small agent that a laptop trains while people type",
             task("builtin"),
             small.clone(),
             of_people.clone(),
-            ("none", 5, length(3000, 32)),
+            (TeacherMode::Human, 5, length(3000, 32)),
             Schedule {
                 evaluate_every: 50,
                 evaluate_tasks: 200,
@@ -136,7 +136,7 @@ pub fn presets() -> Vec<Preset> {
             task("tiny"),
             ModelSettings { hidden: 32, direction: 16, reserve: 32, ..small },
             AlgorithmConfig { learning_rate: 3e-3, ..of_people },
-            ("none", 3, length(200, 32)),
+            (TeacherMode::Simulated, 3, length(200, 32)),
             Schedule {
                 episodes: 32 * 100,
                 evaluate_every: 20,
@@ -152,7 +152,7 @@ pub fn presets() -> Vec<Preset> {
             task("corpus"),
             paper,
             algorithm,
-            ("none", 5, length(20_000, 32)),
+            (TeacherMode::Simulated, 5, length(20_000, 32)),
             Schedule {
                 // 25,000 iterations of 32.
                 episodes: 800_000,

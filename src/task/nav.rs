@@ -7,6 +7,7 @@
 pub mod action;
 pub mod corpus;
 pub mod files;
+pub mod generated;
 pub mod graph;
 pub mod house;
 pub mod marginal;
@@ -14,7 +15,9 @@ pub mod metric;
 pub mod objects;
 pub mod observation;
 pub mod phrasing;
+pub mod scene;
 pub mod tokenise;
+pub mod world;
 
 use serde::{Deserialize, Serialize};
 

@@ -325,9 +325,13 @@ impl House {
         // The square of a uniform number favours smaller houses; the mean is about 117 viewpoints, as of the real ones.
         let size = 45.0 + 185.0 * chance.random_range(0.0f64..1.0).powf(1.5);
         let layout::Layout { storeys, rooms, walls, openings, stairs } = layout::lay_out(size, &mut chance)?;
+        // A house that people could live in.
+        let has = |kind: &&str| rooms.iter().any(|room| room.kind == **kind);
+        if !["kitchen", "bathroom", "bedroom"].iter().all(has) {
+            return None;
+        }
         let name = format!("house-{seed}");
-        let none = (Vec::new(), Vec::new(), Vec::new());
-        let (items, stands, edges) = none;
+        let (items, stands, edges) = (Vec::new(), Vec::new(), Vec::new());
         let mut house = House { name, seed, storeys, rooms, walls, openings, stairs, items, stands, edges };
         furnish::furnish(&mut house, &mut chance);
         let (stands, edges) = walk::find_ways(&house, &mut chance)?;
@@ -348,6 +352,13 @@ impl House {
     /// Height of the floor of a room's storey.
     pub fn floor_of(&self, room: usize) -> f64 {
         self.rooms[room].storey as f64 * STOREY_HEIGHT
+    }
+
+    /// Where an opening is, seen from above: a stretch of its wall.
+    pub fn opening_rect(&self, opening: &Opening) -> Rect {
+        let wall = &self.walls[opening.wall];
+        let middle = if wall.along_x() { opening.at[0] } else { opening.at[1] };
+        wall.stretch(middle - opening.width / 2.0, middle + opening.width / 2.0)
     }
 
     /// The rooms on the two sides of an opening.

@@ -261,10 +261,10 @@ pub fn recipe(room: &str) -> &'static [(&'static str, usize, f64)] {
             ("suitcase", 1, 0.12),
         ],
         "bathroom" => &[
+            ("bathtub", 1, 0.5),
             ("vanity", 1, 1.0),
             ("sink", 1, 1.0),
             ("toilet", 1, 1.0),
-            ("bathtub", 1, 0.55),
             ("shower", 1, 0.55),
             ("mirror", 1, 0.9),
             ("trash can", 1, 0.4),

@@ -229,7 +229,7 @@ impl Frame {
 }
 
 /// Square metres of a storey for a viewpoint.
-const SQUARE_METRES: f64 = 3.6;
+const SQUARE_METRES: f64 = 3.4;
 
 /// Cuts a stretch into columns: west side, east side, and whether it is a narrow one.
 fn columns(from: f64, to: f64, chance: &mut Stream) -> Vec<(f64, f64, bool)> {

@@ -111,9 +111,7 @@ impl<'a> Eyes<'a> {
             for opening in
                 house.openings.iter().filter(|o| o.kind.transparent() && house.walls[o.wall].storey == storey)
             {
-                let wall = &house.walls[opening.wall];
-                let middle = if wall.along_x() { opening.at[0] } else { opening.at[1] };
-                let rect = wall.stretch(middle - opening.width / 2.0, middle + opening.width / 2.0);
+                let rect = house.opening_rect(opening);
                 add(rect, 0.0, opening.bottom);
                 add(rect, opening.top, STOREY_HEIGHT);
             }
@@ -158,8 +156,7 @@ impl<'a> Eyes<'a> {
         });
         let openings = self.house.openings.iter().enumerate().map(|(i, opening)| {
             let wall = &self.house.walls[opening.wall];
-            let middle = if wall.along_x() { opening.at[0] } else { opening.at[1] };
-            let rect = wall.stretch(middle - opening.width / 2.0, middle + opening.width / 2.0);
+            let rect = self.house.opening_rect(opening);
             let base = wall.storey as f64 * STOREY_HEIGHT;
             (Seen::Opening(i), rect, base + opening.bottom, base + opening.top)
         });

@@ -1,7 +1,7 @@
 //! Where one can stand and walk: the viewpoints and edges of a house.
 
 use super::furnish::BODY;
-use super::{EYE, House, Item, OpeningKind, Rect, STOREY_HEIGHT, Stand, Wall, centimetres};
+use super::{EYE, House, Item, Opening, OpeningKind, Rect, STOREY_HEIGHT, Stand, Wall, centimetres};
 use crate::rng::Stream;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -75,6 +75,16 @@ pub(super) fn solid_stretches(
         }
         stretches.push((wall, at, to));
         stretches.into_iter().filter(|(_, a, b)| b - a > 0.001)
+    })
+}
+
+/// The door or archway that a straight walk leads through, from a room; the open side of a stairwell is none.
+pub fn opening_crossed(house: &House, room: usize, from: [f64; 2], to: [f64; 2]) -> Option<&Opening> {
+    let storey = house.rooms[room].storey;
+    house.openings.iter().filter(|o| o.kind.passable()).find(|o| {
+        let wall = &house.walls[o.wall];
+        let well = wall.rooms.iter().flatten().any(|room| house.rooms[*room].kind == "stairs");
+        wall.storey == storey && !well && house.opening_rect(o).crossed(from, to)
     })
 }
 

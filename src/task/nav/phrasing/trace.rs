@@ -4,6 +4,7 @@
 use super::super::action::{VIEW_STEP, bearing, wrapped};
 use super::super::graph::Graph;
 use super::super::house::sight::{Eyes, Seen, Sight};
+use super::super::house::walk::opening_crossed;
 use super::super::house::{House, Rect};
 
 /// A side of the walker.
@@ -105,13 +106,19 @@ impl Trace<'_> {
     pub fn has(&self, facts: &[Fact]) -> bool {
         let Some((end, way)) = self.slots.split_last() else { return false };
         let mut at = 0;
+        let mut turned = false;
         facts.iter().all(|fact| {
             if fact.ends() {
                 return end.iter().any(|full| fact.follows_from(full));
             }
-            match way.get(at..).and_then(|way| way.iter().position(|s| s.iter().any(|f| fact.follows_from(f)))) {
+            let turns = matches!(fact, Fact::Turn(_));
+            // Two turns are two: the second is at a later viewpoint.
+            let from = at + usize::from(turns && turned);
+            let here = |slot: &Vec<Fact>| slot.iter().any(|full| fact.follows_from(full));
+            match way.get(from..).and_then(|way| way.iter().position(here)) {
                 Some(further) => {
-                    at += further;
+                    turned = turns || (turned && further == 0);
+                    at = from + further;
                     true
                 }
                 None => false,
@@ -181,9 +188,7 @@ impl<'a> Tracer<'a> {
             }
             Seen::Opening(i) => {
                 let opening = &house.openings[i];
-                let wall = &house.walls[opening.wall];
-                let middle = if wall.along_x() { opening.at[0] } else { opening.at[1] };
-                let rect = wall.stretch(middle - opening.width / 2.0, middle + opening.width / 2.0);
+                let rect = house.opening_rect(opening);
                 let thing = Thing { kind: opening.kind.name(), colour: None };
                 (!opening.kind.passable()).then_some((rect, thing))
             }
@@ -225,14 +230,7 @@ impl<'a> Tracer<'a> {
         let house: &'a House = self.house;
         let kind = |room: usize| -> &'a str { &house.rooms[room].kind };
         let (from, to) = (self.graph.position(a), self.graph.position(b));
-        let storey = house.rooms[house.stands[a].room].storey;
-        let through = house.openings.iter().find(|o| {
-            let wall = &house.walls[o.wall];
-            let middle = if wall.along_x() { o.at[0] } else { o.at[1] };
-            let rect = wall.stretch(middle - o.width / 2.0, middle + o.width / 2.0);
-            let well = wall.rooms.iter().flatten().any(|room| kind(*room) == "stairs");
-            o.kind.passable() && !well && wall.storey == storey && rect.crossed([from[0], from[1]], [to[0], to[1]])
-        });
+        let through = opening_crossed(house, house.stands[a].room, [from[0], from[1]], [to[0], to[1]]);
         if let Some(opening) = through {
             facts.push(Fact::Through(opening.kind.name()));
         }

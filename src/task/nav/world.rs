@@ -1,0 +1,342 @@
+//! The environment of NAV tasks, in real and in generated houses.
+
+use super::action::{VIEW_STEP, bearing, poses};
+use super::corpus::{Corpus, Item, NavData, Words};
+use super::files::DataError;
+use super::generated::{Generated, Size};
+use super::graph::Graph;
+use super::marginal::Marginal;
+use super::metric::{PathScore, path_length, score, sdtw, without_loops};
+use super::observation::{NAMES, Semantic};
+use super::scene::{Content, Scene, generated_names, turn_in_words};
+use super::{Start, Walk};
+use crate::rng::Stream;
+use crate::task::{Score, Split, Task, World};
+use rand::RngExt;
+use serde_json::json;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Things named for each move at most.
+const NAMED: usize = 3;
+
+/// Houses, tasks and P_ω of the navigation problem.
+#[derive(Clone, Debug)]
+pub struct NavWorld {
+    scenes: Vec<Scene>,
+    by_name: HashMap<String, usize>,
+    /// House and index of every viewpoint.
+    places: HashMap<String, (u32, u32)>,
+    corpus: Corpus,
+    words: Words,
+    names: Vec<String>,
+    marginal: Marginal,
+}
+
+impl NavWorld {
+    /// The world of a data folder ([`super::corpus`]).
+    ///
+    /// # Errors
+    /// When the data cannot be read or is damaged; names file and place.
+    pub fn load(folder: &Path) -> Result<NavWorld, DataError> {
+        let NavData { graphs, mut objects, names, corpus, words } = NavData::load(folder)?;
+        let scene = |(name, graph): (String, Graph)| {
+            let content = Content::Real(objects.remove(&name).unwrap_or_default());
+            Scene { name, graph, content }
+        };
+        let scenes = graphs.into_iter().map(scene).collect();
+        let names = names.into_iter().take(NAMES).map(|name| name.name).collect();
+        Ok(NavWorld::of(scenes, corpus, words, names))
+    }
+
+    /// The built-in world of a seed: generated houses and requests.
+    pub fn builtin(seed: u64, size: &Size) -> NavWorld {
+        let Generated { scenes, corpus, words } = Generated::new(seed, size);
+        NavWorld::of(scenes, corpus, words, generated_names())
+    }
+
+    fn of(scenes: Vec<Scene>, corpus: Corpus, words: Words, names: Vec<String>) -> NavWorld {
+        let by_name = scenes.iter().enumerate().map(|(i, scene)| (scene.name.clone(), i)).collect();
+        let mut places = HashMap::new();
+        for (house, scene) in scenes.iter().enumerate() {
+            for (i, viewpoint) in scene.graph.viewpoints().iter().enumerate() {
+                places.insert(viewpoint.id.clone(), (house as u32, i as u32));
+            }
+        }
+        NavWorld { scenes, by_name, places, corpus, words, names, marginal: Marginal::default() }
+    }
+
+    /// The same world with another P_ω.
+    pub fn with_marginal(self, marginal: Marginal) -> NavWorld {
+        NavWorld { marginal, ..self }
+    }
+
+    /// The houses. [`NavWorld::place`] gives indices into them.
+    pub fn scenes(&self) -> &[Scene] {
+        &self.scenes
+    }
+
+    /// The house of a name.
+    pub fn scene(&self, name: &str) -> Option<&Scene> {
+        self.by_name.get(name).map(|i| &self.scenes[*i])
+    }
+
+    /// Index of the house of a viewpoint, and of the viewpoint in its graph.
+    pub fn place(&self, viewpoint: &str) -> Option<(usize, usize)> {
+        self.places.get(viewpoint).map(|(house, i)| (*house as usize, *i as usize))
+    }
+
+    /// Requests and paths by split.
+    pub fn corpus(&self) -> &Corpus {
+        &self.corpus
+    }
+
+    /// Words of the requests to learn from.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Names that semantic vectors tell apart.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Makes semantic vectors of `dim` numbers for this world's views ([`Scene::vectors`]).
+    ///
+    /// # Errors
+    /// When `dim` is too small for the names.
+    pub fn semantic(&self, dim: usize, scale: f32) -> Result<Semantic, String> {
+        Semantic::new(self.names.iter().map(String::as_str), dim, scale)
+    }
+
+    /// House and indices of a walk that goes along edges from a start; `None` for any other.
+    pub fn path(&self, start: &Start, walk: &Walk) -> Option<(&Scene, Vec<usize>)> {
+        let scene = self.scene(&start.scan)?;
+        let path = walk.viewpoints.iter().map(|id| scene.graph.find(id)).collect::<Option<Vec<_>>>()?;
+        let begins = walk.viewpoints.first() == Some(&start.viewpoint);
+        let joined = path.windows(2).all(|pair| scene.graph.adjacent(pair[0], pair[1]));
+        (begins && joined).then_some((scene, path))
+    }
+
+    /// Names of a path's viewpoints.
+    fn walk(scene: &Scene, path: &[usize]) -> Walk {
+        Walk { viewpoints: path.iter().map(|viewpoint| scene.graph.id(*viewpoint).to_owned()).collect() }
+    }
+
+    /// The walk without its loops, as it is described and compared.
+    pub fn without_loops(&self, start: &Start, walk: &Walk) -> Walk {
+        match self.path(start, walk) {
+            Some((scene, path)) => NavWorld::walk(scene, &without_loops(&path)),
+            None => walk.clone(),
+        }
+    }
+
+    fn item(&self, split: Split, index: usize) -> &Item {
+        &self.corpus.split(split)[index]
+    }
+
+    fn scored(&self, task: &Task<Start>, walk: &Walk) -> Option<PathScore> {
+        let (scene, path) = self.path(&task.start, walk)?;
+        let (_, gold) = self.path(&task.start, &self.gold(task.split, task.index))?;
+        Some(score(&scene.graph, &path, &gold))
+    }
+
+    /// A walk in plain sentences, one a move: which way it turned, how far it went, what it passed. It stands for the
+    /// pictures where they cannot be seen, and tells no more than they show.
+    pub fn in_words(&self, start: &Start, walk: &Walk) -> Vec<String> {
+        let Some((scene, path)) = self.path(start, walk) else {
+            return vec!["This walk cannot be shown: it does not go along the ways of its house.".into()];
+        };
+        let mut lines = Vec::new();
+        match scene.room(path[0]) {
+            Some("stairs") => lines.push("Starts on the stairs.".to_owned()),
+            Some(room) => lines.push(format!("Starts in the {room}.")),
+            None => lines.push("Starts.".to_owned()),
+        }
+        let mut facing = f64::from(start.heading) * VIEW_STEP;
+        for pair in path.windows(2) {
+            let (from, to) = (scene.graph.position(pair[0]), scene.graph.position(pair[1]));
+            let ahead = bearing(&from, &to);
+            let turn = match turn_in_words(ahead - facing) {
+                "straight on" => "Goes straight on".to_owned(),
+                turn => format!("Turns {turn} and walks"),
+            };
+            facing = ahead;
+            let mut line = format!("{turn} {:.1} m", scene.graph.edge_length(pair[0], pair[1]));
+            let rise = to[2] - from[2];
+            if rise.abs() > 0.3 {
+                line.push_str(if rise > 0.0 { " up the stairs" } else { " down the stairs" });
+            }
+            if let Some(opening) = scene.opening_between(pair[0], pair[1]) {
+                line.push_str(&format!(" through the {}", opening.name()));
+            }
+            match (scene.room(pair[0]), scene.room(pair[1])) {
+                (Some(before), Some(room)) if before != room && room != "stairs" => {
+                    line.push_str(&format!(" into the {room}"));
+                }
+                _ => {}
+            }
+            let passed: Vec<String> = scene
+                .passed(pair[0], pair[1])
+                .into_iter()
+                .take(NAMED)
+                .map(|(name, right)| format!("{name} on the {}", if right { "right" } else { "left" }))
+                .collect();
+            if !passed.is_empty() {
+                line.push_str(&format!("; passes {}", passed.join(", ")));
+            }
+            line.push('.');
+            lines.push(line);
+        }
+        let near: Vec<String> = near(scene, path[path.len() - 1]);
+        lines.push(if near.is_empty() { "Stops.".into() } else { format!("Stops near {}.", near.join(", ")) });
+        lines
+    }
+}
+
+/// Names of the nearest things within 3 m, each once.
+fn near(scene: &Scene, viewpoint: usize) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for thing in scene.landmarks(viewpoint) {
+        if thing.distance <= 3.0 && !names.contains(&thing.name) && names.len() < NAMED {
+            names.push(thing.name);
+        }
+    }
+    names
+}
+
+impl World for NavWorld {
+    type Start = Start;
+    type Execution = Walk;
+
+    fn len(&self, split: Split) -> usize {
+        self.corpus.split(split).len()
+    }
+
+    fn task(&self, split: Split, index: usize) -> Task<Start> {
+        let item = self.item(split, index);
+        Task { split, index, request: item.tokens[0].clone(), start: item.start() }
+    }
+
+    fn requests(&self, split: Split, index: usize) -> Vec<String> {
+        self.item(split, index).tokens.clone()
+    }
+
+    fn gold(&self, split: Split, index: usize) -> Walk {
+        self.item(split, index).gold()
+    }
+
+    fn sample_task(&self, split: Split, stream: &mut Stream) -> Task<Start> {
+        let index = stream.random_range(0..self.len(split));
+        let item = self.item(split, index);
+        let request = item.tokens[stream.random_range(0..item.tokens.len())].clone();
+        Task { split, index, request, start: item.start() }
+    }
+
+    fn sample_marginal(&self, start: &Start, stream: &mut Stream) -> Walk {
+        let found = self.scene(&start.scan).and_then(|scene| Some((scene, scene.graph.find(&start.viewpoint)?)));
+        match found {
+            Some((scene, from)) => NavWorld::walk(scene, &self.marginal.sample(&scene.graph, from, stream)),
+            None => Walk { viewpoints: vec![start.viewpoint.clone()] },
+        }
+    }
+
+    /// A walk that ends where it began, its loops cut out, has nothing to describe.
+    fn describable(&self, start: &Start, execution: &Walk) -> bool {
+        self.path(start, execution).is_some_and(|(_, path)| path[0] != path[path.len() - 1])
+    }
+
+    fn valid(&self, start: &Start, execution: &Walk) -> bool {
+        self.path(start, execution).is_some()
+    }
+
+    /// SDTW of the walk, its loops cut out, is at least τ.
+    fn performs(&self, start: &Start, execution: &Walk, reference: &Walk, tau: f64) -> bool {
+        match (self.path(start, execution), self.path(start, reference)) {
+            (Some((scene, path)), Some((_, gold))) => sdtw(&scene.graph, &without_loops(&path), &gold) >= tau,
+            _ => false,
+        }
+    }
+
+    fn score(&self, task: &Task<Start>, execution: &Walk) -> Score {
+        let (success, figures) = match self.scored(task, execution) {
+            Some(s) => (s.success, [s.spl, s.ndtw, s.sdtw, s.distance]),
+            // An execution that is no walk has not moved.
+            None => {
+                let stay = Walk { viewpoints: vec![task.start.viewpoint.clone()] };
+                (false, [0.0, 0.0, 0.0, self.scored(task, &stay).map_or(0.0, |s| s.distance)])
+            }
+        };
+        let names = ["spl", "ndtw", "sdtw", "distance"];
+        Score { success, figures: names.iter().map(|name| (*name).to_owned()).zip(figures).collect() }
+    }
+
+    /// How much of the way to the goal the walk has covered: (d(s1, goal) − d(end, goal)) / d(s1, goal).
+    fn continuous_reward(&self, task: &Task<Start>, execution: &Walk) -> f64 {
+        let gold = self.gold(task.split, task.index);
+        match (self.path(&task.start, execution), self.path(&task.start, &gold)) {
+            (Some((scene, path)), Some((_, gold))) => {
+                let goal = gold[gold.len() - 1];
+                let whole = scene.graph.distance(path[0], goal);
+                let left = scene.graph.distance(path[path.len() - 1], goal);
+                if whole > 0.0 { (whole - left) / whole } else { f64::from(u8::from(left == 0.0)) }
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn view(&self, start: &Start, execution: &Walk) -> serde_json::Value {
+        let words = self.in_words(start, execution);
+        let Some((scene, path)) = self.path(start, execution) else {
+            return json!({"house": start.scan, "path": [], "words": words});
+        };
+        let cm = |x: f64| (x * 100.0).round() / 100.0;
+        let thousandth = |x: f64| (x * 1000.0).round() / 1000.0;
+        let stops: Vec<serde_json::Value> = poses(&scene.graph, start.heading, &path)
+            .into_iter()
+            .map(|pose| {
+                let things: Vec<serde_json::Value> = scene
+                    .landmarks(pose.viewpoint)
+                    .into_iter()
+                    .take(12)
+                    .map(|thing| {
+                        json!({
+                            "name": thing.name, "position": thing.position.map(cm),
+                            "bearing": thousandth(thing.bearing), "elevation": thousandth(thing.elevation),
+                            "distance": cm(thing.distance),
+                        })
+                    })
+                    .collect();
+                json!({
+                    "viewpoint": scene.graph.id(pose.viewpoint),
+                    "position": scene.graph.position(pose.viewpoint).map(cm),
+                    "heading": thousandth(f64::from(pose.heading) * VIEW_STEP),
+                    "room": scene.room(pose.viewpoint),
+                    "things": things,
+                })
+            })
+            .collect();
+        json!({
+            "house": scene.name,
+            "seed": scene.house().map(|house| house.seed),
+            "length": cm(path_length(&scene.graph, &path)),
+            "path": stops,
+            "words": words,
+        })
+    }
+
+    fn summary(&self, execution: &Walk) -> String {
+        let Some((house, _)) = execution.viewpoints.first().and_then(|id| self.place(id)) else {
+            return "an unknown place".into();
+        };
+        let scene = &self.scenes[house];
+        let path: Vec<usize> = execution.viewpoints.iter().filter_map(|id| scene.graph.find(id)).collect();
+        let mut rooms: Vec<&str> = path.iter().filter_map(|viewpoint| scene.room(*viewpoint)).collect();
+        rooms.dedup();
+        let moves = execution.viewpoints.len() - 1;
+        let length = path_length(&scene.graph, &path);
+        let through = if rooms.is_empty() { String::new() } else { format!(": {}", rooms.join(" → ")) };
+        let plural = if moves == 1 { "" } else { "s" };
+        format!("{}, {moves} move{plural}, {length:.1} m{through}", scene.name)
+    }
+}

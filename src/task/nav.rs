@@ -6,10 +6,13 @@
 
 pub mod action;
 pub mod corpus;
+mod drawing;
+pub mod family;
 pub mod files;
 pub mod generated;
 pub mod graph;
 pub mod house;
+pub mod houses;
 pub mod marginal;
 pub mod metric;
 pub mod objects;

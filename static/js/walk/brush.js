@@ -45,11 +45,12 @@ export class Brush {
   // Where solids are put: their own x, y and z from there. The front of a thing looks along y.
   #x = 0; #y = 0; #z = 0; #right = [1, 0]; #front = [0, 1];
 
-  // From now on coordinates are those of a thing at a place, turned to the right by so many quarters.
+  // From now on coordinates are those of a thing at a place, turned to the right by so many quarters (or parts of one).
   at(x = 0, y = 0, z = 0, turn = 0) {
     [this.#x, this.#y, this.#z] = [x, y, z];
-    this.#right = [[1, 0], [0, -1], [-1, 0], [0, 1]][turn % 4];
-    this.#front = [[0, 1], [1, 0], [0, -1], [-1, 0]][turn % 4];
+    const [sin, cos] = [Math.sin((turn * Math.PI) / 2), Math.cos((turn * Math.PI) / 2)];
+    this.#right = [cos, -sin];
+    this.#front = [sin, cos];
     return this;
   }
 

@@ -39,7 +39,8 @@ export class Rooms {
   of(index) {
     const room = this.rooms[index];
     return (x, y, z, nx, ny, nz, out) => {
-      let day = 0.3 + 0.1 * nz + 0.03 * nx + 0.05 * ny;
+      // What comes from everywhere: from above most, and back from the floor onto the ceiling.
+      let day = 0.46 + (nz > 0 ? 0.1 : -0.04) * nz + 0.04 * nx + 0.06 * ny;
       for (const [hx, hy, hz, ix, iy, area] of room.holes) {
         const [dx, dy, dz] = [x - hx, y - hy, z - hz];
         const d2 = dx * dx + dy * dy + dz * dz;
@@ -65,7 +66,7 @@ export class Rooms {
       shut(room.y1 - y, ay);
       shut(z - room.floor, az);
       shut(room.ceiling - z, az);
-      for (let k = 0; k < 3; k++) out[k] = 1.32 * (1 - Math.exp(-open * 1.12 * (day * DAY[k] + warm * LAMP[k])));
+      for (let k = 0; k < 3; k++) out[k] = 1.28 * (1 - Math.exp(-open * 1.28 * (day * DAY[k] + warm * LAMP[k])));
     };
   }
 

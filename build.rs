@@ -7,10 +7,14 @@ use std::process::Command;
 use std::{env, fs};
 
 /// (file in the package, name in the vendor folder).
-const FILES: [(&str, &str); 3] = [
+/// three.js is two modules, and the first imports the second by its own name. 0.185 is the last that comes minified.
+const FILES: [(&str, &str); 6] = [
     ("uplot/dist/uPlot.iife.min.js", "uplot.js"),
     ("uplot/dist/uPlot.min.css", "uplot.css"),
     ("uplot/LICENSE", "uplot.LICENSE.txt"),
+    ("three/build/three.module.min.js", "three.module.min.js"),
+    ("three/build/three.core.min.js", "three.core.min.js"),
+    ("three/LICENSE", "three.LICENSE.txt"),
 ];
 
 const LOCKED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];

@@ -338,6 +338,7 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
             access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
             loopback: settings.address.is_loopback(),
             trust_proxy: settings.trust_proxy,
+            panoramas: settings.nav_panoramas.clone(),
             ..WebSettings::default()
         }),
         shutdown: tokio_util::sync::CancellationToken::new(),

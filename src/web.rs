@@ -18,6 +18,7 @@ mod guide;
 mod home;
 mod launch_api;
 mod layers;
+mod nav;
 mod page;
 mod run_api;
 mod run_page;
@@ -38,6 +39,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -77,6 +79,8 @@ pub struct WebSettings {
     pub trust_proxy: bool,
     /// How long an execution is a teacher's unless the page renews it.
     pub lease_ttl: Duration,
+    /// Folder of photographs of real houses: `{house}/{viewpoint}.jpg`, equirectangular.
+    pub panoramas: Option<PathBuf>,
 }
 
 impl Default for WebSettings {
@@ -87,6 +91,7 @@ impl Default for WebSettings {
             loopback: true,
             trust_proxy: false,
             lease_ttl: Duration::from_secs(180),
+            panoramas: None,
         }
     }
 }
@@ -226,6 +231,10 @@ fn routes() -> Router<AppState> {
         .route("/runs", get(runs_page::page).post(runs_page::create))
         .route("/runs/{run}", get(run_page::page))
         .route("/runs/{run}/go-on", post(runs_page::go_on))
+        .route("/nav/houses/{name}", get(nav::page))
+        .route("/nav/houses/{name}/house.json", get(nav::geometry))
+        .route("/nav/panoramas/{house}", get(nav::panoramas))
+        .route("/nav/panoramas/{house}/{viewpoint}", get(nav::panorama))
         .route("/api/presets", get(launch_api::presets))
         .route("/api/runs", get(run_api::list).post(launch_api::create))
         .route("/api/runs/{run}/go-on", post(launch_api::go_on))

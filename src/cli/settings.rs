@@ -52,6 +52,10 @@ pub(super) struct Listen {
         help_heading = "Settings"
     )]
     trust_proxy: Option<String>,
+    /// Folder with photographs of real houses, {house}/{viewpoint}.jpg, for pages that show walks
+    /// [env: ILIAD_NAV_PANORAMAS] [default: none]
+    #[arg(long, value_name = "DIR", help_heading = "Settings")]
+    nav_panoramas: Option<String>,
 }
 
 impl Common {
@@ -79,6 +83,7 @@ impl Common {
             ("access_token", &listen.access_token),
             ("base_path", &listen.base_path),
             ("trust_proxy", &listen.trust_proxy),
+            ("nav_panoramas", &listen.nav_panoramas),
         ];
         let given = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
         let flags = Flags { file: self.config.clone(), given };

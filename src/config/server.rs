@@ -38,6 +38,8 @@ pub struct ServerConfig {
     pub base_path: BasePath,
     /// Whether a proxy in front is believed when it says where a request came from (`X-Forwarded-…`).
     pub trust_proxy: bool,
+    /// Folder with photographs of real houses for NAV's pages; `None`: they show graph and objects.
+    pub nav_panoramas: Option<PathBuf>,
     /// Where each value came from, in the order of [`SETTINGS`].
     origins: Vec<Origin>,
 }
@@ -69,6 +71,7 @@ settings! {
     "access_token", "ILIAD_ACCESS_TOKEN", "--access-token";
     "base_path", "ILIAD_BASE_PATH", "--base-path";
     "trust_proxy", "ILIAD_TRUST_PROXY", "--trust-proxy";
+    "nav_panoramas", "ILIAD_NAV_PANORAMAS", "--nav-panoramas";
 }
 
 /// Where a value came from.
@@ -173,6 +176,7 @@ impl ServerConfig {
         let (given, mut token_from) = sources.value("access_token", |t| t.parse().map(Some), None)?;
         let (base_path, base_from) = sources.value("base_path", str::parse, BasePath::default())?;
         let (trust_proxy, trust_from) = sources.value("trust_proxy", parse_switch, false)?;
+        let (nav_panoramas, panoramas_from) = sources.value("nav_panoramas", parse_folder, None)?;
         let access_token = match given {
             None if !address.is_loopback() => {
                 token_from = Origin::Generated;
@@ -190,6 +194,7 @@ impl ServerConfig {
             token_from,
             base_from,
             trust_from,
+            panoramas_from,
         ];
         Ok(ServerConfig {
             address,
@@ -201,6 +206,7 @@ impl ServerConfig {
             access_token,
             base_path,
             trust_proxy,
+            nav_panoramas,
             origins,
         })
     }
@@ -226,6 +232,7 @@ impl ServerConfig {
             token.to_string(),
             self.base_path.to_string(),
             self.trust_proxy.to_string(),
+            self.nav_panoramas.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default(),
         ];
         let keys = SETTINGS.iter().map(|setting| setting.key);
         keys.zip(values).zip(&self.origins).map(|((key, value), origin)| (key, value, origin.clone())).collect()
@@ -305,6 +312,15 @@ fn parse_address(text: &str) -> Result<IpAddr, String> {
 
 fn parse_port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| format!("{text:?} is no port; use a number from 0 (any free port) to 65535"))
+}
+
+/// A folder that is there; an empty text is none.
+fn parse_folder(text: &str) -> Result<Option<PathBuf>, String> {
+    let folder = Some(PathBuf::from(text)).filter(|_| !text.is_empty());
+    match &folder {
+        Some(path) if !path.is_dir() => Err(format!("there is no folder {text}")),
+        _ => Ok(folder),
+    }
 }
 
 fn parse_switch(text: &str) -> Result<bool, String> {

@@ -17,10 +17,13 @@ use std::sync::LazyLock;
 struct Own;
 
 /// Third-party files that `build.rs` fetched from npm by the lockfile: (path under `/static/`, content).
-const VENDOR: [(&str, &[u8]); 3] = [
+const VENDOR: [(&str, &[u8]); 6] = [
     ("vendor/uplot.js", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.js"))),
     ("vendor/uplot.css", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.css"))),
     ("vendor/uplot.LICENSE.txt", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.LICENSE.txt"))),
+    ("vendor/three.module.min.js", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/three.module.min.js"))),
+    ("vendor/three.core.min.js", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/three.core.min.js"))),
+    ("vendor/three.LICENSE.txt", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/three.LICENSE.txt"))),
 ];
 
 /// Names and sizes of the third-party files in this build, for `iliad doctor`.
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn pages_files_are_in_the_binary_and_others_are_not_served() {
-        for path in ["css/base.css", "js/teach.js", "vendor/uplot.js", "vendor/uplot.css"] {
+        for path in ["css/base.css", "js/teach.js", "vendor/uplot.js", "vendor/uplot.css", "vendor/three.core.min.js"] {
             assert!(find(path).is_some_and(|(content, _)| !content.is_empty()), "{path}");
         }
         for path in ["package.json", "package-lock.json", "../Cargo.toml", "css/none.css"] {

@@ -114,7 +114,14 @@ impl Around {
             Some((house, viewpoint)) if self.world.scenes()[house].name == start.scan => {
                 Ok(Walker { house, path: vec![viewpoint], pose: Pose { viewpoint, heading: start.heading } })
             }
-            _ => bail!("there is no viewpoint {} in a house {}", start.viewpoint, start.scan),
+            _ => {
+                let one = self.world.scenes().first().map_or("", |scene| &scene.name);
+                bail!(
+                    "there is no viewpoint {} in a house {} here; a house of this run is {one}",
+                    start.viewpoint,
+                    start.scan
+                )
+            }
         }
     }
 

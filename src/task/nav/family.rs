@@ -1,37 +1,285 @@
-//! NAV as people meet it (in words).
+//! Walking through houses as people meet it: words, an example, and how walks look.
 
-use crate::task::{Audience, Family, Guide, RenderError};
+use super::drawing::Map;
+use super::houses::{self, EXAMPLE};
+use super::{Start, Walk};
+use crate::task::{Audience, Family, Guide, RenderError, World};
+use askama::Template;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// NAV's entry in the registry of task families.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NavFamily;
 
+/// A view as [`super::world::NavWorld`] makes it.
+#[derive(Deserialize)]
+pub(super) struct View {
+    pub house: String,
+    #[serde(default)]
+    pub seed: Option<u64>,
+    pub path: Vec<Stop>,
+    pub words: Vec<String>,
+}
+
+/// A viewpoint that the walk was at.
+#[derive(Deserialize, Serialize)]
+pub(super) struct Stop {
+    pub viewpoint: String,
+    /// Position of the eye.
+    pub position: [f64; 3],
+    /// Heading on arrival, in radians.
+    pub heading: f64,
+    #[serde(default)]
+    pub room: Option<String>,
+    /// Things seen from there; only real houses need them, since they have no geometry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub things: Vec<Value>,
+}
+
+/// What the page's script is told of a walk.
+#[derive(Serialize)]
+struct Shown<'a> {
+    house: &'a str,
+    /// Version of the house's geometry; `None` for real houses.
+    version: Option<String>,
+    path: &'a [Stop],
+}
+
+#[derive(Template)]
+#[template(path = "nav/execution.html")]
+struct ExecutionPage<'a> {
+    data: String,
+    words: &'a [String],
+}
+
+#[derive(Template)]
+#[template(path = "nav/execution_small.html")]
+struct ExecutionRow {
+    map: Map,
+    spoken: String,
+}
+
+#[derive(Template)]
+#[template(path = "nav/try.html")]
+struct TryFields {
+    house: &'static str,
+    headings: Vec<(usize, String)>,
+}
+
+fn failed(reason: impl ToString) -> RenderError {
+    RenderError { family: "nav", reason: reason.to_string() }
+}
+
+fn read(view: &Value) -> Result<View, RenderError> {
+    let view = View::deserialize(view).map_err(failed)?;
+    let finite = |stop: &Stop| stop.heading.is_finite() && stop.position.iter().all(|x| x.is_finite());
+    if view.path.is_empty() {
+        Err(failed("the view has no path"))
+    } else if !view.path.iter().all(finite) {
+        Err(failed("a position or heading is not a number"))
+    } else {
+        Ok(view)
+    }
+}
+
+/// Headings as people say them.
+const COMPASS: [&str; 4] = ["north", "east", "south", "west"];
+
+/// The walk of the guide: viewpoints of [`EXAMPLE`], and the heading index at the start.
+const GUIDE_WALK: (&[usize], u8) = (&[14, 7, 13, 33, 6, 22, 30], 6);
+
+/// The view of the guide's walk.
+fn guide_view() -> Value {
+    static VIEW: OnceLock<Value> = OnceLock::new();
+    let make = || {
+        let (path, heading) = GUIDE_WALK;
+        let viewpoints: Vec<String> = path.iter().map(|i| format!("{EXAMPLE}-{i}")).collect();
+        let start = Start { scan: EXAMPLE.into(), viewpoint: viewpoints[0].clone(), heading };
+        houses::world(EXAMPLE).map_or(Value::Null, |world| world.view(&start, &Walk { viewpoints }))
+    };
+    VIEW.get_or_init(make).clone()
+}
+
 impl Family for NavFamily {
     fn name(&self) -> &'static str {
         "nav"
     }
+
     fn title(&self) -> &'static str {
         "Walking through houses"
     }
+
     fn teacher_prompt(&self) -> &'static str {
-        "Which way did the agent go?"
+        "Which way did the agent walk? Write it as directions that anyone standing at the start could follow."
     }
+
     fn placeholder(&self) -> &'static str {
-        "leave the kitchen, go up the stairs and stop at the first door"
+        "go through the door on your left, past the couch, and stop at the window"
     }
+
     fn guide(&self) -> Guide {
-        Guide { view: Value::Null, good: Vec::new(), poor: Vec::new() }
+        let with_reasons = |list: &[(&str, &str)]| {
+            list.iter().map(|(text, reason)| ((*text).to_owned(), (*reason).to_owned())).collect()
+        };
+        Guide { view: guide_view(), good: with_reasons(&GOOD), poor: with_reasons(&POOR) }
     }
-    fn render(&self, view: &Value, _: Audience) -> Result<String, RenderError> {
-        self.render_text(view)
+
+    fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
+        let View { house, seed, mut path, words } = read(view)?;
+        match audience {
+            Audience::Teacher => {
+                let version = houses::sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
+                if seed.is_some() {
+                    path.iter_mut().for_each(|stop| stop.things.clear());
+                }
+                let shown = Shown { house: &house, version, path: &path };
+                let data = serde_json::to_string(&shown).map_err(failed)?;
+                ExecutionPage { data, words: &words }.render()
+            }
+            Audience::Researcher => {
+                // Only a house that is at hand: a list of many walks must not make a house for each.
+                let sheet = houses::kept(&house);
+                let map = Map::of(&path, sheet.as_ref().and_then(|sheet| sheet.house.as_ref()));
+                ExecutionRow { map, spoken: words.join(" ") }.render()
+            }
+        }
+        .map_err(failed)
     }
+
     fn render_text(&self, view: &Value) -> Result<String, RenderError> {
-        Ok(view["words"]
-            .as_array()
-            .map_or(String::new(), |w| w.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")))
+        Ok(read(view)?.words.join("\n"))
     }
+
     fn render_try_fields(&self) -> Result<String, RenderError> {
-        Ok(String::new())
+        let headings = (0..12)
+            .map(|i| {
+                let name = if i % 3 == 0 { COMPASS[i / 3].to_owned() } else { format!("{}°", i * 30) };
+                (i, name)
+            })
+            .collect();
+        TryFields { house: "house-100002", headings }.render().map_err(failed)
+    }
+
+    fn script(&self) -> Option<&'static str> {
+        Some("js/walk.js")
+    }
+}
+
+/// Good descriptions of the guide's walk.
+const GOOD: [(&str, &str); 3] = [
+    (
+        "Leave the bedroom, turn right and walk down the hallway past the tall clock. Go right into the living room and \
+         stop between the red ottoman and the TV.",
+        "Every turn has a place, and it says where to stop.",
+    ),
+    (
+        "go out the door and right, then take the next opening on the right and stop in front of the tv",
+        "Short is fine, as long as somebody at the start could follow it.",
+    ),
+    (
+        "out of the bedroom, right, past the grandfather clock, into the room with the blue couches, stop by the footstool",
+        "Your own names for things are welcome. What is passed on the way helps.",
+    ),
+];
+
+/// Poor descriptions of the guide's walk.
+const POOR: [(&str, &str); 2] = [
+    ("it went to the living room", "True, but it says neither which way nor where in the room it stopped."),
+    (
+        "turn right, go straight, turn right, turn left",
+        "Turns without places: nobody could tell where to turn or when to stop.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn view() -> Value {
+        guide_view()
+    }
+
+    #[test]
+    fn a_teacher_gets_the_walk_and_its_words_but_neither_request_nor_goal() {
+        let html = NavFamily.render(&view(), Audience::Teacher).expect("renders");
+        assert!(html.contains("data-walk=") && html.contains(EXAMPLE), "{html}");
+        let words = view()["words"].as_array().map_or(0, Vec::len);
+        assert_eq!(html.matches("<li").count(), words);
+        // What is seen is in the geometry already.
+        assert!(!html.contains("things"), "{html}");
+    }
+
+    #[test]
+    fn a_researcher_gets_a_map_that_needs_no_script() {
+        let html = NavFamily.render(&view(), Audience::Researcher).expect("renders");
+        let stops = view()["path"].as_array().map_or(0, Vec::len);
+        assert!(html.contains("<svg") && html.contains("role=\"img\""), "{html}");
+        assert_eq!(html.matches("class=\"map-stop").count(), stops);
+        assert!(!html.contains("data-walk"));
+    }
+
+    #[test]
+    fn the_text_is_the_words_of_the_view() {
+        let text = NavFamily.render_text(&view()).expect("text");
+        assert!(text.starts_with("Starts in the ") && text.contains("Stops"), "{text}");
+    }
+
+    #[test]
+    fn nothing_of_a_view_becomes_markup() {
+        let mut hostile = view();
+        hostile["words"] = json!(["<script>alert(1)</script>"]);
+        hostile["house"] = json!("\"><b>");
+        hostile["path"][0]["room"] = json!("<i>\"'");
+        for audience in [Audience::Teacher, Audience::Researcher] {
+            let html = NavFamily.render(&hostile, audience).expect("renders");
+            assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<i>"), "{html}");
+        }
+    }
+
+    #[test]
+    fn damaged_views_are_errors() {
+        let mut unplaced = view();
+        unplaced["path"][0]["position"] = json!([0, 1]);
+        let empty = json!({"house": "house-1", "path": [], "words": []});
+        for damaged in [json!(null), json!({}), json!([1]), unplaced, empty] {
+            assert!(NavFamily.render(&damaged, Audience::Teacher).is_err(), "{damaged}");
+            assert!(NavFamily.render_text(&damaged).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn a_walk_in_a_house_that_is_not_at_hand_is_drawn_all_the_same() {
+        let view = json!({
+            "house": "8194nk5LbLH", "length": 2.0, "words": ["Starts.", "Goes straight on 2.0 m.", "Stops."],
+            "path": [
+                {"viewpoint": "a", "position": [0.0, 0.0, 1.5], "heading": 0.0, "room": null, "things": [{"name": "sofa"}]},
+                {"viewpoint": "b", "position": [0.0, 2.0, 1.5], "heading": 0.0, "room": null, "things": []},
+            ],
+        });
+        let html = NavFamily.render(&view, Audience::Teacher).expect("renders");
+        assert!(html.contains("sofa") && html.contains("&#34;version&#34;:null"), "{html}");
+        assert!(NavFamily.render(&view, Audience::Researcher).is_ok());
+    }
+
+    #[test]
+    fn the_guide_says_what_its_walk_does() {
+        let guide = NavFamily.guide();
+        assert_eq!((guide.good.len(), guide.poor.len()), (3, 2));
+        assert!(guide.view["path"].as_array().is_some_and(|path| path.len() == GUIDE_WALK.0.len()));
+    }
+
+    #[test]
+    fn the_try_box_has_labelled_fields() {
+        let html = NavFamily.render_try_fields().expect("renders");
+        for name in ["house", "viewpoint", "heading"] {
+            assert!(
+                html.contains(&format!("name=\"{name}\"")) && html.contains(&format!("for=\"try-{name}\"")),
+                "{html}"
+            );
+        }
+        assert_eq!(html.matches("<option").count(), 12);
     }
 }

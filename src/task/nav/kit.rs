@@ -1,10 +1,12 @@
 //! NAV for the trainer: worlds, agents and teachers from a run's configuration.
 
 use super::Start;
+use super::action::HEADINGS;
 use super::agent::{Blueprint, NavAgent};
 use super::around::Around;
 use super::family::NavFamily;
 use super::generated::Size;
+use super::houses;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, NavTeacher};
 use super::world::NavWorld;
@@ -79,7 +81,9 @@ impl TaskKit for NavFamily {
             "corpus" => NavWorld::load(Path::new(&task.path))?,
             other => return Err(no_such_world(other)),
         };
-        Ok(Arc::new(world.with_marginal(task.marginal).with_perf(task.perf)))
+        let world = Arc::new(world.with_marginal(task.marginal).with_perf(task.perf));
+        houses::remember(&world);
+        Ok(world)
     }
 
     fn agent(&self, config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow::Result<NewAgent<NavWorld>> {
@@ -117,24 +121,24 @@ impl TaskKit for NavFamily {
         Ok(Some(Box::new(NavTeacher::load(path, &bytes, around(config, world, device)?)?)))
     }
 
-    /// `house`, `viewpoint` (either may be left out where it is clear) and `heading` in degrees.
+    /// `house`, `viewpoint`, and `heading`, an index of 0 to 11 (steps of 30° to the right of north).
     fn start_from_form(&self, form: &serde_json::Value) -> Result<Start, String> {
         let text = |key: &str| form[key].as_str().map(str::trim).filter(|t| !t.is_empty());
         let (Some(scan), Some(viewpoint)) = (text("house"), text("viewpoint")) else {
-            return Err("Choose a house and a place in it to start from.".into());
+            return Err("Give a house and a viewpoint in it to start from.".into());
         };
-        let degrees = match &form["heading"] {
-            serde_json::Value::Number(n) => n.as_f64(),
-            serde_json::Value::String(s) if s.trim().is_empty() => Some(0.0),
+        let heading = match &form["heading"] {
+            serde_json::Value::Number(n) => n.as_u64(),
             serde_json::Value::String(s) => s.trim().parse().ok(),
-            serde_json::Value::Null => Some(0.0),
+            serde_json::Value::Null => Some(0),
             _ => None,
         };
-        let Some(degrees) = degrees.filter(|d: &f64| d.is_finite()) else {
-            return Err("Give the direction to face as a number of degrees, 0 to 359.".into());
-        };
-        let heading = super::action::heading_index(degrees.to_radians());
-        Ok(Start { scan: scan.to_owned(), viewpoint: viewpoint.to_owned(), heading })
+        match heading.filter(|h| *h < HEADINGS as u64) {
+            Some(heading) => {
+                Ok(Start { scan: scan.to_owned(), viewpoint: viewpoint.to_owned(), heading: heading as u8 })
+            }
+            None => Err("Choose which way it faces: a heading of 0 to 11, in steps of 30° from north.".into()),
+        }
     }
 
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
@@ -145,5 +149,24 @@ impl TaskKit for NavFamily {
 
     fn pretrain(&self, _: &RunConfig, _: &Path, _: &Device, _: &Progress<'_>) -> anyhow::Result<()> {
         anyhow::bail!("policies of the NAV task start at random; there is nothing to pretrain")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn starts_are_read_from_forms_and_wrong_ones_told() {
+        let start = |form| NavFamily.start_from_form(&form);
+        let found = start(json!({"house": " house-1 ", "viewpoint": "house-1-0", "heading": "3"})).unwrap();
+        assert_eq!((found.scan.as_str(), found.viewpoint.as_str(), found.heading), ("house-1", "house-1-0", 3));
+        assert_eq!(start(json!({"house": "a", "viewpoint": "b"})).unwrap().heading, 0);
+        assert!(start(json!({"house": "", "viewpoint": "b"})).unwrap_err().contains("house"));
+        for heading in [json!("12"), json!(-1), json!("north"), json!([])] {
+            let told = start(json!({"house": "a", "viewpoint": "b", "heading": heading})).unwrap_err();
+            assert!(told.contains("0 to 11"), "{told}");
+        }
     }
 }

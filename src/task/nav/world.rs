@@ -1,7 +1,7 @@
 //! The environment of NAV tasks, in real and in generated houses.
 
 use super::action::{VIEW_STEP, bearing, poses};
-use super::corpus::{Corpus, Item, NavData, Words};
+use super::corpus::{Corpus, Item, MIN_COUNT, NavData, Words};
 use super::files::DataError;
 use super::generated::{Generated, Size};
 use super::graph::Graph;
@@ -55,6 +55,12 @@ impl NavWorld {
     pub fn builtin(seed: u64, size: &Size) -> NavWorld {
         let Generated { scenes, corpus, words } = Generated::new(seed, size);
         NavWorld::of(scenes, corpus, words, generated_names())
+    }
+
+    /// A world of one house, without any task.
+    pub fn of_house(scene: Scene) -> NavWorld {
+        let words = Words { min_count: MIN_COUNT, words: Vec::new() };
+        NavWorld::of(vec![scene], Corpus::default(), words, generated_names())
     }
 
     fn of(scenes: Vec<Scene>, corpus: Corpus, words: Words, names: Vec<String>) -> NavWorld {

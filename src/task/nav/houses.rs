@@ -1,0 +1,159 @@
+//! Houses by name, for pages: walks that people look at name their house, and the page fetches it once.
+//!
+//! A generated house is made again from its name. Real houses are those of the worlds that this process holds
+//! ([`remember`]); when the last run in them has ended, pages show the walk alone.
+
+use super::house::House;
+use super::scene::{Content, Scene};
+use super::world::NavWorld;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The house of the guide. It is kept as a file, so that what the guide says of it stays true when the generator changes.
+pub const EXAMPLE: &str = "example-house";
+
+/// Sheets kept ready, the one used last in front.
+const KEPT: usize = 48;
+
+/// A house as pages draw it.
+#[derive(Debug)]
+pub struct Sheet {
+    /// JSON: a generated house as [`House`] is written, under `house`; a real one as `viewpoints`, `edges`, `objects`.
+    pub body: String,
+    /// Digest of [`Sheet::body`]; a walk that was stored before the generator changed asks for another one.
+    pub version: String,
+    /// Its geometry, if it is a generated one.
+    pub house: Option<House>,
+}
+
+static KEEP: Mutex<VecDeque<(String, Arc<Sheet>)>> = Mutex::new(VecDeque::new());
+static WORLDS: Mutex<Vec<Weak<NavWorld>>> = Mutex::new(Vec::new());
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets pages show the houses of a world for as long as somebody holds it.
+pub fn remember(world: &Arc<NavWorld>) {
+    let mut worlds = locked(&WORLDS);
+    worlds.retain(|known| known.strong_count() > 0);
+    worlds.push(Arc::downgrade(world));
+}
+
+/// A world in which the house of a name is: one that was remembered, or one of this house alone.
+pub fn world(name: &str) -> Option<Arc<NavWorld>> {
+    let living = living(name);
+    living.or_else(|| Some(Arc::new(NavWorld::of_house(Scene::generated(made(name)?).ok()?))))
+}
+
+fn living(name: &str) -> Option<Arc<NavWorld>> {
+    locked(&WORLDS).iter().filter_map(Weak::upgrade).find(|world| world.scene(name).is_some())
+}
+
+/// The generated house of a name: `house-7` is that of the seed 7.
+fn made(name: &str) -> Option<House> {
+    if name == EXAMPLE {
+        return serde_json::from_str(include_str!("example_house.json")).ok();
+    }
+    let seed: u64 = name.strip_prefix("house-")?.parse().ok()?;
+    let house = House::generate(seed);
+    // `house-007` is not the name of `house-7`.
+    (house.name == name).then_some(house)
+}
+
+/// The house of a name as pages draw it. Making one takes some hundredths of a second; those used last are kept.
+pub fn sheet(name: &str) -> Option<Arc<Sheet>> {
+    if let Some(sheet) = kept(name) {
+        return Some(sheet);
+    }
+    let sheet = Arc::new(match living(name) {
+        Some(world) => Sheet::of(world.scene(name)?),
+        None => Sheet::of_house(made(name)?),
+    });
+    let mut keep = locked(&KEEP);
+    keep.push_front((name.to_owned(), sheet.clone()));
+    keep.truncate(KEPT);
+    Some(sheet)
+}
+
+/// The sheet of a house if it is ready.
+pub fn kept(name: &str) -> Option<Arc<Sheet>> {
+    let mut keep = locked(&KEEP);
+    let found = keep.iter().position(|(kept, _)| kept == name)?;
+    let entry = keep.remove(found)?;
+    let sheet = entry.1.clone();
+    keep.push_front(entry);
+    Some(sheet)
+}
+
+impl Sheet {
+    fn of(scene: &Scene) -> Sheet {
+        match &scene.content {
+            Content::Generated { house, .. } => Sheet::of_house(House::clone(house)),
+            Content::Real(objects) => {
+                let places =
+                    scene.graph.viewpoints().iter().map(|v| (&v.id, v.position[0], v.position[1], v.position[2]));
+                let things = objects.objects.iter().map(|o| (&o.name, o.x, o.y, o.z, o.width, o.height));
+                let body = json!({
+                    "name": scene.name,
+                    "viewpoints": places.collect::<Vec<_>>(),
+                    "edges": scene.graph.edge_list(),
+                    "objects": things.collect::<Vec<_>>(),
+                });
+                Sheet::new(body.to_string(), None)
+            }
+        }
+    }
+
+    fn of_house(house: House) -> Sheet {
+        Sheet::new(json!({ "house": house }).to_string(), Some(house))
+    }
+
+    fn new(body: String, house: Option<House>) -> Sheet {
+        let version = Sha256::digest(&body)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        Sheet { body, version, house }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_house_is_found_by_its_own_name_alone() {
+        let sheet = sheet("house-7").expect("there is one");
+        assert_eq!(sheet.house.as_ref().map(|house| house.seed), Some(7));
+        assert!(Arc::ptr_eq(&sheet, &kept("house-7").expect("it is kept")));
+        for other in ["house-007", "house-", "house--1", "house-7.json", "../house-7", "castle-7", ""] {
+            assert!(super::sheet(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_geometry() {
+        let [a, b] = ["house-1", "house-2"].map(|name| sheet(name).expect("there is one").version.clone());
+        assert_eq!(a.len(), 16);
+        assert_ne!(a, b);
+        assert_eq!(Sheet::of_house(House::generate(1)).version, a);
+    }
+
+    #[test]
+    fn the_house_of_the_guide_is_there_and_can_be_walked() {
+        let world = world(EXAMPLE).expect("the file is sound");
+        assert!(world.scene(EXAMPLE).is_some_and(|scene| scene.graph.len() >= 40));
+    }
+
+    #[test]
+    fn houses_of_a_world_go_with_it() {
+        let mut house = House::generate(3);
+        house.name = "somewhere".into();
+        let world = Arc::new(NavWorld::of_house(Scene::generated(house).expect("sound")));
+        assert!(super::world("somewhere").is_none());
+        remember(&world);
+        assert!(super::world("somewhere").is_some());
+        drop(world);
+        assert!(super::world("somewhere").is_none());
+    }
+}

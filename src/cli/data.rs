@@ -2,6 +2,8 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit};
+use crate::task::nav::import as nav_import;
+use crate::task::nav::import::Sources;
 use crate::task::regex::import;
 use crate::task::regex::world::RegexWorld;
 use crate::task::{Split, World};
@@ -18,6 +20,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Turn the public L3 regular-expression data into Iliad's corpus format
     ImportL3(ImportArgs),
+    /// Turn the public Room-to-Room files into Iliad's layout of NAV data
+    ImportR2r(ImportR2rArgs),
     /// Say what a corpus, or the built-in world, holds
     Describe(DescribeArgs),
 }
@@ -35,6 +39,41 @@ pub(super) struct ImportArgs {
     #[arg(value_name = "FOLDER")]
     pub source: PathBuf,
     /// Folder to write the corpus to
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Write what was imported as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const AFTER_IMPORT_R2R: &str = "\
+Examples:
+  iliad data import-r2r R2R/data --connectivity connectivity -o nav
+  iliad data import-r2r R2R/data --connectivity connectivity --boxes REVERIE/data/BBox \
+--features ResNet-152-imagenet.tsv -o nav
+
+The splits are made as the paper's sizes tell: all unseen houses are the test split; validation has the val_seen paths and \
+360 of the training paths, those with the smallest SHA-256 of nav-val-<path_id>.";
+
+/// Flags of `iliad data import-r2r`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER_IMPORT_R2R)]
+pub(super) struct ImportR2rArgs {
+    /// Folder with R2R_train.json, R2R_val_seen.json and R2R_val_unseen.json
+    #[arg(value_name = "FOLDER")]
+    pub source: PathBuf,
+    /// Folder with the files <scan>_connectivity.json [default: connectivity in FOLDER]
+    #[arg(long, value_name = "DIR")]
+    pub connectivity: Option<PathBuf>,
+    /// Folder with REVERIE's object boxes, <scan>_<viewpoint>.json [default: no objects]
+    #[arg(long, value_name = "DIR")]
+    pub boxes: Option<PathBuf>,
+    /// Table of image features, 36 vectors a viewpoint [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub features: Option<PathBuf>,
+    /// Folder to write the data to
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
     /// Write what was imported as one line of JSON
@@ -68,8 +107,33 @@ pub(super) struct DescribeArgs {
 pub(super) fn run(args: &Args) -> CliResult {
     match &args.command {
         Command::ImportL3(args) => import_l3(args),
+        Command::ImportR2r(args) => import_r2r(args),
         Command::Describe(args) => describe(args),
     }
+}
+
+/// Carries out `iliad data import-r2r`.
+fn import_r2r(args: &ImportR2rArgs) -> CliResult {
+    args.common.load()?;
+    let sources = Sources {
+        r2r: args.source.clone(),
+        connectivity: args.connectivity.clone().unwrap_or_else(|| args.source.join("connectivity")),
+        boxes: args.boxes.clone(),
+        features: args.features.clone(),
+    };
+    let report = nav_import::import_r2r(&sources, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+        return Ok(Exit::Done);
+    }
+    println!("houses: {}, with {} viewpoints and {} objects", report.houses, report.viewpoints, report.objects);
+    println!("tasks: {} simulation, {} validation, {} test", report.train, report.validation, report.test);
+    println!("left out: {} paths with fewer than three requests; words: {}", report.left_out, report.words);
+    if args.features.is_some() {
+        println!("image features: {} viewpoints", report.features);
+    }
+    println!("The data is in {}", args.output.display());
+    Ok(Exit::Done)
 }
 
 /// Carries out `iliad data import-l3`.

@@ -13,6 +13,7 @@ pub mod generated;
 pub mod graph;
 pub mod house;
 pub mod houses;
+pub mod import;
 pub mod marginal;
 pub mod metric;
 pub mod objects;

@@ -1,6 +1,6 @@
 //! Generated houses: furnished, of several rooms, on one to three storeys; the built-in worlds of NAV.
 //!
-//! A house is a pure function of its seed. [`layout`] draws rooms, walls, doors, windows and stairs; [`furnish`] puts
+//! A house is a pure function of its seed. [`layout`] draws rooms and stairs, [`walls`] walls, doors and windows; [`furnish`] puts
 //! things from the [`catalogue`] into the rooms; [`walk`] finds where one can stand and walk; [`sight`] says what is seen
 //! from where; [`plan`] draws the floor plans.
 //!
@@ -12,6 +12,7 @@ pub mod layout;
 pub mod plan;
 pub mod sight;
 pub mod walk;
+pub mod walls;
 
 use super::graph::{Graph, Viewpoint};
 use crate::rng::stream;
@@ -262,7 +263,7 @@ impl Item {
     /// Where it stands or hangs, seen from above.
     pub fn rect(&self) -> Rect {
         let [w, d, _] = self.size;
-        let (w, d) = if self.turn % 2 == 0 { (w, d) } else { (d, w) };
+        let (w, d) = if self.turn.is_multiple_of(2) { (w, d) } else { (d, w) };
         Rect::around(self.at[0], self.at[1], w, d)
     }
 

@@ -112,7 +112,7 @@ fn first_plan<'a>(trace: &Trace<'a>, habit: Habit, chance: &mut Stream) -> Plan<
     let mut stairs = None;
     for (slot, facts) in trace.slots[..last].iter().enumerate() {
         let of = |wanted: fn(&Fact) -> bool| facts.iter().copied().find(wanted);
-        if slot % 2 == 0 {
+        if slot.is_multiple_of(2) {
             let turn = of(|f| matches!(f, Fact::Turn(Turn::Around)))
                 .or(of(|f| matches!(f, Fact::Turn(Turn::To(_)))))
                 .or(of(|f| matches!(f, Fact::Turn(Turn::Slightly(_)))));

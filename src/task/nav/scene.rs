@@ -159,8 +159,9 @@ impl Scene {
                 let (x, y) = (thing.position[0] - a[0], thing.position[1] - a[1]);
                 let (along, aside) = ((x * dx + y * dy) / length, (x * dy - y * dx) / length);
                 let beside = along > 0.0 && along < length + 0.3 && aside.abs() > 0.2 && aside.abs() < 2.0;
-                let same_storey = (thing.position[2] - a[2]).abs() < 2.0;
-                (beside && same_storey).then_some((along, thing.name, aside > 0.0))
+                // Neither under the ceiling nor on another storey.
+                let at_hand = (-2.0..0.7).contains(&(thing.position[2] - a[2]));
+                (beside && at_hand).then_some((along, thing.name, aside > 0.0))
             })
             .collect();
         passed.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -203,8 +203,10 @@ impl NavWorld {
 /// Names of the nearest things within 3 m, each once.
 fn near(scene: &Scene, viewpoint: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    let eye = scene.graph.position(viewpoint)[2];
     for thing in scene.landmarks(viewpoint) {
-        if thing.distance <= 3.0 && !names.contains(&thing.name) && names.len() < NAMED {
+        let overhead = thing.position[2] > eye + 0.7;
+        if thing.distance <= 3.0 && !overhead && !names.contains(&thing.name) && names.len() < NAMED {
             names.push(thing.name);
         }
     }

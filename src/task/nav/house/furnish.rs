@@ -147,7 +147,7 @@ impl Bare {
             Spot::Wall | Spot::Hung(_) => {
                 let turn = chance.random_range(0..4u8);
                 let depth = d / 2.0 + 0.01;
-                let span = if turn % 2 == 0 { r.width() } else { r.depth() };
+                let span = if turn.is_multiple_of(2) { r.width() } else { r.depth() };
                 if span < w {
                     return None;
                 }
@@ -158,7 +158,7 @@ impl Bare {
             }
             Spot::Corner => {
                 let turn = chance.random_range(0..4u8);
-                let span = if turn % 2 == 0 { r.width() } else { r.depth() };
+                let span = if turn.is_multiple_of(2) { r.width() } else { r.depth() };
                 let along = if chance.random_bool(0.5) { w / 2.0 + 0.02 } else { span - w / 2.0 - 0.02 };
                 (against(&r, turn, along, d / 2.0 + 0.02), 0.0, turn)
             }
@@ -175,7 +175,7 @@ impl Bare {
                 let table = pick(&[kind], chance)?;
                 let turn = chance.random_range(0..4u8);
                 let t = table.rect();
-                let long = if turn % 2 == 0 { t.width() } else { t.depth() };
+                let long = if turn.is_multiple_of(2) { t.width() } else { t.depth() };
                 if long < w {
                     return None;
                 }

@@ -172,7 +172,7 @@ impl<'a> Eyes<'a> {
         let [x, y] = rect.centre();
         let centre = [x, y, (bottom + top) / 2.0];
         let distance = super::super::graph::distance_between(&from, &centre);
-        if distance > FARTHEST || distance < 0.05 {
+        if !(0.05..=FARTHEST).contains(&distance) {
             return None;
         }
         let own = if let Seen::Item(i) = what { Some(i) } else { None };

@@ -66,6 +66,16 @@ struct Solid {
 }
 
 impl Solid {
+    /// Whether it reaches into the box between two corners; most do not, and need no closer look.
+    fn reaches(&self, low: &[f64; 3], high: &[f64; 3]) -> bool {
+        self.rect.x0 <= high[0]
+            && self.rect.x1 >= low[0]
+            && self.rect.y0 <= high[1]
+            && self.rect.y1 >= low[1]
+            && self.bottom <= high[2]
+            && self.top >= low[2]
+    }
+
     /// How far along a line, as a share of its length, the box begins; `None` where the line misses it.
     fn entered(&self, from: [f64; 3], to: [f64; 3]) -> Option<f64> {
         let (mut enter, mut leave) = (0.0f64, 1.0f64);
@@ -136,10 +146,11 @@ impl<'a> Eyes<'a> {
 
     /// Whether nothing lies between two points; the item itself does not count.
     fn open(&self, from: [f64; 3], to: [f64; 3], item: Option<usize>) -> bool {
-        !self
-            .solids
-            .iter()
-            .any(|s| (s.item.is_none() || s.item != item) && s.entered(from, to).is_some_and(|e| e < 0.995))
+        let low = [0, 1, 2].map(|k| from[k].min(to[k]));
+        let high = [0, 1, 2].map(|k| from[k].max(to[k]));
+        let hides =
+            |s: &Solid| (s.item.is_none() || s.item != item) && s.entered(from, to).is_some_and(|share| share < 0.995);
+        !self.solids.iter().any(|s| s.reaches(&low, &high) && hides(s))
     }
 
     /// Whether one viewpoint sees another's place.
@@ -176,7 +187,7 @@ impl<'a> Eyes<'a> {
             return None;
         }
         let own = if let Seen::Item(i) = what { Some(i) } else { None };
-        // A little outside of the corners' insides, so that a picture is not hidden by its wall.
+        // The middle, and points inside the upper corners.
         let samples = [(0.5, 0.5, 0.5), (0.15, 0.15, 0.9), (0.85, 0.15, 0.9), (0.15, 0.85, 0.9), (0.85, 0.85, 0.9)];
         let point = |(u, v, w): (f64, f64, f64)| {
             [rect.x0 + u * rect.width(), rect.y0 + v * rect.depth(), bottom + w * (top - bottom)]

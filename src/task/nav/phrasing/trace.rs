@@ -6,6 +6,7 @@ use super::super::graph::Graph;
 use super::super::house::sight::{Eyes, Seen, Sight};
 use super::super::house::walk::opening_crossed;
 use super::super::house::{House, Rect};
+use std::collections::HashMap;
 
 /// A side of the walker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,21 +129,47 @@ impl Trace<'_> {
 }
 
 /// Things that nobody tells the way by.
-const MINOR: &str = "pillow books toaster bowl towel teddy-bear boxes clock computer bath-mat vase railing trash-can";
+const MINOR: [&str; 13] = [
+    "pillow",
+    "books",
+    "toaster",
+    "bowl",
+    "towel",
+    "teddy bear",
+    "boxes",
+    "clock",
+    "computer",
+    "bath mat",
+    "vase",
+    "railing",
+    "trash can",
+];
+
+/// A thing that one tells the way by, as seen from a viewpoint.
+#[derive(Debug)]
+struct Mark<'a> {
+    rect: Rect,
+    thing: Thing<'a>,
+    bearing: f64,
+    distance: f64,
+}
 
 /// A generated house with all that is needed to say what is true of walks in it.
 #[derive(Debug)]
 pub struct Tracer<'a> {
     house: &'a House,
     graph: &'a Graph,
-    sights: Vec<Vec<Sight>>,
+    /// Landmarks by viewpoint, nearest first.
+    marks: Vec<Vec<Mark<'a>>>,
+    /// What is true of each move for the things around it.
+    moves: HashMap<(usize, usize), Vec<Fact<'a>>>,
     /// Rooms on both sides of the opening in which a viewpoint stands.
     doors: Vec<Option<[usize; 2]>>,
 }
 
 impl<'a> Tracer<'a> {
     /// Prepares a house; `sights` of every viewpoint as [`Eyes::sights`] gives them.
-    pub fn new(house: &'a House, graph: &'a Graph, sights: Vec<Vec<Sight>>) -> Tracer<'a> {
+    pub fn new(house: &'a House, graph: &'a Graph, sights: &[Vec<Sight>]) -> Tracer<'a> {
         let door_of = |stand: usize| {
             let [x, y, _] = house.stands[stand].position;
             let storey = house.rooms[house.stands[stand].room].storey;
@@ -153,13 +180,20 @@ impl<'a> Tracer<'a> {
             })
         };
         let doors = (0..house.stands.len()).map(|stand| door_of(stand).and_then(|[a, b]| Some([a?, b?]))).collect();
-        Tracer { house, graph, sights, doors }
+        let clear = |sight: &&Sight| sight.distance < 7.0 && sight.part > 0.3;
+        let mark = |sight: &Sight| landmark(house, sight);
+        let marks = sights.iter().map(|sights| sights.iter().filter(clear).filter_map(mark).collect()).collect();
+        let mut tracer = Tracer { house, graph, marks, moves: HashMap::new(), doors };
+        let moves = (0..graph.len()).flat_map(|a| graph.neighbours(a).iter().map(move |b| (a, *b as usize)));
+        tracer.moves = moves.map(|(a, b)| ((a, b), tracer.passed(a, b))).collect();
+        tracer
     }
 
     /// Prepares a house and looks around at every viewpoint.
     pub fn look(house: &'a House, graph: &'a Graph) -> Tracer<'a> {
         let eyes = Eyes::new(house);
-        Tracer::new(house, graph, (0..house.stands.len()).map(|stand| eyes.sights(stand)).collect())
+        let sights: Vec<Vec<Sight>> = (0..house.stands.len()).map(|stand| eyes.sights(stand)).collect();
+        Tracer::new(house, graph, &sights)
     }
 
     /// The navigation graph.
@@ -167,32 +201,8 @@ impl<'a> Tracer<'a> {
         self.graph
     }
 
-    /// Sights of a viewpoint, nearest first.
-    pub fn sights(&self, stand: usize) -> &[Sight] {
-        &self.sights[stand]
-    }
-
-    fn storey_kind(&self, stand: usize) -> &'a str {
+    fn room_kind(&self, stand: usize) -> &'a str {
         &self.house.rooms[self.house.stands[stand].room].kind
-    }
-
-    /// Where a sight is, seen from above, and what it is called, if one tells the way by it.
-    fn landmark(&self, sight: &Sight) -> Option<(Rect, Thing<'a>)> {
-        let house: &'a House = self.house;
-        match sight.what {
-            Seen::Item(i) => {
-                let item = &house.items[i];
-                let minor = MINOR.split(' ').any(|m| m.replace('-', " ") == item.kind);
-                let thing = Thing { kind: &item.kind, colour: Some(&item.finish.colour) };
-                (!minor && item.bottom < 2.0).then(|| (item.rect(), thing))
-            }
-            Seen::Opening(i) => {
-                let opening = &house.openings[i];
-                let rect = house.opening_rect(opening);
-                let thing = Thing { kind: opening.kind.name(), colour: None };
-                (!opening.kind.passable()).then_some((rect, thing))
-            }
-        }
     }
 
     /// The facts of a walk that begins with the agent facing heading index `heading`. The path may not be empty.
@@ -219,7 +229,7 @@ impl<'a> Tracer<'a> {
             } else {
                 None
             };
-            self.add_landmarks(&mut facts, a, b, ahead);
+            facts.extend(self.moves.get(&(a, b)).into_iter().flatten());
             slots.push(facts);
         }
         slots.push(self.end(path[path.len() - 1], facing, climbed));
@@ -252,15 +262,17 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn add_landmarks(&self, facts: &mut Vec<Fact<'a>>, a: usize, b: usize, ahead: f64) {
+    /// Things passed or headed for on a move.
+    fn passed(&self, a: usize, b: usize) -> Vec<Fact<'a>> {
         let (from, to) = (self.graph.position(a), self.graph.position(b));
+        let ahead = bearing(&from, &to);
         let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
         let length = dx.hypot(dy).max(0.01);
-        for sight in self.sights[a].iter().filter(|s| s.distance < 7.0 && s.part > 0.3) {
-            let Some((rect, thing)) = self.landmark(sight) else { continue };
+        let mut facts = Vec::new();
+        for Mark { rect, thing, bearing, .. } in &self.marks[a] {
             if thing.kind == "rug" {
                 if rect.crossed([from[0], from[1]], [to[0], to[1]]) {
-                    facts.push(Fact::Over(thing));
+                    facts.push(Fact::Over(*thing));
                 }
                 continue;
             }
@@ -271,12 +283,13 @@ impl<'a> Tracer<'a> {
             let reach = rect.width().min(rect.depth()) / 2.0;
             if along > 0.15 && along < length + 0.2 && aside.abs() > 0.25 && aside.abs() - reach < 1.5 {
                 let side = if aside > 0.0 { Side::Right } else { Side::Left };
-                facts.push(Fact::Pass(thing, Some(side)));
+                facts.push(Fact::Pass(*thing, Some(side)));
             }
-            if wrapped(sight.bearing - ahead).abs() < 0.3 && along > length {
-                facts.push(Fact::Toward(thing));
+            if wrapped(bearing - ahead).abs() < 0.3 && along > length {
+                facts.push(Fact::Toward(*thing));
             }
         }
+        facts
     }
 
     fn end(&self, stand: usize, facing: f64, climbed: Option<bool>) -> Vec<Fact<'a>> {
@@ -285,28 +298,44 @@ impl<'a> Tracer<'a> {
         let mut facts = Vec::new();
         match self.doors[stand] {
             Some(rooms) => facts.extend(rooms.map(|room| Fact::AtDoor(house.rooms[room].kind.as_str()))),
-            None if self.storey_kind(stand) == "stairs" => facts.push(Fact::OnStairs),
-            None => facts.push(Fact::Inside(self.storey_kind(stand))),
+            None if self.room_kind(stand) == "stairs" => facts.push(Fact::OnStairs),
+            None => facts.push(Fact::Inside(self.room_kind(stand))),
         }
-        if self.storey_kind(stand) != "stairs" {
+        if self.room_kind(stand) != "stairs" {
             match climbed {
                 Some(true) => facts.push(Fact::Top),
                 Some(false) => facts.push(Fact::Bottom),
                 None => {}
             }
         }
-        for sight in self.sights[stand].iter().filter(|s| s.distance < 4.5 && s.part > 0.3) {
-            let Some((rect, thing)) = self.landmark(sight) else { continue };
+        for Mark { rect, thing, bearing, .. } in self.marks[stand].iter().filter(|mark| mark.distance < 4.5) {
             let away = (rect.x0 - x).max(x - rect.x1).max(0.0).hypot((rect.y0 - y).max(y - rect.y1).max(0.0));
             if away < 1.3 {
-                facts.push(Fact::Beside(thing));
+                facts.push(Fact::Beside(*thing));
             }
-            if away < 2.2 && wrapped(sight.bearing - facing).abs() < 0.5 {
-                facts.push(Fact::Before(thing));
+            if away < 2.2 && wrapped(bearing - facing).abs() < 0.5 {
+                facts.push(Fact::Before(*thing));
             }
         }
         facts
     }
+}
+
+/// The landmark of a sight, if one tells the way by it.
+fn landmark<'a>(house: &'a House, sight: &Sight) -> Option<Mark<'a>> {
+    let (rect, thing) = match sight.what {
+        Seen::Item(i) => {
+            let item = &house.items[i];
+            let told = !MINOR.contains(&item.kind.as_str()) && item.bottom < 2.0;
+            told.then(|| (item.rect(), Thing { kind: &item.kind, colour: Some(&item.finish.colour) }))?
+        }
+        Seen::Opening(i) => {
+            let opening = &house.openings[i];
+            let told = !opening.kind.passable();
+            told.then(|| (house.opening_rect(opening), Thing { kind: opening.kind.name(), colour: None }))?
+        }
+    };
+    Some(Mark { rect, thing, bearing: sight.bearing, distance: sight.distance })
 }
 
 /// What a change of direction may be called.

@@ -100,7 +100,7 @@ fn train(args: &TrainArgs) -> CliResult {
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
-        println!("executor: {:.1}% of validation words right", 100.0 * report.executor_success);
+        println!("executor: {:.1}% right on validation", 100.0 * report.executor_success);
         println!(
             "describer: the greedy description qualifies for {:.1}%, some candidate for {:.1}% of {} items",
             100.0 * report.greedy_qualifies,

@@ -12,6 +12,7 @@ const ICONS = {
   back: "M17.5 5v14L8 12zM5 5h2.4v14H5z", next: "M6.5 5v14L16 12zM16.6 5H19v14h-2.4z", left: "M15 4.5 7.5 12l7.5 7.5", right: "M9 4.5 16.5 12 9 19.5",
 };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
+const narrow = matchMedia("(max-width: 44rem)");
 
 function el(name, attributes = {}, ...inside) {
   const made = document.createElement(name);
@@ -136,6 +137,7 @@ class Walk {
     this.house = sheet.house ?? null;
     this.plan = new Plan(this.svg, about, this.data.path);
     this.storeys = about.storeys.length;
+    this.#fit();
     this.#changed();
     this.root.dataset.plan = "";
     try {
@@ -199,6 +201,7 @@ class Walk {
     this.canvas.hidden = this.lookLeft.hidden = this.lookRight.hidden = true;
     this.hint.firstChild.textContent = "";
     this.#showWords(true);
+    this.#fit();
     this.#changed();
   }
 
@@ -240,15 +243,14 @@ class Walk {
     if (stop !== this.shownStop) {
       this.shownStop = stop;
       this.slider.setAttribute("aria-valuetext", `Stop ${stop + 1} of ${path.length}${room ? `, ${room}` : ""}`);
-      [...this.words.children].forEach((line, i) => line.toggleAttribute("aria-current", i === stop));
+      [...this.words.children].forEach((line, i) => (i === stop ? line.setAttribute("aria-current", "step") : line.removeAttribute("aria-current")));
       this.root.querySelectorAll(".walk-marks i").forEach((mark, i) => mark.classList.toggle("past", i <= stop));
       if (this.storeys > 1) set(this.storey, `Storey ${(this.plan.shown ?? 0) + 1} of ${this.storeys}`);
     }
   }
 
   #controls() {
-    const { playing, time } = this.player;
-    const over = time >= this.timeline.duration - 0.01;
+    const { playing, over } = this.player;
     const name = playing ? "pause" : over ? "again" : "play";
     if (this.go.dataset.name === name) return;
     this.go.dataset.name = name;
@@ -256,6 +258,10 @@ class Walk {
     this.go.setAttribute("aria-label", label);
     this.go.title = `${label} (Space)`;
     this.go.replaceChildren(icon(name));
+  }
+
+  #fit() {
+    this.plan?.frame(narrow.matches && !this.root.classList.contains("plan-large") && !this.root.classList.contains("flat"));
   }
 
   #showWords(open) {
@@ -299,7 +305,11 @@ class Walk {
     this.lookLeft.addEventListener("click", () => this.#turn(-LOOK));
     this.lookRight.addEventListener("click", () => this.#turn(LOOK));
     this.inWords.addEventListener("click", () => this.#showWords(this.words.hidden));
-    this.larger.addEventListener("click", () => this.larger.setAttribute("aria-pressed", String(this.root.classList.toggle("plan-large"))));
+    this.larger.addEventListener("click", () => {
+      this.larger.setAttribute("aria-pressed", String(this.root.classList.toggle("plan-large")));
+      this.#fit();
+    });
+    narrow.addEventListener("change", () => this.#fit());
     this.slider.addEventListener("input", () => { this.#hold(); this.#look.yaw = this.#look.pitch = 0; this.player.seek(Number(this.slider.value)); });
     this.#drag();
   }

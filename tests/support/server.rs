@@ -6,8 +6,11 @@ mod support;
 
 use iliad::run::TeacherMode;
 use iliad::store::Store;
+use iliad::task::nav::houses;
+use iliad::task::nav::world::NavWorld;
 use iliad::web::{WebSettings, serve};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[tokio::main]
@@ -26,6 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("mixed") => TeacherMode::Mixed { share: 0.3 },
         _ => TeacherMode::Human,
     };
+    settings.panoramas = given("--nav-panoramas").map(PathBuf::from);
     let store = Store::open(&folder.join("iliad.sqlite")).await?;
     let mut state = support::app_state(store.clone(), settings);
     state.families = iliad::task::registry::families();
@@ -34,6 +38,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let earlier = iliad::store::Run { id: "earlier".to_owned(), ..row.clone() };
     support::ended_run(&store, earlier).await;
     state.runs.add(support::start_run(&store, row).await);
+    // Real houses for the pages that show them; they are there as long as their world is.
+    let world = given("--nav-data").map(|data| NavWorld::load(data.as_ref()).map(Arc::new)).transpose()?;
+    world.iter().for_each(houses::remember);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("Iliad is ready at http://{}{}/", listener.local_addr()?, state.settings.base_path);
     let shutdown = state.shutdown.clone();

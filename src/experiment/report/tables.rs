@@ -96,7 +96,7 @@ pub fn of_rows(results: &Results) -> Table {
     add("seeds", each(&seeds), false);
     let episodes = |row: &RowResult| {
         let all: Vec<f64> = row.seeds.iter().map(|s| s.episodes as f64).collect();
-        Summary::of(&all).mean.map_or(String::new(), |mean| number(mean.round()))
+        Summary::of(&all).mean.filter(|mean| *mean > 0.0).map_or(String::new(), |mean| number(mean.round()))
     };
     add("episodes", each(&episodes), false);
     let mut levels: Vec<f64> = rows.iter().flat_map(|row| &row.reached).map(|r| r.level).collect();

@@ -14,6 +14,7 @@ use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
 use crate::rng;
 use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
+use crate::task::regex::settings::model_file;
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use candle_core::Device;
@@ -67,8 +68,14 @@ impl TaskKit for NavFamily {
             anyhow::bail!("model.views is `semantic` or a file, and there is no file `{}`", model.views)
         }
         let models = &config.teacher.models;
-        if models != "none" && !Path::new(models).is_file() {
-            anyhow::bail!("teacher.models is `none` or a file, and there is no file `{models}`")
+        if models == "shipped" && task.world == "corpus" {
+            anyhow::bail!(
+                "the shipped teacher knows generated houses only; make one with `iliad teacher train` and name its file \
+                 in teacher.models"
+            )
+        }
+        if !["shipped", "none"].contains(&models.as_str()) && !Path::new(models).is_file() {
+            anyhow::bail!("teacher.models is `shipped`, `none` or a file, and there is no file `{models}`")
         }
         Ok(())
     }
@@ -113,12 +120,10 @@ impl TaskKit for NavFamily {
         world: &Arc<NavWorld>,
         device: &Device,
     ) -> anyhow::Result<Option<Box<dyn TeacherModels<NavWorld>>>> {
-        if config.teacher.models == "none" {
-            return Ok(None);
+        match model_file(&config.teacher.models, "nav-builtin-teacher.safetensors")? {
+            None => Ok(None),
+            Some((path, bytes)) => Ok(Some(Box::new(NavTeacher::load(&path, &bytes, around(config, world, device)?)?))),
         }
-        let path = Path::new(&config.teacher.models);
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Some(Box::new(NavTeacher::load(path, &bytes, around(config, world, device)?)?)))
     }
 
     /// `house`, `viewpoint`, and `heading`, an index of 0 to 11 (steps of 30° to the right of north).

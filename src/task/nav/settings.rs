@@ -61,10 +61,10 @@ fn preset(
     task: TaskSettings,
     model: ModelSettings,
     algorithm: AlgorithmConfig,
-    teacher: (TeacherMode, usize, TeacherLength),
+    teacher: (TeacherMode, &str, usize, TeacherLength),
     schedule: Schedule,
 ) -> Preset {
-    let (mode, samples, training) = teacher;
+    let (mode, models, samples, training) = teacher;
     let pragmatics = Pragmatics { samples, tau: 0.5, draw: Draw::Set, requests: true };
     let config = RunConfig {
         family: "nav".into(),
@@ -73,7 +73,7 @@ fn preset(
         task: serde_json::to_value(task).unwrap_or_default(),
         model: serde_json::to_value(model).unwrap_or_default(),
         algorithm,
-        teacher: TeacherConfig { mode, models: "none".into(), pragmatics, training },
+        teacher: TeacherConfig { mode, models: models.into(), pragmatics, training },
         pool: PoolConfig::default(),
         schedule,
     };
@@ -121,7 +121,7 @@ pub fn presets() -> Vec<Preset> {
             task("builtin"),
             small.clone(),
             of_people.clone(),
-            (TeacherMode::Human, 5, length(3000, 32)),
+            (TeacherMode::Human, "shipped", 5, length(3000, 32)),
             Schedule {
                 evaluate_every: 50,
                 evaluate_tasks: 200,
@@ -136,7 +136,7 @@ pub fn presets() -> Vec<Preset> {
             task("tiny"),
             ModelSettings { hidden: 32, direction: 16, reserve: 32, ..small },
             AlgorithmConfig { learning_rate: 3e-3, ..of_people },
-            (TeacherMode::Simulated, 3, length(200, 32)),
+            (TeacherMode::Simulated, "shipped", 3, length(200, 32)),
             Schedule {
                 episodes: 32 * 100,
                 evaluate_every: 20,
@@ -152,7 +152,7 @@ pub fn presets() -> Vec<Preset> {
             task("corpus"),
             paper,
             algorithm,
-            (TeacherMode::Simulated, 5, length(20_000, 32)),
+            (TeacherMode::Simulated, "none", 5, length(20_000, 32)),
             Schedule {
                 // 25,000 iterations of 32.
                 episodes: 800_000,

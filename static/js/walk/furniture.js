@@ -195,7 +195,7 @@ export const FURNITURE = {
     }
   },
   bed(b, { w, d, h, c }) {
-    const wood = paint("brown");
+    const wood = paint(c[0] > c[2] * 2.5 && c[0] < 0.4 ? "dark" : "brown");
     b.box(-w / 2, w / 2, -d / 2, -d / 2 + 0.07, 0, 1.02, wood, 0.02);
     b.box(-w / 2 + 0.1, w / 2 - 0.1, -d / 2 + 0.06, -d / 2 + 0.09, 0.5, 0.94, shade(wood, 1.1), 0.02);
     b.box(-w / 2, w / 2, -d / 2 + 0.04, d / 2, 0.14, h - 0.2, wood, 0.015);

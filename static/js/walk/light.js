@@ -17,7 +17,12 @@ export class Rooms {
       if (room.kind !== "stairs") {
         for (let i = 0; i < nx; i++) for (let j = 0; j < ny; j++) lamps.push([x0 + ((i + 0.5) * w) / nx, y0 + ((j + 0.5) * d) / ny, floor + roomHeight - 0.25]);
       }
-      return { x0, y0, x1, y1, floor, ceiling: floor + (room.kind === "stairs" ? storeyHeight : roomHeight), lamps, power: Math.min(1.6, 0.5 + (w * d) / (lamps.length || 1) / 12), holes: [] };
+      // A stairwell is open to the storeys below and above, and lit from its walls.
+      const well = room.kind === "stairs";
+      const open = (storey) => well && house.stairs.some((stairs) => stairs.storey === storey);
+      if (well) for (const t of [0.25, 0.75]) lamps.push([(x0 + x1) / 2, y0 + t * d, floor + storeyHeight * 0.8]);
+      const bottom = open(room.storey - 1) ? -Infinity : floor, top = open(room.storey) ? Infinity : floor + roomHeight;
+      return { x0, y0, x1, y1, floor: bottom, ceiling: top, lamps, power: Math.min(1.6, 0.5 + (w * d) / (lamps.length || 1) / 12), holes: [] };
     });
     for (const opening of house.openings) {
       if (opening.kind === "front-door") continue;

@@ -22,7 +22,11 @@ export class Plan {
     const margin = 0.6;
     Object.assign(this, { svg, storeyOf, shown: null });
     this.size = Math.max(x1 - x0, y1 - y0);
-    svg.setAttribute("viewBox", [x0 - margin, -y1 - margin, x1 - x0 + 2 * margin, y1 - y0 + 2 * margin].map(cm).join(" "));
+    // The whole house, and what is around the path.
+    const [xs, ys] = [0, 1].map((k) => path.map((stop) => stop.position[k]));
+    const near = [Math.min(...xs) - 2.6, Math.min(...ys) - 2.2, Math.max(...xs) + 2.6, Math.max(...ys) + 2.2];
+    this.frames = [box.map((side, i) => side + (i < 2 ? -margin : margin)), near].map(([w, s, e, n]) => [w, -n, e - w, n - s].map(cm).join(" "));
+    this.frame(false);
     this.unit = Math.min(0.55, Math.max(0.24, this.size / 36));
     this.floors = storeys.map((draw, storey) => {
       const group = part(svg, "g", { class: "plan-storey" });
@@ -62,6 +66,11 @@ export class Plan {
       part(group, "text", { "font-size": cm(u * (numbers.length > 1 ? 0.75 : 1.15)), dy: cm(u * 0.4) }, numbers.map((i) => i + 1).join("·"));
       for (const i of numbers) this.marks[i] = group;
     }
+  }
+
+  // Shows the whole house, or, where there is little room, what is around the path.
+  frame(close) {
+    this.svg.setAttribute("viewBox", this.frames[close ? 1 : 0]);
   }
 
   // Where the agent is, which way it looks, and how wide.

@@ -79,7 +79,7 @@ export class Player {
   }
 
   play() {
-    if (this.time >= this.timeline.duration - 0.01) this.time = 0;
+    if (this.over) this.time = 0;
     this.#goal = null;
     this.#shown = 0;
     this.#set(true);
@@ -92,8 +92,8 @@ export class Player {
 
   seek(time) {
     this.#goal = null;
-    this.#set(false);
     this.#to(time);
+    this.#set(false);
   }
 
   // On to the next stop (1) or back to the one before (-1): quickly, or at once for those who want no motion.
@@ -119,6 +119,11 @@ export class Player {
   // Where a glide leads to, else where time stands.
   get aim() {
     return this.#goal ?? this.time;
+  }
+
+  // Whether the last stop is reached.
+  get over() {
+    return this.time >= this.timeline.times.at(-1) - 0.01;
   }
 
   get gliding() {

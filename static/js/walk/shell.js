@@ -19,14 +19,22 @@ const PANE = paint(0xd6e9f2);
 export const wallPaint = (finish) => paint(WALLS[finish.colour] ?? finish.colour);
 export const floorPaint = (finish) => paint(FLOORS[finish.material]?.[finish.colour] ?? finish.colour);
 
-// Where a stretch is cut, so that light can change along it: close to its ends, then about every 0.8 m.
-function cuts(a, b, from, to) {
+// Where a stretch is cut, so that light can change along it: at its ends and the places given, close to the ends, then
+// about every 0.8 m.
+function cuts(from, to, places = []) {
   const marks = [0.06, 0.16, 0.34, 0.7].flatMap((step) => [from + step, to - step]);
   const n = Math.ceil((to - from) / 0.8);
   for (let i = 1; i < n; i++) marks.push(from + (i * (to - from)) / n);
-  const inside = marks.filter((mark) => mark > a + 0.03 && mark < b - 0.03).sort((p, q) => p - q);
-  return [a, ...inside.filter((mark, i) => i === 0 || mark - inside[i - 1] > 0.05), b];
+  const fixed = [from, ...places, to];
+  const apart = (mark, i) => fixed.every((place) => Math.abs(place - mark) > 0.03) && marks.slice(0, i).every((other) => Math.abs(other - mark) > 0.05);
+  const kept = marks.filter((mark, i) => mark > from && mark < to && apart(mark, i));
+  return [...new Set([...fixed, ...kept])].sort((p, q) => p - q);
 }
+
+// Heights at which walls are cut, all alike: edges of openings, the ceiling, and where light changes.
+const LEVELS = cuts(0, STOREY, [0.9, 2.05, 2.1, 2.3, CEILING]);
+
+const between = (marks, low, high) => marks.filter((mark) => mark >= low && mark <= high);
 
 // Convex polygon cut to a rectangle.
 function clipped(points, { x0, y0, x1, y1 }) {
@@ -62,7 +70,7 @@ export class Shell {
   #room(room, index) {
     const { x0, y0, x1, y1 } = room.rect;
     const base = room.storey * STOREY;
-    const [us, vs] = [cuts(x0, x1, x0, x1), cuts(y0, y1, y0, y1)];
+    const [us, vs] = [cuts(x0, x1), cuts(y0, y1)];
     const stairs = (storey) => room.kind === "stairs" && this.house.stairs.find((s) => s.storey === storey);
     const [below, above] = [stairs(room.storey - 1), stairs(room.storey)];
     const floor = this.#lit(room.floor.material, index);
@@ -96,6 +104,8 @@ export class Shell {
     const [from, to, line] = [wall.from[axis], wall.to[axis], wall.from[1 - axis]];
     const t = wall.thickness / 2, base = wall.storey * STOREY;
     const holes = openings.map((o) => ({ ...o, a: o.at[axis] - o.width / 2, b: o.at[axis] + o.width / 2 })).sort((p, q) => p.a - q.a);
+    // All parts of all walls are cut at the same places: nothing shines through between them.
+    const us = cuts(from, to, holes.flatMap(({ a, b }) => [a, b]));
     wall.rooms.forEach((index, side) => {
       const s = side === 0 ? -1 : 1;
       const room = index === null ? null : this.house.rooms[index];
@@ -105,7 +115,7 @@ export class Shell {
       const normal = alongX ? [0, s, 0] : [s, 0, 0];
       const face = (a, b, low, high) => {
         if (b - a < 0.001 || high - low < 0.001) return;
-        brush.sheet(alongX ? [0, at, base] : [at, 0, base], alongX ? [1, 0, 0] : [0, 1, 0], [0, 0, 1], cuts(a, b, from, to), cuts(low, high, 0, CEILING), normal, colour);
+        brush.sheet(alongX ? [0, at, base] : [at, 0, base], alongX ? [1, 0, 0] : [0, 1, 0], [0, 0, 1], between(us, a, b), between(LEVELS, low, high), normal, colour);
       };
       let u = from;
       for (const hole of holes) {
@@ -118,8 +128,16 @@ export class Shell {
       // Its ends: a thicker wall may go on where this one stops.
       for (const [end, out] of [[from, -1], [to, 1]]) {
         const [p, q] = [line, at].sort((m, n) => m - n);
-        if (alongX) brush.sheet([end, p, base], [0, 1, 0], [0, 0, 1], [0, q - p], cuts(0, CEILING, 0, CEILING), [out, 0, 0], colour);
-        else brush.sheet([p, end, base], [1, 0, 0], [0, 0, 1], [0, q - p], cuts(0, CEILING, 0, CEILING), [0, out, 0], colour);
+        if (alongX) brush.sheet([end, p, base], [0, 1, 0], [0, 0, 1], [0, q - p], LEVELS, [out, 0, 0], colour);
+        else brush.sheet([p, end, base], [1, 0, 0], [0, 0, 1], [0, q - p], LEVELS, [0, out, 0], colour);
+      }
+      // In a stairwell one sees the walls of several storeys, not all as thick: their edges, too.
+      if (room?.kind === "stairs") {
+        const [p, q] = [line, at].sort((m, n) => m - n);
+        for (const [z, up] of [[base, -1], [base + STOREY, 1]]) {
+          if (alongX) brush.sheet([from, p, z], [1, 0, 0], [0, 1, 0], [0, to - from], [0, q - p], [0, 0, up], colour);
+          else brush.sheet([p, from, z], [1, 0, 0], [0, 1, 0], [0, q - p], [0, to - from], [0, 0, up], colour);
+        }
       }
       if (room && room.kind !== "stairs") this.#skirting(alongX, line, s, t, base, from, to, holes.filter((hole) => hole.bottom === 0), index);
     });

@@ -3,7 +3,7 @@
 import * as THREE from "../../vendor/three.module.min.js";
 import { EYE } from "./player.js";
 
-const SIDEWAYS = (84 * Math.PI) / 180;   // how wide the agent's view is, where the canvas allows it
+const SIDEWAYS = (88 * Math.PI) / 180;   // how wide the agent's view is, where the canvas allows it
 const MARK = 0x2f74e0;
 
 // A renderer, or null where the browser has no WebGL.

@@ -43,7 +43,7 @@ function planks(pen, w, h) {
 
 const tiles = (across, joint) => (pen, w, h) => {
   const size = w / across;
-  pen.fillStyle = grey(184);
+  pen.fillStyle = grey(206);
   pen.fillRect(0, 0, w, h);
   for (let i = 0; i < across; i++) {
     for (let j = 0; j < h / size; j++) {

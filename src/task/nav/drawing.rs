@@ -65,7 +65,10 @@ impl Map {
             let through = path.iter().any(here);
             self.rooms.push((box_of(&room.rect), through));
             if through {
-                let [x, y] = room.rect.centre();
+                // In the middle of what is shown of the room.
+                let (r, s) = (room.rect, shown);
+                let part = Rect { x0: r.x0.max(s.x0), y0: r.y0.max(s.y0), x1: r.x1.min(s.x1), y1: r.y1.min(s.y1) };
+                let [x, y] = part.centre();
                 self.names.push((cm(x), cm(-y), room.kind.clone()));
             }
         }

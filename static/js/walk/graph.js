@@ -170,10 +170,8 @@ export class Overlay {
   labels(stop) {
     if (!this.named.has(stop)) {
       const scene = new THREE.Scene();
-      const used = [];
       for (const { name, position, distance } of this.path[stop]?.things ?? []) {
-        if (distance > 7 || distance < 0.5 || used.length >= 9 || used.includes(name)) continue;
-        used.push(name);
+        if (distance > 9 || distance < 0.5) continue;
         const sprite = label(name);
         const size = 0.05 + distance * 0.038;
         sprite.scale.set(size * sprite.userData.wide, size, 1);

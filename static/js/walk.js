@@ -7,12 +7,12 @@ import { EYE, Player, Timeline, wrapped } from "./walk/player.js";
 
 const BASE = new URL("../../../", import.meta.url);
 const LOOK = Math.PI / 6;
+const NARROW = 608;   // pixels: as in walk.css
 const ICONS = {
   play: "M7 4.5v15l13-7.5z", pause: "M6 4.5h4.2v15H6zM13.8 4.5H18v15h-4.2z", again: "M12 5V1.5L6.5 6 12 10.5V7a5.5 5.5 0 1 1-5.5 5.5H4A8 8 0 1 0 12 5z",
   back: "M17.5 5v14L8 12zM5 5h2.4v14H5z", next: "M6.5 5v14L16 12zM16.6 5H19v14h-2.4z", left: "M15 4.5 7.5 12l7.5 7.5", right: "M9 4.5 16.5 12 9 19.5",
 };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const narrow = matchMedia("(max-width: 44rem)");
 
 function el(name, attributes = {}, ...inside) {
   const made = document.createElement(name);
@@ -230,9 +230,11 @@ class Walk {
     this.#tell(pose);
   }
 
-  #tell({ x, y, z, stop }) {
+  #tell({ x, y, z, heading, stop }) {
     const { path } = this.data;
-    const here = this.house?.rooms.find(({ rect, storey }) => x >= rect.x0 && x <= rect.x1 && y >= rect.y0 && y <= rect.y1 && storey === Math.floor((z - EYE + 0.3) / 2.9));
+    // In a door it is the room that lies ahead.
+    const [east, north, level] = [x + 0.25 * Math.sin(heading), y + 0.25 * Math.cos(heading), Math.floor((z - EYE + 0.3) / 2.9)];
+    const here = this.house?.rooms.find(({ rect, storey }) => east >= rect.x0 && east <= rect.x1 && north >= rect.y0 && north <= rect.y1 && storey === level);
     const room = here?.kind ?? path[stop].room ?? "";
     const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
     set(this.place, upper(room));
@@ -261,7 +263,7 @@ class Walk {
   }
 
   #fit() {
-    this.plan?.frame(narrow.matches && !this.root.classList.contains("plan-large") && !this.root.classList.contains("flat"));
+    this.plan?.frame(this.root.clientWidth <= NARROW && !this.root.classList.contains("plan-large") && !this.root.classList.contains("flat"));
   }
 
   #showWords(open) {
@@ -309,8 +311,9 @@ class Walk {
       this.larger.setAttribute("aria-pressed", String(this.root.classList.toggle("plan-large")));
       this.#fit();
     });
-    narrow.addEventListener("change", () => this.#fit());
     this.slider.addEventListener("input", () => { this.#hold(); this.#look.yaw = this.#look.pitch = 0; this.player.seek(Number(this.slider.value)); });
+    this.room = new ResizeObserver(() => this.#fit());
+    this.room.observe(this.root);
     this.#drag();
   }
 
@@ -346,6 +349,7 @@ class Walk {
     this.ended = true;
     this.#hold();
     this.player.end();
+    this.room.disconnect();
     this.watcher?.disconnect();
     this.resizer?.disconnect();
     this.#stage?.close();

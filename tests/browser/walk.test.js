@@ -275,3 +275,42 @@ test("many houses one after the other leave no canvas behind", async () => {
   assert.deepEqual(errors, []);
   await context.close();
 });
+
+test("photographs take the place of the drawing, the right way round", async () => {
+  const { page, context, errors } = await open(FLAT);
+  // Red ahead (north), green to the right (east), blue elsewhere.
+  const photograph = await page.evaluate(() => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 256, height: 128 });
+    const pen = canvas.getContext("2d");
+    for (const [colour, x, width] of [["#00f", 0, 256], ["#f00", 104, 48], ["#0f0", 168, 48]]) { pen.fillStyle = colour; pen.fillRect(x, 0, width, 128); }
+    return canvas.toDataURL("image/png").split(",")[1];
+  });
+  const json = (body) => (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify(body) });
+  await page.route("**/nav/houses/real/house.json", json({ name: "real", viewpoints: [["a", 0, 0, 1.5], ["b", 0, 2, 1.5]], edges: [[0, 1]], objects: [["sofa", 1, 2, 0.5, 1.6, 0.8]] }));
+  await page.route("**/nav/panoramas/real", json(["a"]));
+  await page.route("**/nav/panoramas/real/a", (route) => route.fulfill({ contentType: "image/png", body: Buffer.from(photograph, "base64") }));
+  await page.evaluate(() => {
+    const things = [{ name: "sofa", position: [1, 2, 0.5], distance: 2.4 }];
+    const fresh = document.createElement("div");
+    fresh.className = "walk";
+    fresh.dataset.walk = JSON.stringify({ house: "real", version: null, path: [{ viewpoint: "a", position: [0, 0, 1.5], heading: 0, things }, { viewpoint: "b", position: [0, 2, 1.5], heading: 0, things }] });
+    fresh.append(Object.assign(document.createElement("ol"), { className: "walk-words" }));
+    document.querySelector(".walk").replaceWith(fresh);
+  });
+  await page.locator(".walk[data-first]").waitFor({ timeout: PATIENCE });
+  // The colour a little above the middle of the view, as text.
+  const ahead = async () => page.evaluate(async (shot) => {
+    const picture = await createImageBitmap(new Blob([Uint8Array.from(atob(shot), (letter) => letter.charCodeAt(0))]));
+    const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+    pen.drawImage(picture, 0, 0);
+    const [r, g, b] = pen.getImageData(picture.width / 2, picture.height * 0.4, 1, 1).data;
+    return r > 200 && g < 60 ? "red" : g > 200 && r < 60 ? "green" : b > 200 && r < 60 ? "blue" : "drawn";
+  }, await picture(page));
+  await until("north is ahead", async () => (await ahead()) === "red", 20_000);
+  for (let i = 0; i < 3; i++) await page.getByRole("button", { name: "Look right" }).click();
+  await until("east is to the right", async () => (await ahead()) === "green", 20_000);
+  await page.getByRole("button", { name: "Next stop" }).click();
+  await until("a stop without a photograph is drawn", async () => (await ahead()) === "drawn", 20_000);
+  assert.deepEqual(errors, []);
+  await context.close();
+});

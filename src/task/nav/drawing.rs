@@ -9,6 +9,9 @@ const LEAST: f64 = 7.0;
 /// Metres around the path.
 const MARGIN: f64 = 1.6;
 
+/// Width of a letter of a room's name.
+const NAME_WIDTH: f64 = 0.36;
+
 /// What the template draws. Lengths are metres, y to the south as pictures have it.
 pub(super) struct Map {
     /// West, north, width and height of what is shown.
@@ -65,7 +68,12 @@ impl Map {
             let through = path.iter().any(here);
             self.rooms.push((box_of(&room.rect), through));
             if through {
-                let [x, y] = room.rect.centre();
+                // In the middle of what is shown of the room.
+                let (r, s) = (room.rect, shown);
+                let part = Rect { x0: r.x0.max(s.x0), y0: r.y0.max(s.y0), x1: r.x1.min(s.x1), y1: r.y1.min(s.y1) };
+                let [x, y] = part.centre();
+                let half = (NAME_WIDTH * room.kind.len() as f64 / 2.0).min(shown.width() / 2.0);
+                let x = x.max(shown.x0 + half).min(shown.x1 - half);
                 self.names.push((cm(x), cm(-y), room.kind.clone()));
             }
         }

@@ -48,7 +48,7 @@ function basin(b, w, d, h, c, deep) {
 
 function frame(b, { w, h, c }, inside) {
   const t = Math.min(0.05, w * 0.09);
-  b.box(-w / 2, w / 2, -0.02, 0.008, 0, h, shade(c, 0.5), 0.004);
+  b.box(-w / 2 + 0.003, w / 2 - 0.003, -0.017, 0.008, 0.003, h - 0.003, shade(c, 0.5), 0.004);
   for (const s of [-1, 1]) {
     b.box(s < 0 ? -w / 2 : w / 2 - t, s < 0 ? -w / 2 + t : w / 2, -0.02, 0.022, 0, h, inside.frame, 0.006);
     b.box(-w / 2, w / 2, -0.02, 0.022, s < 0 ? 0 : h - t, s < 0 ? t : h, inside.frame, 0.006);

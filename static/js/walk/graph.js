@@ -5,11 +5,14 @@ import * as THREE from "../../vendor/three.module.min.js";
 import { Brush, chance, paint, shade } from "./brush.js";
 import { FIXTURES } from "./fixtures.js";
 import { FURNITURE } from "./furniture.js";
+import { sky } from "./house.js";
 import { outdoors } from "./light.js";
 import { EYE } from "./player.js";
 
-const AIR = 0xe9ecef;
-const GROUND = 0xd9c8ac;
+const AIR = 0xe3e8ea;
+const SKY = 0xb9cede;
+const FLOOR = 0xdcc8a6;
+const GROUND = 0xcdd0c8;
 
 // Names of objects that have a shape of their own here.
 const SHAPES = [
@@ -22,19 +25,19 @@ const SHAPES = [
   [/microwave/, "microwave"], [/dishwasher/, "dishwasher"], [/washing|washer/, "washing machine"], [/counter/, "counter"], [/island/, "island"], [/fireplace/, "fireplace"], [/piano/, "piano"],
   [/statue|sculpture|bust/, "statue"], [/bowl|plate/, "bowl"], [/book/, "books"], [/bin|trash/, "trash can"], [/basket|hamper/, "laundry basket"], [/box/, "boxes"], [/railing|banister/, "railing"], [/treadmill/, "treadmill"],
 ];
-const COLOURS = ["brown", "blue", "green", "beige", "red", "gray", "light", "yellow", "purple", "orange", "white"];
-const hash = (name) => [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 9973, 7);
+// Nobody knows the things' colours, so they have none: all are of one clay, a little lighter or darker.
+const CLAY = 0xd3cbbf;
 
 function thing(brush, [name, x, y, z, width, height], nearest) {
   const w = Math.min(Math.max(width, 0.12), 3), h = Math.min(Math.max(height, 0.1), 2.4);
   const towards = Math.atan2(nearest[1] - x, nearest[2] - y) / (Math.PI / 2);
   brush.at(x, y, z - h / 2, towards);
-  const c = shade(paint(COLOURS[hash(name) % COLOURS.length]), 0.92 + 0.16 * chance(x, y));
+  const c = shade(paint(CLAY), 0.86 + 0.2 * chance(x, y));
   const kind = SHAPES.find(([pattern]) => pattern.test(name))?.[1];
   const draw = FURNITURE[kind] ?? FIXTURES[kind];
   const depth = Math.min(w * 0.7, 0.9);
   if (draw) draw(brush, { w, d: depth, h, c, material: "wood", at: [x, y] }, () => {});
-  else if (/door/.test(name)) brush.box(-w / 2, w / 2, -0.04, 0.04, 0, h, paint("brown"), 0.02);
+  else if (/door/.test(name)) brush.box(-w / 2, w / 2, -0.04, 0.04, 0, h, shade(c, 0.8), 0.02);
   else if (/window|curtain|blind/.test(name)) brush.box(-w / 2, w / 2, -0.03, 0.03, 0, h, paint("clear"), 0.02);
   else if (/rug|carpet|mat$/.test(name)) brush.box(-w / 2, w / 2, -w / 3, w / 3, h / 2, h / 2 + 0.02, c, 0.01);
   else if (/wall|ceiling|floor/.test(name)) return;
@@ -43,9 +46,9 @@ function thing(brush, [name, x, y, z, width, height], nearest) {
 
 export function buildGraph({ viewpoints, edges, objects }) {
   const scene = new THREE.Scene();
-  scene.background = new THREE.Color(AIR);
-  scene.fog = new THREE.Fog(AIR, 7, 24);
-  const ground = new Brush(), colour = paint(GROUND), edge = shade(colour, 0.82);
+  scene.add(sky(AIR, SKY));
+  scene.fog = new THREE.Fog(AIR, 9, 30);
+  const ground = new Brush(), colour = paint(FLOOR), edge = shade(colour, 0.8);
   const foot = (i) => [viewpoints[i][1], viewpoints[i][2], viewpoints[i][3] - EYE];
   const disc = ([x, y, z], r, tint) => ground.lathe(x, y, [[z, r], [z + 0.001, r - 0.01]], tint, { segments: 26 });
   const strip = (a, b, half, up, tint) => {
@@ -56,13 +59,22 @@ export function buildGraph({ viewpoints, edges, objects }) {
   };
   viewpoints.forEach((_, i) => {
     const [x, y, z] = foot(i);
-    disc([x, y, z - 0.03], 1.06, edge);
-    disc([x, y, z - 0.012], 1, colour);
+    disc([x, y, z - 0.03], 1.46, edge);
+    disc([x, y, z - 0.012], 1.4, colour);
     disc([x, y, z], 0.1, shade(colour, 0.7));
   });
   for (const [a, b] of edges) {
-    strip(foot(a), foot(b), 0.66, -0.02, edge);
-    strip(foot(a), foot(b), 0.6, -0.01, colour);
+    strip(foot(a), foot(b), 0.86, -0.024, edge);
+    strip(foot(a), foot(b), 0.8, -0.008, colour);
+  }
+  // The ground under the lowest storey, in squares of two metres, so that one sees how one moves.
+  const [west, south, low] = [1, 2, 3].map((k) => Math.min(...viewpoints.map((v) => v[k])));
+  const [east, north] = [1, 2].map((k) => Math.max(...viewpoints.map((v) => v[k])));
+  for (let x = Math.floor(west / 2) * 2 - 16; x < east + 16; x += 2) {
+    for (let y = Math.floor(south / 2) * 2 - 16; y < north + 16; y += 2) {
+      const z = low - EYE - 0.12;
+      ground.quad([x, y, z], [x + 2, y, z], [x + 2, y + 2, z], [x, y + 2, z], [0, 0, 1], shade(paint(GROUND), (x + y) % 4 === 0 ? 1 : 0.955));
+    }
   }
   const plain = new THREE.MeshBasicMaterial({ vertexColors: true, side: THREE.DoubleSide });
   scene.add(ground.mesh(plain));
@@ -158,10 +170,8 @@ export class Overlay {
   labels(stop) {
     if (!this.named.has(stop)) {
       const scene = new THREE.Scene();
-      const used = [];
       for (const { name, position, distance } of this.path[stop]?.things ?? []) {
-        if (distance > 7 || distance < 0.5 || used.length >= 9 || used.includes(name)) continue;
-        used.push(name);
+        if (distance > 9 || distance < 0.5) continue;
         const sprite = label(name);
         const size = 0.05 + distance * 0.038;
         sprite.scale.set(size * sprite.userData.wide, size, 1);

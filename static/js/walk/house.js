@@ -68,17 +68,18 @@ function garden(house, brush) {
   }
 }
 
-function sky() {
+// What is behind everything: a dome from one colour at the horizon to another above.
+export function sky(low, high) {
   const geometry = new THREE.SphereGeometry(300, 24, 12);
   const at = geometry.attributes.position;
-  const [low, high] = [new THREE.Color(SKY[1]), new THREE.Color(SKY[0])];
+  const [from, to] = [new THREE.Color(low), new THREE.Color(high)];
   const colours = new Float32Array(at.count * 3);
   for (let i = 0; i < at.count; i++) {
-    const mixed = low.clone().lerp(high, Math.min(1, Math.max(0, at.getZ(i) / 160)));
+    const mixed = from.clone().lerp(to, Math.min(1, Math.max(0, at.getZ(i) / 160)));
     colours.set([mixed.r, mixed.g, mixed.b], i * 3);
   }
   geometry.setAttribute("color", new THREE.BufferAttribute(colours, 3));
-  return new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({ vertexColors: true, side: THREE.BackSide, depthWrite: false }));
+  return new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({ vertexColors: true, side: THREE.BackSide, depthWrite: false, fog: false }));
 }
 
 // The scene of a house.
@@ -94,7 +95,7 @@ export function buildHouse(house) {
   things(house, rooms, brush);
   garden(house, brush("plain"));
   const scene = new THREE.Scene();
-  scene.add(sky());
+  scene.add(sky(SKY[1], SKY[0]));
   for (const [kind, made] of brushes) {
     const mesh = made.mesh(all[kind]);
     if (!mesh) continue;

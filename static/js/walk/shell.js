@@ -134,7 +134,7 @@ export class Shell {
       // In a stairwell one sees the walls of several storeys, not all as thick: their edges, too.
       if (room?.kind === "stairs") {
         const [p, q] = [line, at].sort((m, n) => m - n);
-        for (const [z, up] of [[base, -1], [base + STOREY, 1]]) {
+        for (const [z, up] of [[base + 0.004, -1], [base + STOREY - 0.004, 1]]) {
           if (alongX) brush.sheet([from, p, z], [1, 0, 0], [0, 1, 0], [0, to - from], [0, q - p], [0, 0, up], colour);
           else brush.sheet([p, from, z], [1, 0, 0], [0, 1, 0], [0, q - p], [0, to - from], [0, 0, up], colour);
         }

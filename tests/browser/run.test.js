@@ -112,7 +112,7 @@ test("an ended run goes on where it stopped", async () => {
 test("a new run is started by keyboard, laid over the other, and has a log", async () => {
   await post(`${server.api}/pause`);
   await page.goto(`${server.address}runs`);
-  await page.getByRole("radio", { name: /^tiny/ }).focus();
+  await page.getByRole("radio", { name: /^tiny.*two minutes/ }).focus();
   await page.keyboard.press("Space");
   assert.equal(await page.getByRole("radio", { name: "Simulated" }).isChecked(), true, "the preset brings its teacher");
   await page.locator("#seed").focus();

@@ -8,6 +8,7 @@ pub mod kit;
 pub mod nav;
 pub mod regex;
 pub mod registry;
+pub mod shipped;
 
 use crate::rng::Stream;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

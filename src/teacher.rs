@@ -2,6 +2,7 @@
 //! answers at once. The loop treats both alike: it offers episodes and collects what was said.
 
 pub mod simulated;
+pub mod training;
 
 use crate::task::{Task, World};
 use serde::{Deserialize, Serialize};

@@ -37,6 +37,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             self.counters.episodes += n;
             return self.undescribed_update(tasks, executions, first);
         }
+        let executions = self.to_describe(&tasks, executions);
         let asked = self.to_be_asked(&tasks, &executions, first, &[], batch)?;
         self.counters.episodes += n;
         let tau = self.config.teacher.pragmatics.tau;
@@ -53,7 +54,6 @@ impl<K: TaskKit> Trainer<'_, K> {
             let mut row = self.row(number, &task, &execution, success, seen);
             let people =
                 share > 0.0 && to_people.len() < room && rng::stream(seed, "route", number).random::<f64>() < share;
-            let execution = self.world.to_describe(&task.start, execution);
             let episode = Episode { number, task, execution };
             if asked[i] && people {
                 to_people.push(episode);
@@ -114,6 +114,15 @@ impl<K: TaskKit> Trainer<'_, K> {
         let done = self.after_update();
         stage("afterwards");
         done
+    }
+
+    /// Executions as they are described and learnt from.
+    pub(super) fn to_describe(
+        &self,
+        tasks: &[Task<<K::World as World>::Start>],
+        executions: Vec<<K::World as World>::Execution>,
+    ) -> Vec<<K::World as World>::Execution> {
+        tasks.iter().zip(executions).map(|(t, e)| self.world.to_describe(&t.start, e)).collect()
     }
 
     /// Tells of the last two episodes, at most a few times a second.

@@ -67,7 +67,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             let tasks: Vec<_> = (first..first + n)
                 .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
                 .collect();
-            let executions = self.algorithm.explore(&tasks, first)?;
+            let executions = self.to_describe(&tasks, self.algorithm.explore(&tasks, first)?);
             let waiting = self.offered.make_contiguous().to_vec();
             let asked = self.to_be_asked(&tasks, &executions, first, &waiting, room)?;
             self.counters.episodes += n;
@@ -79,7 +79,6 @@ impl<K: TaskKit> Trainer<'_, K> {
                 self.meters.execution(self.world.valid(&task.start, &execution), success);
                 if fresh.len() < room && asked[i] {
                     self.offered.push_back(self.world.kind(&task.start, &execution));
-                    let execution = self.world.to_describe(&task.start, execution);
                     fresh.push(Episode { number: first + i as u64, task, execution });
                 }
             }

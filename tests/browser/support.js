@@ -12,14 +12,16 @@ import { chromium } from "playwright-core";
 const BINARY = process.env.ILIAD_BIN ?? fileURLToPath(new URL("../../target/debug/iliad", import.meta.url));
 const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--no-sandbox", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
+// WebGL drawn by the processor: there is no graphics card where tests run.
+export const DRAWN = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"];
 // A real agent may be warming up when the page opens.
 export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 60_000);
 
-async function startProcess(port, folder) {
-  const child = spawn(BINARY, ["serve", "--port", port, "--data-dir", folder], { stdio: ["ignore", "pipe", "pipe"] });
+async function startProcess(port, folder, more) {
+  const child = spawn(BINARY, ["serve", "--port", port, "--data-dir", folder, ...more], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   const address = await new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`no address within ${PATIENCE} ms; the server said:\n${said}`)), PATIENCE);
@@ -42,9 +44,9 @@ async function startProcess(port, folder) {
   return { address, end };
 }
 
-export async function startServer() {
+export async function startServer(...more) {
   const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
-  let { address, end } = await startProcess("0", folder);
+  let { address, end } = await startProcess("0", folder, more);
   const home = await (await fetch(address)).text();
   const run = home.match(/\/teach\/([^"/]+)"/)?.[1];
   assert.ok(run, "the start page offers a run to teach");
@@ -56,7 +58,7 @@ export async function startServer() {
     async restart(meanwhile) {
       await end();
       await meanwhile();
-      ({ end } = await startProcess(new URL(address).port, folder));
+      ({ end } = await startProcess(new URL(address).port, folder, more));
     },
     async stop() {
       await end();
@@ -65,10 +67,10 @@ export async function startServer() {
   };
 }
 
-export async function startBrowser() {
+export async function startBrowser(flags = ["--disable-gpu"]) {
   const executablePath = BROWSERS.find((path) => path && existsSync(path));
   assert.ok(executablePath, "Chromium is needed; name it in the environment variable CHROMIUM");
-  return chromium.launch({ executablePath, args: FLAGS });
+  return chromium.launch({ executablePath, args: [...FLAGS, ...flags] });
 }
 
 // A person with a browser of their own. Errors in the console fail the test at the end, but for those it expects.

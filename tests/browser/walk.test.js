@@ -1,19 +1,12 @@
 // A walk through a house, on the researcher's page of the house: the same markup and script as the teacher's page.
 
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
-import { PATIENCE, person, post, startServer, until } from "./support.js";
+import { DRAWN, PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const EXECUTABLE = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
-const QUIET = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-// WebGL drawn by the processor: there is no graphics card where tests run.
-const SOFTWARE = [...QUIET, "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"];
-const start = (args) => chromium.launch({ executablePath: EXECUTABLE, args });
 // A walk up the stairs of a house with three storeys, and one on a single floor.
 const STAIRS = "nav/houses/house-7?from=house-7-172";
 const FLAT = "nav/houses/house-2?walk=1";
@@ -21,7 +14,7 @@ const FLAT = "nav/houses/house-2?walk=1";
 let server;
 let browser;
 before(async () => {
-  [server, browser] = await Promise.all([startServer(), start(SOFTWARE)]);
+  [server, browser] = await Promise.all([startServer(), startBrowser(DRAWN)]);
   // The processor draws here; a run that trains would slow every picture down.
   await post(`${server.api}/pause`);
 });
@@ -195,7 +188,7 @@ test("the words are one press away and follow the walk", async () => {
 });
 
 test("without WebGL there are plan and words, and everything steps", async () => {
-  const plain = await start([...QUIET, "--disable-gpu", "--disable-3d-apis", "--disable-software-rasterizer"]);
+  const plain = await startBrowser(["--disable-gpu", "--disable-3d-apis", "--disable-software-rasterizer"]);
   try {
     const { page, context, errors } = await open(STAIRS, {}, plain);
     await page.locator(".walk.flat").waitFor();

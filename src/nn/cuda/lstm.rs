@@ -18,6 +18,8 @@ pub fn set_whole(on: bool) {
 
 /// Rows of a cluster and hidden units of a block in `recurrence.cu`.
 const TILE: usize = 32;
+/// Tiles from which on single steps are faster: clusters take them one after the other, and products use the whole card.
+const MANY: usize = 33;
 
 /// Runs the recurrence over symbols.
 ///
@@ -182,7 +184,8 @@ impl Run {
     /// Blocks of a cluster, and clusters, if all steps in one launch are possible.
     fn clusters(&self, device: &CudaDevice) -> Result<Option<(usize, usize)>> {
         let fast = candle_core::cuda::gemm_reduced_precision_f32();
-        if !WHOLE.load(Ordering::Relaxed) || !fast || ![64, 128, 256, 512].contains(&self.h) {
+        let sizes = [64, 128, 256, 512].contains(&self.h) && self.b.div_ceil(TILE) < MANY;
+        if !WHOLE.load(Ordering::Relaxed) || !fast || !sizes {
             return Ok(None);
         }
         let stream = device.cuda_stream();

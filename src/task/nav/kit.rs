@@ -14,7 +14,7 @@ use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
 use crate::rng;
 use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
-use crate::task::regex::settings::model_file;
+use crate::task::shipped::model_file;
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use candle_core::Device;

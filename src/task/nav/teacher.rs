@@ -18,6 +18,7 @@ use crate::rng::{self, Stream};
 use crate::task::kit::{TeacherReport, TeacherTraining};
 use crate::task::{Split, World};
 use crate::teacher::simulated::TeacherModels;
+use crate::teacher::training::{Length, Qualifying, keep_best, qualifying};
 use crate::vocab::Vocabulary;
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -225,79 +226,47 @@ pub fn train(
     model: &ModelSettings,
     request: &TeacherTraining<'_>,
 ) -> anyhow::Result<TeacherReport> {
-    let begin = Instant::now();
+    let begun = Instant::now();
     let (seed, config) = (request.config.seed, request.config);
-    let late = |share: f64| request.seconds > 0.0 && begin.elapsed().as_secs_f64() > request.seconds * share;
     let mut teacher = NavTeacher::new(around.clone(), model, &mut rng::stream(seed, "teacher-init", 0))?;
     let rate = config.algorithm.learning_rate;
     let world = around.world();
     let validation = tasks_for_scores(world);
 
     let mut adam = Adam::new(&teacher.executor.params, rate)?;
-    let mut best: Option<(f64, BTreeMap<String, Tensor>)> = None;
-    for update in 0..request.executor_updates {
-        let mut draws = rng::stream(seed, "executor", update);
-        let tasks = draw(world, request.batch, &mut draws);
-        let loss = teacher.train_executor(&tasks, &mut adam, &mut draws)?;
-        let last = update + 1 == request.executor_updates || late(0.5);
-        if (update + 1) % request.evaluate_every == 0 || last {
-            let score = executor_success(&teacher, &validation)?;
-            if best.as_ref().is_none_or(|(b, _)| score > *b) {
-                best = Some((score, teacher.executor.params.snapshot()?));
-            }
-            let loss = loss.to_scalar::<f32>()?;
-            let told =
-                format!("executor: update {}, loss {loss:.3}, {:.1}% of goals reached", update + 1, 100.0 * score);
-            (request.progress)(&told, (update + 1) as f64 / request.executor_updates as f64);
-            if last {
-                break;
-            }
-        }
-    }
-    let executor = best.take();
-    if let Some((_, weights)) = &executor {
-        teacher.executor.params.load(weights)?;
-    }
-
+    let executor = keep_best(
+        request,
+        &Length { updates: request.executor_updates, begun, share: 0.5 },
+        &teacher.executor.params,
+        |update| {
+            let mut draws = rng::stream(seed, "executor", update);
+            let tasks = draw(world, request.batch, &mut draws);
+            teacher.train_executor(&tasks, &mut adam, &mut draws)
+        },
+        || executor_success(&teacher, &validation),
+        |n, loss, score| format!("executor: update {n}, loss {loss:.3}, {:.1}% of goals reached", 100.0 * score),
+    )?;
     let mut adam = Adam::new(&teacher.describer.params, rate)?;
-    let mut best: Option<((f64, f64), BTreeMap<String, Tensor>)> = None;
-    for update in 0..request.describer_updates {
-        let tasks = draw(world, request.batch, &mut rng::stream(seed, "describer", update));
-        let loss = teacher.train_describer(&tasks, &mut adam)?;
-        let last = update + 1 == request.describer_updates || late(1.0);
-        if (update + 1) % request.evaluate_every == 0 || last {
-            let score = pragmatic_score(
-                &teacher,
-                &validation,
-                config.teacher.pragmatics.samples,
-                config.teacher.pragmatics.tau,
-                seed,
-            )?;
-            if best.as_ref().is_none_or(|(b, _)| score.1 > b.1) {
-                best = Some((score, teacher.describer.params.snapshot()?));
-            }
-            let loss = loss.to_scalar::<f32>()?;
-            let (greedy, some) = (100.0 * score.0, 100.0 * score.1);
-            let told = format!(
-                "describer: update {}, loss {loss:.3}, greedy qualifies for {greedy:.1}%, some candidate for {some:.1}%",
-                update + 1
-            );
-            (request.progress)(&told, (update + 1) as f64 / request.describer_updates as f64);
-            if last {
-                break;
-            }
-        }
-    }
-    if let Some((_, weights)) = &best {
-        teacher.describer.params.load(weights)?;
-    }
-    let (greedy, some) = best.map_or((0.0, 0.0), |(s, _)| s);
+    let executions: Vec<_> = validation.iter().map(|(start, _, gold)| (start, gold)).collect();
+    let pragmatics = config.teacher.pragmatics;
+    let describer = keep_best(
+        request,
+        &Length { updates: request.describer_updates, begun, share: 1.0 },
+        &teacher.describer.params,
+        |update| {
+            let tasks = draw(world, request.batch, &mut rng::stream(seed, "describer", update));
+            teacher.train_describer(&tasks, &mut adam)
+        },
+        || qualifying::<NavWorld>(&teacher, &executions, pragmatics.samples, pragmatics.tau, seed),
+        |n, loss, score| score.told(n, loss),
+    )?;
+    let Qualifying { some, greedy } = describer.unwrap_or_default();
     let report = TeacherReport {
-        executor_success: executor.map_or(0.0, |(s, _)| s),
+        executor_success: executor.unwrap_or_default(),
         greedy_qualifies: greedy,
         some_qualifies: some,
         n: validation.len(),
-        seconds: begin.elapsed().as_secs_f64(),
+        seconds: begun.elapsed().as_secs_f64(),
     };
     teacher.header.made = serde_json::json!({
         "preset": config.preset,
@@ -319,32 +288,4 @@ fn executor_success(teacher: &NavTeacher, validation: &[(Start, String, Walk)]) 
     let world = teacher.around.world();
     let hits = validation.iter().zip(&done).filter(|((start, _, gold), own)| world.reaches(start, own, gold));
     Ok(hits.count() as f64 / validation.len().max(1) as f64)
-}
-
-/// Shares of validation tasks for whose gold walk the greedy description qualifies, and for which any candidate does.
-fn pragmatic_score(
-    teacher: &NavTeacher,
-    validation: &[(Start, String, Walk)],
-    samples: usize,
-    tau: f64,
-    seed: u64,
-) -> Result<(f64, f64)> {
-    let (mut greedy, mut some) = (0usize, 0usize);
-    for (number, chunk) in validation.chunks(64).enumerate() {
-        let executions: Vec<_> = chunk.iter().map(|(start, _, gold)| (start, gold)).collect();
-        let mut stream = rng::stream(seed, "pragmatic-score", number as u64);
-        let proposed = teacher.propose(&executions, samples, &mut stream)?;
-        let items: Vec<_> = executions
-            .iter()
-            .zip(&proposed)
-            .flat_map(|((start, gold), all)| all.iter().map(move |c| (*start, *gold, c.as_str())))
-            .collect();
-        let ok = teacher.qualifies(&items, tau)?;
-        for mine in ok.chunks(samples + 1) {
-            greedy += usize::from(mine[0]);
-            some += usize::from(mine.contains(&true));
-        }
-    }
-    let n = validation.len().max(1) as f64;
-    Ok((greedy as f64 / n, some as f64 / n))
 }

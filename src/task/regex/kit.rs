@@ -2,7 +2,7 @@
 
 use super::agent::{Blueprint, RegexAgent};
 use super::family::RegexFamily;
-use super::settings::{self, ModelSettings, TaskSettings, model_file};
+use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, RegexTeacher};
 use super::world::RegexWorld;
 use super::{PAIRS, Words};
@@ -12,6 +12,7 @@ use crate::nn::artifact::{self, Precision};
 use crate::rng;
 use crate::task::World;
 use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
+use crate::task::shipped::model_file;
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use candle_core::{Device, Tensor};

@@ -13,6 +13,7 @@ use crate::rng::{self, Stream};
 use crate::task::kit::{TeacherReport, TeacherTraining};
 use crate::task::{Split, Task, World};
 use crate::teacher::simulated::TeacherModels;
+use crate::teacher::training::{Length, Qualifying, keep_best, qualifying};
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
@@ -331,80 +332,42 @@ pub fn train(
     model: &ModelSettings,
     request: &TeacherTraining<'_>,
 ) -> anyhow::Result<TeacherReport> {
-    let begin = Instant::now();
+    let begun = Instant::now();
     let seed = request.config.seed;
-    let late = |share: f64| request.seconds > 0.0 && begin.elapsed().as_secs_f64() > request.seconds * share;
     let mut teacher = RegexTeacher::new(world, model, &mut rng::stream(seed, "teacher-init", 0), request.device)?;
-    let rate = request.config.algorithm.learning_rate;
-
-    let (mut adam, mut adam_describer) = teacher.optimisers(rate)?;
-    let mut best: Option<(f64, BTreeMap<String, Tensor>)> = None;
+    let (mut adam, mut adam_describer) = teacher.optimisers(request.config.algorithm.learning_rate)?;
     let fresh = request.config.teacher.training.fresh_words;
-    let mut draws = Draws::new(world, seed, "executor", fresh);
-    for update in 0..request.executor_updates {
-        let batch = teacher.executor_batch(&mut draws, update, request.batch);
-        let loss = teacher.train_executor(&batch, &mut adam)?;
-        let last = update + 1 == request.executor_updates || late(0.5);
-        if (update + 1) % request.evaluate_every == 0 || last {
-            let score = executor_success(world, &teacher)?;
-            if best.as_ref().is_none_or(|(b, _)| score > *b) {
-                best = Some((score, teacher.executor.params.snapshot()?));
-            }
-            (request.progress)(
-                &format!(
-                    "executor: update {}, loss {:.3}, {:.1}% of validation words right",
-                    update + 1,
-                    loss.to_scalar::<f32>()?,
-                    100.0 * score
-                ),
-                (update + 1) as f64 / request.executor_updates as f64,
-            );
-            if last {
-                break;
-            }
-        }
-    }
-    let executor = best.take();
-    if let Some((_, weights)) = &executor {
-        teacher.executor.params.load(weights)?;
-    }
 
-    let mut best: Option<((f64, f64), BTreeMap<String, Tensor>)> = None;
+    let mut draws = Draws::new(world, seed, "executor", fresh);
+    let executor = keep_best(
+        request,
+        &Length { updates: request.executor_updates, begun, share: 0.5 },
+        &teacher.executor.params,
+        |update| teacher.train_executor(&teacher.executor_batch(&mut draws, update, request.batch), &mut adam),
+        || executor_success(world, &teacher),
+        |n, loss, score| {
+            format!("executor: update {n}, loss {loss:.3}, {:.1}% of validation words right", 100.0 * score)
+        },
+    )?;
     let mut draws = Draws::new(world, seed, "describer", fresh);
-    for update in 0..request.describer_updates {
-        let (items, texts) = teacher.describer_batch(&mut draws, update, request.batch);
-        let loss = teacher.train_describer(&items, &texts, &mut adam_describer)?;
-        let last = update + 1 == request.describer_updates || late(1.0);
-        if (update + 1) % request.evaluate_every == 0 || last {
-            let score = pragmatic_score(world, &teacher, request.config.teacher.pragmatics.samples, seed)?;
-            if best.as_ref().is_none_or(|(b, _)| score.1 > b.1) {
-                best = Some((score, teacher.describer.params.snapshot()?));
-            }
-            (request.progress)(
-                &format!(
-                    "describer: update {}, loss {:.3}, greedy qualifies for {:.1}%, some candidate for {:.1}%",
-                    update + 1,
-                    loss.to_scalar::<f32>()?,
-                    100.0 * score.0,
-                    100.0 * score.1
-                ),
-                (update + 1) as f64 / request.describer_updates as f64,
-            );
-            if last {
-                break;
-            }
-        }
-    }
-    if let Some((_, weights)) = &best {
-        teacher.describer.params.load(weights)?;
-    }
-    let (greedy, some) = best.map_or((0.0, 0.0), |(s, _)| s);
+    let describer = keep_best(
+        request,
+        &Length { updates: request.describer_updates, begun, share: 1.0 },
+        &teacher.describer.params,
+        |update| {
+            let (items, texts) = teacher.describer_batch(&mut draws, update, request.batch);
+            teacher.train_describer(&items, &texts, &mut adam_describer)
+        },
+        || pragmatic_score(world, &teacher, request.config.teacher.pragmatics.samples, seed),
+        |n, loss, score| score.told(n, loss),
+    )?;
+    let Qualifying { some, greedy } = describer.unwrap_or_default();
     let report = TeacherReport {
-        executor_success: executor.map_or(0.0, |(s, _)| s),
+        executor_success: executor.unwrap_or_default(),
         greedy_qualifies: greedy,
         some_qualifies: some,
         n: items_for_scores(world).len(),
-        seconds: begin.elapsed().as_secs_f64(),
+        seconds: begun.elapsed().as_secs_f64(),
     };
     teacher.header.made = serde_json::json!({
         "preset": request.config.preset,
@@ -442,30 +405,10 @@ fn executor_success(world: &RegexWorld, teacher: &RegexTeacher) -> Result<f64> {
     Ok(same.iter().filter(|s| **s).count() as f64 / same.len().max(1) as f64)
 }
 
-/// Shares of validation items for which the greedy description qualifies, and for which any candidate does.
-fn pragmatic_score(world: &RegexWorld, teacher: &RegexTeacher, samples: usize, seed: u64) -> Result<(f64, f64)> {
-    let items: Vec<_> = items_for_scores(world)
-        .into_iter()
-        .map(|i| (world.task(Split::Validation, i), world.gold(Split::Validation, i)))
-        .collect();
-    let (mut greedy, mut some) = (0usize, 0usize);
-    for (chunk_number, chunk) in items.chunks(64).enumerate() {
-        let executions: Vec<_> = chunk.iter().map(|(t, g)| (&t.start, g)).collect();
-        let mut stream = rng::stream(seed, "pragmatic-score", chunk_number as u64);
-        let proposed = teacher.propose(&executions, samples, &mut stream)?;
-        let mut flat = Vec::new();
-        for ((start, gold), candidates) in executions.iter().zip(&proposed) {
-            flat.extend(candidates.iter().map(|c| (*start, *gold, c.as_str())));
-        }
-        let ok = teacher.qualifies(&flat, 1.0)?;
-        let mut from = 0;
-        for candidates in &proposed {
-            let mine = &ok[from..from + candidates.len()];
-            greedy += usize::from(mine.first().copied().unwrap_or(false));
-            some += usize::from(mine.iter().any(|x| *x));
-            from += candidates.len();
-        }
-    }
-    let n = items.len().max(1) as f64;
-    Ok((greedy as f64 / n, some as f64 / n))
+/// How many validation items' gold executions the describer's candidates qualify for.
+fn pragmatic_score(world: &RegexWorld, teacher: &RegexTeacher, samples: usize, seed: u64) -> Result<Qualifying> {
+    let item = |i| (world.task(Split::Validation, i).start, world.gold(Split::Validation, i));
+    let items: Vec<_> = items_for_scores(world).into_iter().map(item).collect();
+    let executions: Vec<_> = items.iter().map(|(start, gold)| (start, gold)).collect();
+    qualifying::<RegexWorld>(teacher, &executions, samples, 1.0, seed)
 }

@@ -1,0 +1,57 @@
+// People teach an agent that walks through houses: a whole run, from the first visit to the dashboard.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { answers, DRAWN, execution, openTeaching, PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
+
+let server;
+let browser;
+before(async () => {
+  [server, browser] = await Promise.all([startServer("--preset", "nav/tiny"), startBrowser(DRAWN)]);
+  await post(`${server.api}/teacher`, { mode: "human" });
+});
+after(async () => { await browser?.close(); await server?.stop(); });
+
+const SENTENCE = "walk to the door, turn left “ü” 🙂 and stop at the window";
+
+test("a walk is watched, described and learnt from", async () => {
+  const { page, context, errors } = await person(browser, { reducedMotion: "reduce" });
+  await page.goto(`${server.address}teach/${server.run}`);
+  await page.locator(".walk[data-first]").waitFor({ timeout: PATIENCE });
+  await openTeaching(server, page);
+  await page.locator("#execution .walk[data-first]").waitFor({ timeout: PATIENCE });
+  const first = await execution(page);
+  const count = () => page.locator("#execution .walk-count").innerText();
+  const before = await count();
+  assert.ok(await page.locator("#text").evaluate((box) => box === document.activeElement), "the box has the focus");
+  await page.keyboard.type(SENTENCE);
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Space");
+  assert.equal(await count(), before, "keys are the box's while somebody types");
+  await page.locator("#text").fill(SENTENCE);
+  await page.reload();
+  await page.locator("#execution .walk[data-first]").waitFor({ timeout: PATIENCE });
+  assert.equal(await page.locator("#text").inputValue(), SENTENCE, "the draft is kept");
+  await page.locator("#text").press("Control+Enter");
+  await until("the next walk", async () => (await execution(page)) !== first);
+  await page.locator("#execution .walk[data-first]").waitFor({ timeout: PATIENCE });
+  const rows = (await answers(server)).filter((row) => row.text === SENTENCE);
+  assert.equal(rows.length, 1, "it is in the dataset as typed, once");
+  await until("it is learnt from", async () => (await answers(server)).some((row) => row.text === SENTENCE && row.used_in_update > 0));
+  assert.deepEqual(errors, []);
+  await context.close();
+});
+
+test("the dashboard shows the walk as a map, and a request can be tried", async () => {
+  const { page, context, errors } = await person(browser, { reducedMotion: "reduce" });
+  await page.goto(`${server.address}runs/${server.run}`);
+  await page.locator("#request").fill("walk to the door");
+  await page.locator("#try-go").click();
+  await page.locator("#tried .walk, #tried svg").first().waitFor({ timeout: PATIENCE });
+  await page.locator("#try-viewpoint").fill("house-100002-9999");
+  await page.locator("#try-go").click();
+  await until("it is told", async () => /no viewpoint house-100002-9999/.test(await page.locator("#try-problem").innerText()));
+  assert.equal(await page.locator("#request").inputValue(), "walk to the door", "what was typed is kept");
+  assert.deepEqual(errors.filter((error) => !/status of 4\d\d/.test(error)), []);
+  await context.close();
+});

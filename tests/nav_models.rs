@@ -48,7 +48,7 @@ fn observation(s: &mut Stream) -> Observation {
         elevation: s.random_range(-0.5..0.5),
     });
     let moves = moves.collect();
-    Observation { place: s.random_range(0..PLACES as u32), moves }
+    Observation { place: s.random_range(0..PLACES as u32), pose: None, moves }
 }
 
 fn walk(s: &mut Stream, longest: usize) -> Walk {
@@ -227,7 +227,7 @@ struct Round {
 impl Round {
     fn look(place: u32) -> Observation {
         let moves = (0..1 + place % 3).map(|i| Candidate { view: 7 * i + place, heading: i as f32, elevation: 0.1 });
-        Observation { place, moves: moves.collect() }
+        Observation { place, pose: None, moves: moves.collect() }
     }
 }
 

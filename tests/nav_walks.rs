@@ -70,7 +70,7 @@ impl Grid {
             heading: turned(column),
             elevation: 0.0,
         });
-        Observation { place, moves: moves.collect() }
+        Observation { place, pose: None, moves: moves.collect() }
     }
 }
 

@@ -3,11 +3,11 @@
 use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliResult, Exit, configure, device, trainer_of};
-use crate::experiment::bench::{Effort, Timing, iterations, teacher_updates};
+use crate::experiment::bench::{Effort, Timing, iterations, nav, teacher_updates};
 use crate::experiment::grid::write_whole;
 use crate::experiment::results::Results;
+use crate::task::nav::kit::new_teacher as new_nav_teacher;
 use crate::task::regex::kit::{new_teacher, world_of};
-
 use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
@@ -40,16 +40,16 @@ pub(super) struct Args {
     /// Updates before the first sample
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub warm: usize,
-    /// Examples of an update of the teacher
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    pub batch: usize,
+    /// Examples of an update of the teacher (default: 256, NAV 32)
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
     /// Products in full float32 on a GPU instead of TF32
     #[arg(long)]
     pub full_precision: bool,
     /// Carry out every operation by itself instead of replaying what was recorded
     #[arg(long)]
     pub no_recording: bool,
-    /// Carry out recurrences step by step instead of in one launch
+    /// Carry out recurrences step by step instead of in one launch, and leave products of few rows to cuBLAS
     #[arg(long)]
     pub by_step: bool,
     /// Folder to keep the figures in, as NAME-gpu.json or NAME-cpu.json
@@ -78,9 +78,14 @@ pub(super) fn run(args: &Args) -> CliResult {
     for what in &args.only {
         match what.as_str() {
             "updates" => {
-                let world = world_of(&config)?;
-                let teacher = new_teacher(&config, &world, &device)?;
-                timings.extend(teacher_updates(&world, &teacher, args.batch, &device, effort)?);
+                let batch = args.batch.unwrap_or(if config.family == "nav" { 32 } else { 256 });
+                if config.family == "nav" {
+                    timings.extend(nav::teacher_updates(&new_nav_teacher(&config, &device)?, batch, &device, effort)?);
+                } else {
+                    let world = world_of(&config)?;
+                    let teacher = new_teacher(&config, &world, &device)?;
+                    timings.extend(teacher_updates(&world, &teacher, batch, &device, effort)?);
+                }
             }
             "agreement" => {
                 // Few units: each tile of rows has its blocks; many: blocks take several tiles.
@@ -99,9 +104,14 @@ pub(super) fn run(args: &Args) -> CliResult {
             #[cfg(feature = "cuda")]
             "profile" => {
                 crate::nn::device::set_recording(false);
-                let world = world_of(&config)?;
-                let teacher = new_teacher(&config, &world, &device)?;
-                for (name, lines) in crate::experiment::bench::profile(&world, &teacher, args.batch)? {
+                let found = if config.family == "nav" {
+                    nav::profile(&new_nav_teacher(&config, &device)?, args.batch.unwrap_or(32))?
+                } else {
+                    let world = world_of(&config)?;
+                    let teacher = new_teacher(&config, &world, &device)?;
+                    crate::experiment::bench::profile(&world, &teacher, args.batch.unwrap_or(256))?
+                };
+                for (name, lines) in found {
                     let total: f64 = lines.values().map(|l| l.milliseconds).sum();
                     println!("{name}: {total:.2} ms in {} launches", lines.values().map(|l| l.launches).sum::<u64>());
                     let mut sorted: Vec<_> = lines.into_iter().collect();
@@ -115,7 +125,8 @@ pub(super) fn run(args: &Args) -> CliResult {
             }
             "iteration" => {
                 let folder = std::env::temp_dir().join(format!("iliad-bench-{}", std::process::id()));
-                let found = iterations("regex-adel-iteration", trainer_of(&config)?, &config, &folder, &device, effort);
+                let name = format!("{}-adel-iteration", config.family);
+                let found = iterations(&name, trainer_of(&config)?, &config, &folder, &device, effort);
                 let _ = std::fs::remove_dir_all(&folder);
                 timings.push(found?);
             }
@@ -142,10 +153,13 @@ fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Arg
         let value = value.rsplit('/').next().unwrap_or(value);
         command.push_str(&format!(" --set {key}={value}"));
     }
-    for (flag, value, default) in [("each", args.each, 8), ("warm", args.warm, 40), ("batch", args.batch, 256)] {
+    for (flag, value, default) in [("each", args.each, 8), ("warm", args.warm, 40)] {
         if value != default {
             command.push_str(&format!(" --{flag} {value}"));
         }
+    }
+    if let Some(batch) = args.batch {
+        command.push_str(&format!(" --batch {batch}"));
     }
     let flags =
         [("full-precision", args.full_precision), ("no-recording", args.no_recording), ("by-step", args.by_step)];

@@ -3,6 +3,8 @@
 //! A sample is the mean over a few updates with the device drained at its end; a figure is the median of samples, after
 //! updates that are not counted (they load kernels and record what the GPU replays).
 
+pub mod nav;
+
 use crate::config::run::RunConfig;
 use crate::run::{Command, Event, TeacherMode};
 use crate::task::kit::FamilyTrainer;
@@ -172,17 +174,17 @@ pub fn iterations(
     Ok(Timing { name: name.to_owned(), samples })
 }
 
+/// What was looked at, and a line for each kernel.
+#[cfg(feature = "cuda")]
+pub type Profile = (String, std::collections::BTreeMap<String, crate::nn::cuda::profile::Line>);
+
 /// Where the GPU's time goes in one update of executor and describer, not recorded: a line for each kernel and size of
 /// product.
 ///
 /// # Errors
 /// When an update fails.
 #[cfg(feature = "cuda")]
-pub fn profile(
-    world: &RegexWorld,
-    teacher: &RegexTeacher,
-    batch: usize,
-) -> anyhow::Result<Vec<(String, std::collections::BTreeMap<String, crate::nn::cuda::profile::Line>)>> {
+pub fn profile(world: &RegexWorld, teacher: &RegexTeacher, batch: usize) -> anyhow::Result<Vec<Profile>> {
     let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
     let mut found = Vec::new();
     for (name, round) in [("warm", 1), ("update", 3)] {

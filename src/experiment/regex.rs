@@ -80,6 +80,11 @@ fn efficient() -> Vec<Row> {
         part("steady-replay", "as much replay with many descriptions", &["algorithm.replay_fade=0"]),
         part("no-anneal", "no annealing of λ", &["algorithm.mixing.anneal_every=0"]),
         part("no-dropout", "no word dropout", &["algorithm.word_dropout=0"]),
+        part(
+            "renamed-no-dropout",
+            "letters renamed at random, no word dropout",
+            &["model.letters=renamed", "algorithm.word_dropout=0"],
+        ),
         part("no-average", "no averaged weights", &["algorithm.average=0"]),
         part("no-warm-start", "no pretraining on P_ω", &["algorithm.pretrain_updates=0"]),
         part(

@@ -3,56 +3,13 @@
 //! are added where they are used, nothing is copied to be joined, and no memory is asked for.
 
 use super::gpu::Targets;
+use crate::nn::cuda::arena::Arena;
 use crate::nn::cuda::{self, Arg, Mat, attention, launch, linear, loss, lstm};
 use crate::nn::params::Params;
 use crate::nn::tokens::Tokens;
 use candle_core::cuda_backend::CudaDevice;
-use candle_core::cuda_backend::cudarc::driver::CudaSlice;
 use candle_core::{Result, Tensor};
-use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-
-/// Numbers of a block of the arena: 256 MiB.
-const BLOCK: usize = 64 << 20;
-
-/// Memory of a step, given out from the beginning each time. What was recorded finds the same places again.
-pub struct Arena {
-    device: CudaDevice,
-    blocks: RefCell<Vec<(u64, usize, CudaSlice<f32>)>>,
-    at: Cell<(usize, usize)>,
-}
-
-impl Arena {
-    /// An empty one.
-    pub fn new(device: &CudaDevice) -> Self {
-        Self { device: device.clone(), blocks: RefCell::default(), at: Cell::new((0, 0)) }
-    }
-
-    /// From the beginning.
-    pub fn reset(&self) {
-        self.at.set((0, 0));
-    }
-
-    /// Room for `n` numbers.
-    fn take(&self, n: usize) -> Result<u64> {
-        let n = n.next_multiple_of(64);
-        let (mut block, mut used) = self.at.get();
-        loop {
-            let mut blocks = self.blocks.borrow_mut();
-            if block == blocks.len() {
-                let size = n.max(BLOCK);
-                let slice = cuda::buffer(&self.device, size)?;
-                blocks.push((cuda::of(&slice, &self.device), size, slice));
-            }
-            let (address, size, _) = &blocks[block];
-            if used + n <= *size {
-                self.at.set((block, used + n));
-                return Ok(address + 4 * used as u64);
-            }
-            (block, used) = (block + 1, 0);
-        }
-    }
-}
 
 /// A model in a step: weights, where their gradients go, and memory.
 pub struct Step<'a> {
@@ -96,7 +53,7 @@ struct Memory {
 
 impl Step<'_> {
     fn device(&self) -> &CudaDevice {
-        &self.arena.device
+        self.arena.device()
     }
 
     fn w(&self, name: &str) -> Result<u64> {

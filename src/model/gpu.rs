@@ -5,8 +5,9 @@
 //! is not looked at.
 
 use super::decoder::Rolled;
-use super::fused::{Arena, Step};
+use super::fused::Step;
 use super::regex_student::Fed;
+use crate::nn::cuda::arena::Arena;
 use crate::nn::cuda::decode::{Rollout, STRIDE, Shape};
 use crate::nn::cuda::{self, Staging, record::Recorder};
 use crate::nn::loss::target_weights;
@@ -90,13 +91,18 @@ impl Workspace {
 
     /// Puts a batch into its buffer, which stays where it is.
     pub fn put(&self, name: &str, packing: &Packing, device: &Device) -> Result<Tensor> {
-        let slot = self.slot(name, packing.data.len(), DType::U32, device)?;
+        self.put_all(name, &packing.data, device)
+    }
+
+    /// The same with the elements of a batch.
+    pub fn put_all(&self, name: &str, data: &[u32], device: &Device) -> Result<Tensor> {
+        let slot = self.slot(name, data.len(), DType::U32, device)?;
         let mut staging = self.staging.lock().unwrap();
         if staging.is_none() {
             *staging = Some(Staging::new(device.as_cuda_device()?));
         }
         if let Some(staging) = &mut *staging {
-            staging.put(&slot, &packing.data)?;
+            staging.put(&slot, data)?;
         }
         Ok(slot)
     }
@@ -104,6 +110,22 @@ impl Workspace {
     /// A buffer for a number (a loss).
     pub fn number(&self, device: &Device) -> Result<Tensor> {
         self.slot("number", 1, DType::F32, device)?.reshape(())
+    }
+
+    /// A buffer for `n` whole numbers.
+    pub fn whole(&self, name: &str, n: usize, device: &Device) -> Result<Tensor> {
+        self.slot(name, n, DType::U32, device)
+    }
+
+    /// What stays as it is when it was first made.
+    pub fn kept(&self, name: &str, make: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
+        let mut slots = self.slots.lock().unwrap();
+        if let Some(slot) = slots.get(name) {
+            return Ok(slot.clone());
+        }
+        let made = make()?;
+        slots.insert(name.to_owned(), made.clone());
+        Ok(made)
     }
 
     /// A buffer for a flag of each row.

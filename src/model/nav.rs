@@ -2,9 +2,14 @@
 //! done ([`walk`]), and the blocks both are made of ([`blocks`], [`recall`]).
 
 pub mod blocks;
+#[cfg(feature = "cuda")]
+pub(crate) mod fused;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
 pub mod recall;
 pub mod views;
 pub mod walk;
+pub mod ways;
 
 use candle_core::{Result, bail};
 use serde::{Deserialize, Serialize};

@@ -35,6 +35,9 @@ pub struct NavDescriber {
     /// The word decoder starts from the path encoder's output at the batch's longest path, padding included, as in the
     /// authors' program.
     pub reference_padding: bool,
+    /// What it keeps on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) gpu: std::sync::Arc<super::nav::gpu::Workspace>,
 }
 
 /// Paths that have been read.
@@ -66,7 +69,13 @@ impl NavDescriber {
         init_attention(p, "word.path", &sizes, stream)?;
         FeedForward::init(p, "word.forward", h, stream)?;
         Linear::init(p, "predictor", h, words, stream)?;
-        Ok(Self { params, sizes, reference_padding })
+        Ok(Self {
+            params,
+            sizes,
+            reference_padding,
+            #[cfg(feature = "cuda")]
+            gpu: std::sync::Arc::default(),
+        })
     }
 
     /// Reads paths.
@@ -145,6 +154,10 @@ impl NavDescriber {
         views: &ViewTable,
         adam: &mut Adam,
     ) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if let Some(loss) = self.step_on_gpu(walks, descriptions, views, adam)? {
+            return Ok(loss);
+        }
         let loss = self.loss(walks, descriptions, views)?;
         adam.step(&loss.backward()?)?;
         Ok(loss.detach())
@@ -160,6 +173,10 @@ impl NavDescriber {
         horizon: usize,
         stream: &mut Stream,
     ) -> Result<Vec<Vec<Rolled>>> {
+        #[cfg(feature = "cuda")]
+        if let Some(rolled) = self.propose_on_gpu(walks, views, samples, horizon, stream)? {
+            return Ok(rolled);
+        }
         let paths = self.read(&Walks::new(walks, views)?, views, Grad::Off)?;
         let (rows, device) = (walks.len() * (samples + 1), self.params.device());
         // All numbers at once: what a row draws depends on its place alone, not on when others end.

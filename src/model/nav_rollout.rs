@@ -14,8 +14,14 @@ pub trait Environment {
     /// What each walker sees now. Those that stopped are asked as well; what they see is not looked at.
     fn observe(&mut self) -> Result<Vec<Observation>>;
 
-    /// Each walker acts: 0 stops, i makes move i − 1 of what it saw. Those that stopped get 0 from then on.
+    /// Each walker acts: 0 stops, i makes move i − 1 of what it sees. Those that stopped get 0 from then on.
     fn act(&mut self, actions: &[u32]) -> Result<()>;
+
+    /// Where each walker stands among the poses of the views' ways, if the views have them: a GPU then leads them by
+    /// itself, and they are only told what they did.
+    fn poses(&self) -> Option<Vec<u32>> {
+        None
+    }
 }
 
 /// How to walk.
@@ -73,6 +79,24 @@ impl Rolled {
 }
 
 impl NavStudent {
+    /// Leads the environment's walkers, one request (as read) for each; where they have been is for the environment to say.
+    pub fn lead(
+        &self,
+        requests: &[Vec<u32>],
+        environment: &mut dyn Environment,
+        views: &ViewTable,
+        (horizon, sample): (usize, bool),
+        stream: &mut Stream,
+    ) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(poses) = environment.poses()
+            && let Some(steps) = self.lead_on_gpu(requests, &poses, views, (horizon, sample), stream)?
+        {
+            return steps.iter().try_for_each(|actions| environment.act(actions));
+        }
+        self.roll_out(requests, environment, views, RollOut { horizon, sample, grad: Grad::Off }, stream).map(drop)
+    }
+
     /// Walks from where the environment's walkers are, one request (as read) for each.
     pub fn roll_out(
         &self,

@@ -51,6 +51,9 @@ pub struct NavStudent {
     pub sizes: NavSizes,
     /// How requests are read.
     pub reading: Reading,
+    /// What it keeps on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) gpu: std::sync::Arc<super::nav::gpu::Workspace>,
 }
 
 /// Lessons for the student: requests as read ([`as_read`]), B of them, and g·B walks, of which walk k·B + b belongs to
@@ -146,7 +149,13 @@ impl NavStudent {
         Linear::init(p, "predictor.state", h, h, stream)?;
         Linear::init(p, "predictor.action", features + direction, h, stream)?;
         Linear::init(p, "predictor.output", h, 1, stream)?;
-        Ok(Self { params, sizes, reading })
+        Ok(Self {
+            params,
+            sizes,
+            reading,
+            #[cfg(feature = "cuda")]
+            gpu: std::sync::Arc::default(),
+        })
     }
 
     /// Reads requests and gets ready for at most `capacity` steps of `copies` walks each, whose directions have `width`
@@ -223,6 +232,10 @@ impl NavStudent {
 
     /// One step of the optimiser on [`NavStudent::loss`]; the loss, without history.
     pub fn step(&self, batch: &Batch, lesson: &Lesson, views: &ViewTable, adam: &mut Adam) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if let Some(loss) = self.step_on_gpu(batch, lesson, views, adam)? {
+            return Ok(loss);
+        }
         let loss = self.loss(batch, lesson, views)?;
         adam.step(&loss.backward()?)?;
         Ok(loss.detach())

@@ -3,6 +3,7 @@
 //! buffer's release after the work that was enqueued before.
 
 pub mod adam;
+pub mod arena;
 pub mod attention;
 pub mod decode;
 pub mod linear;
@@ -10,6 +11,7 @@ pub mod loss;
 pub mod lstm;
 pub mod profile;
 pub mod record;
+pub mod tape;
 
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::cudarc::{self, cublas, driver::*};
@@ -18,7 +20,12 @@ use candle_core::op::BackpropOp;
 use candle_core::{Layout, Result, Shape, Storage, Tensor, bail};
 use std::sync::OnceLock;
 
-const SOURCE: &str = concat!(include_str!("cuda/kernels.cu"), include_str!("cuda/recurrence.cu"));
+const SOURCE: &str = concat!(
+    include_str!("cuda/kernels.cu"),
+    include_str!("cuda/transformer.cu"),
+    include_str!("cuda/small.cu"),
+    include_str!("cuda/recurrence.cu")
+);
 
 /// The kernels for the device's generation: clusters of blocks came with 9.0, TF32 products with 8.0. A program has cards of
 /// one generation.
@@ -42,6 +49,12 @@ pub(crate) enum Arg {
     I(i32),
     /// A number in double precision.
     D(f64),
+    /// A number.
+    F(f32),
+    /// Sizes of an attention.
+    H(tape::Heads),
+    /// What can be done at each pose.
+    W(tape::Ways),
 }
 
 /// Blocks, threads of a block, bytes of shared memory.
@@ -57,7 +70,7 @@ pub(crate) fn warps(n: usize) -> Grid {
     ((n.div_ceil(4).max(1) as u32, 1), 128, 0)
 }
 
-/// Launches a kernel of `kernels.cu` or `recurrence.cu`.
+/// Launches a kernel of `kernels.cu`, `transformer.cu` or `recurrence.cu`.
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx(device)?)?;
     let ((x, y), threads, shared_mem_bytes) = grid;
@@ -73,6 +86,9 @@ pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: 
             Arg::P(x) => l.arg(x),
             Arg::I(x) => l.arg(x),
             Arg::D(x) => l.arg(x),
+            Arg::F(x) => l.arg(x),
+            Arg::H(x) => l.arg(x),
+            Arg::W(x) => l.arg(x),
         };
     }
     let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (threads, 1, 1), shared_mem_bytes };
@@ -93,6 +109,12 @@ pub(crate) fn address(storage: &CudaStorage, layout: &Layout) -> Result<u64> {
         other => bail!("expected 4-byte elements, not {other:?}"),
     };
     Ok(base + (layout.start_offset() * 4) as u64)
+}
+
+/// Address of the first of a storage of float16.
+pub(crate) fn half_address(storage: &CudaStorage) -> Result<u64> {
+    let stream = storage.device().cuda_stream();
+    Ok(storage.as_cuda_slice::<half::f16>()?.device_ptr(&stream).0)
 }
 
 /// Address of a contiguous tensor on the GPU.
@@ -299,6 +321,62 @@ pub(crate) fn product(
     let name = || format!("product {}{} {m}x{n}x{k} x{batch}", letter(a), letter(b));
     let flops = 2.0 * (m * n * k * batch) as f64;
     profile::span(device, name, flops, || multiply(device, sizes, a, b, beta, c, batch))
+}
+
+/// Rows up to which a product is made by `small.cu`.
+const FEW: usize = 256;
+
+/// [`product`] of few rows: `C[m, n] = A·op(B) (+ C)`, through ReLU or not. In TF32 where that is switched on.
+pub(crate) fn product_of_few(
+    device: &CudaDevice,
+    (m, n, k): (usize, usize, usize),
+    a: Mat,
+    b: Mat,
+    add: bool,
+    c: Mat,
+    relu: bool,
+) -> Result<()> {
+    if m > FEW || a.t || !candle_core::cuda::gemm_reduced_precision_f32() || !small_products() {
+        product(device, (m, n, k), a, b, if add { 1.0 } else { 0.0 }, c, 1)?;
+        if !relu {
+            return Ok(());
+        }
+        if c.ld != n {
+            bail!("a product through ReLU has to lie side by side")
+        }
+        return launch(device, "act_fwd", each(m * n), &[Arg::P(c.at), Arg::I((m * n) as i32), Arg::I(0)]);
+    }
+    let letter = if b.t { 't' } else { 'n' };
+    let name = || format!("few n{letter} {m}x{n}x{k}");
+    let whole = |x: usize| Arg::I(x as i32);
+    let args = [
+        Arg::P(a.at),
+        whole(a.ld),
+        Arg::P(b.at),
+        whole(b.ld),
+        whole((!b.t).into()),
+        Arg::P(c.at),
+        whole(c.ld),
+        whole(m),
+        whole(n),
+        whole(k),
+        whole(add.into()),
+        whole(relu.into()),
+    ];
+    let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
+    profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_product", grid, &args))
+}
+
+/// Whether products of few rows are made by `small.cu`.
+static SMALL: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
+
+/// Leaves products of few rows to cuBLAS, or not (for comparisons).
+pub fn set_small_products(on: bool) {
+    SMALL.store(on, std::sync::atomic::Ordering::Relaxed);
+}
+
+fn small_products() -> bool {
+    SMALL.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 fn multiply(

@@ -54,10 +54,14 @@ pub fn set_recording(on: bool) {
     let _ = on;
 }
 
-/// Whether a GPU carries out all steps of a recurrence in one launch where it can, for the whole program. On at first.
+/// Whether a GPU carries out all steps of a recurrence in one launch where it can, and products of few rows by this
+/// program's own kernel, for the whole program. On at first.
 pub fn set_whole_recurrences(on: bool) {
     #[cfg(feature = "cuda")]
-    crate::nn::cuda::lstm::set_whole(on);
+    {
+        crate::nn::cuda::lstm::set_whole(on);
+        crate::nn::cuda::set_small_products(on);
+    }
     let _ = on;
 }
 

@@ -19,6 +19,7 @@ pub mod import;
 pub mod kit;
 pub mod marginal;
 pub mod metric;
+pub mod mirror;
 pub mod objects;
 pub mod observation;
 pub mod phrasing;

@@ -2,6 +2,7 @@
 //! crosses the bus or is copied on the way.
 
 use super::VIEWS;
+use super::ways::Ways;
 use crate::nn::cpu::{add_scaled, cpu_slice, dot, for_rows, softmax, softmax_backward, with};
 use candle_core::{CpuStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::slice::HalfFloatSliceExt;
@@ -15,6 +16,7 @@ pub struct ViewTable {
     rows: Tensor,
     places: usize,
     features: usize,
+    ways: Option<Ways>,
 }
 
 impl ViewTable {
@@ -56,7 +58,7 @@ impl ViewTable {
             DType::BF16 => stored(places, features, fill, half::bf16::from_f32),
             other => bail!("views are kept as float32, float16 or bfloat16, not {other:?}"),
         };
-        Ok(Self { rows: rows?.to_device(device)?, places, features })
+        Ok(Self { rows: rows?.to_device(device)?, places, features, ways: None })
     }
 
     /// The same table on another device.
@@ -64,7 +66,30 @@ impl ViewTable {
     /// # Errors
     /// When it has no room.
     pub fn on(&self, device: &Device) -> Result<Self> {
-        Ok(Self { rows: self.rows.to_device(device)?, ..self.clone() })
+        let ways = self.ways.as_ref().map(|ways| ways.on(device)).transpose()?;
+        Ok(Self { rows: self.rows.to_device(device)?, ways, ..self.clone() })
+    }
+
+    /// The same table with what can be done at the poses of its places. A GPU then walks by itself.
+    ///
+    /// # Errors
+    /// When the poses are not those of the places, or the device has no room.
+    pub fn with_ways(self, ways: &Ways) -> Result<Self> {
+        if ways.poses() != self.places * super::ways::HEADINGS {
+            bail!("{} poses for {} places", ways.poses(), self.places)
+        }
+        Ok(Self { ways: Some(ways.on(self.device())?), ..self })
+    }
+
+    /// What can be done at each pose, where that is known.
+    pub fn ways(&self) -> Option<&Ways> {
+        self.ways.as_ref()
+    }
+
+    /// The rows as they are stored.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn rows(&self) -> &Tensor {
+        &self.rows
     }
 
     /// Number of places.

@@ -23,6 +23,8 @@ pub struct Candidate {
 pub struct Observation {
     /// Where it is: an index into the [`ViewTable`].
     pub place: u32,
+    /// Its pose in the table's [`super::ways::Ways`], where it has them; from their number on, poses of the mirrored world.
+    pub pose: Option<u32>,
     /// The moves in order. Action 0 is to stop, action i to make move i − 1.
     pub moves: Vec<Candidate>,
 }
@@ -191,7 +193,7 @@ mod tests {
 
     fn look(place: u32, views: &[u32]) -> Observation {
         let moves = views.iter().map(|&view| Candidate { view, heading: std::f32::consts::FRAC_PI_2, elevation: 0.0 });
-        Observation { place, moves: moves.collect() }
+        Observation { place, pose: None, moves: moves.collect() }
     }
 
     #[test]

@@ -23,6 +23,8 @@ struct Span {
 }
 
 thread_local! {
+    /// What the next kernel is called, and its floating-point operations.
+    static NEXT: RefCell<Option<(String, f64)>> = const { RefCell::new(None) };
     static SPANS: RefCell<Option<Vec<Span>>> = const { RefCell::new(None) };
 }
 
@@ -45,6 +47,14 @@ pub fn profile(work: impl FnOnce() -> Result<()>) -> Result<BTreeMap<String, Lin
     Ok(lines)
 }
 
+/// Runs `work`, which launches one kernel; a profile calls it so.
+pub(super) fn named<T>(name: impl FnOnce() -> String, flops: f64, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    if SPANS.with(|s| s.borrow().is_some()) {
+        NEXT.with(|n| *n.borrow_mut() = Some((name(), flops)));
+    }
+    work()
+}
+
 /// Runs `work`, between two events if a profile is taken.
 pub(super) fn span<T>(
     device: &CudaDevice,
@@ -62,7 +72,8 @@ pub(super) fn span<T>(
     let end = event()?;
     SPANS.with(|s| {
         if let Some(spans) = &mut *s.borrow_mut() {
-            spans.push(Span { name: name(), flops, begin, end });
+            let (name, flops) = NEXT.with(|n| n.borrow_mut().take()).unwrap_or_else(|| (name(), flops));
+            spans.push(Span { name, flops, begin, end });
         }
     });
     Ok(result)

@@ -1,16 +1,15 @@
 //! The NAV agent: the student with its words, in its world. It walks, and it learns from walks.
 
 use super::around::Around;
+use super::mirror;
 use super::settings::ModelSettings;
 use super::tokenise::tokenise;
 use super::world::NavWorld;
 use super::{Start, Walk};
 use crate::agent::{Act, Agent, Example, Lesson, Noise};
 use crate::model::nav::NavSizes;
-use crate::model::nav_rollout::RollOut;
 use crate::model::nav_student::{self, Batch, NavStudent, Reading, as_read};
 use crate::nn::adam::Adam;
-use crate::nn::layers::Grad;
 use crate::nn::params::Params;
 use crate::nn::tokens::UNKNOWN;
 use crate::rng::Stream;
@@ -31,6 +30,9 @@ pub struct Blueprint {
     pub reading: Reading,
     /// Decisions at most.
     pub horizon: usize,
+    /// Whether it learns from the mirror as well.
+    #[serde(default)]
+    pub mirror: bool,
 }
 
 impl Blueprint {
@@ -49,7 +51,7 @@ impl Blueprint {
         };
         sizes.check().map_err(|e| e.to_string())?;
         let reading = Reading { reference_padding: model.reference_padding, positions: model.positions };
-        Ok(Self { sizes, words, reading, horizon: model.horizon })
+        Ok(Self { sizes, words, reading, horizon: model.horizon, mirror: model.mirror })
     }
 }
 
@@ -80,9 +82,14 @@ impl NavAgent {
         as_read(&word_ids(text, &self.blueprint.words))
     }
 
-    /// The same, with words that were not understood.
-    fn heard(&self, text: &str, noise: Option<&mut (f64, Stream)>) -> Vec<u32> {
-        let mut ids = word_ids(text, &self.blueprint.words);
+    /// The same, in the mirror or not, with words that were not understood.
+    fn heard(&self, text: &str, mirrored: bool, noise: Option<&mut (f64, Stream)>) -> Vec<u32> {
+        let mut ids = if mirrored {
+            let tokens: Vec<String> = tokenise(text).iter().map(|token| mirror::word(token).to_owned()).collect();
+            word_ids(&tokens.join(" "), &self.blueprint.words)
+        } else {
+            word_ids(text, &self.blueprint.words)
+        };
         if let Some((dropout, stream)) = noise
             && *dropout > 0.0
         {
@@ -108,14 +115,18 @@ impl NavAgent {
         let mut noise = noise.map(|n| (n.word_dropout, n.stream()));
         let mut batch = Batch::default();
         let mut shares = Vec::with_capacity(groups.len());
+        let sides: &[bool] = if self.blueprint.mirror { &[false, true] } else { &[false] };
         for (number, (examples, share)) in groups.iter().enumerate() {
-            for example in *examples {
-                if number == 0 || !shared {
-                    batch.requests.push(self.heard(&example.words, noise.as_mut()));
+            for &mirrored in sides {
+                for example in *examples {
+                    if number == 0 || !shared {
+                        batch.requests.push(self.heard(&example.words, mirrored, noise.as_mut()));
+                    }
+                    let taken = self.around.taken(&example.start, &example.execution, self.blueprint.horizon)?;
+                    batch.walks.push(if mirrored { mirror::walk(&taken, self.around.poses()) } else { taken });
                 }
-                batch.walks.push(self.around.taken(&example.start, &example.execution, self.blueprint.horizon)?);
             }
-            shares.push((examples.len(), *share));
+            shares.push((sides.len() * examples.len(), *share));
         }
         let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
         Ok((batch, nav_student::Lesson::likelihood(&actions, &shares)))
@@ -161,8 +172,8 @@ impl Agent<NavWorld> for NavAgent {
         let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
         let requests: Vec<_> = tasks.iter().map(|(_, request)| self.read(request)).collect();
         let mut walkers = self.around.walkers(&starts)?;
-        let how = RollOut { horizon: self.blueprint.horizon, sample: how == Act::Sample, grad: Grad::Off };
-        self.student.roll_out(&requests, &mut walkers, &self.around.views, how, stream)?;
+        let how = (self.blueprint.horizon, how == Act::Sample);
+        self.student.lead(&requests, &mut walkers, &self.around.views, how, stream)?;
         Ok(walkers.walks())
     }
 

@@ -8,6 +8,7 @@ use super::world::NavWorld;
 use super::{Start, Walk};
 use crate::model::nav::views::ViewTable;
 use crate::model::nav::walk::{Candidate, Observation, Walk as Taken};
+use crate::model::nav::ways::{HEADINGS, Way, Ways};
 use crate::model::nav_rollout::Environment;
 use candle_core::{DType, Device, Result, bail};
 use std::path::Path;
@@ -19,6 +20,8 @@ pub struct Around {
     world: Arc<NavWorld>,
     /// Feature vectors of all views.
     pub views: ViewTable,
+    /// What can be done at each pose of its places.
+    ways: Ways,
     /// Index of each house's first viewpoint in the table.
     first: Vec<u32>,
     /// Where the vectors come from: `semantic`, or a file.
@@ -33,7 +36,7 @@ static IN_USE: Mutex<Vec<Weak<Around>>> = Mutex::new(Vec::new());
 struct Walker {
     house: usize,
     path: Vec<usize>,
-    pose: Pose,
+    pose: u32,
 }
 
 impl Around {
@@ -80,7 +83,24 @@ impl Around {
             Ok(())
         };
         let views = ViewTable::filled(of.len(), features, kind, device, fill)?;
-        Ok(Self { world: world.clone(), views, first, source: source.to_owned() })
+        let moves = of.iter().flat_map(|&(house, viewpoint)| {
+            let (graph, first) = (&world.scenes()[house].graph, first[house]);
+            (0..HEADINGS as u8).map(move |heading| {
+                let way = |a: &Action| Way {
+                    seen: Candidate {
+                        view: u32::from(a.view),
+                        heading: a.rel_heading as f32,
+                        elevation: a.rel_elevation as f32,
+                    },
+                    next: pose_number(first, after(a)),
+                };
+                actions(graph, Pose { viewpoint, heading }).iter().map(way).collect::<Vec<_>>()
+            })
+        });
+        let ways = Ways::new(&moves.collect::<Vec<_>>())?;
+        // The CPU is told of moves by observations, and needs no second table.
+        let views = if device.is_cpu() { views } else { views.with_ways(&ways)? };
+        Ok(Self { world: world.clone(), views, ways, first, source: source.to_owned() })
     }
 
     /// The same on another device (or on another way to the same).
@@ -88,7 +108,9 @@ impl Around {
     /// # Errors
     /// When it has no room.
     pub fn on(&self, device: &Device) -> Result<Self> {
-        Ok(Self { views: self.views.on(device)?, ..self.clone() })
+        let views = self.views.on(device)?;
+        let views = if device.is_cpu() || views.ways().is_some() { views } else { views.with_ways(&self.ways)? };
+        Ok(Self { views, ..self.clone() })
     }
 
     /// The world.
@@ -96,23 +118,32 @@ impl Around {
         &self.world
     }
 
-    fn moves(&self, house: usize, pose: Pose) -> Vec<Action> {
-        actions(&self.world.scenes()[house].graph, pose)
+    /// Poses of its places.
+    pub fn poses(&self) -> u32 {
+        self.ways.poses() as u32
     }
 
-    fn observation(&self, house: usize, pose: Pose, moves: &[Action]) -> Observation {
-        let candidate = |a: &Action| Candidate {
-            view: u32::from(a.view),
-            heading: a.rel_heading as f32,
-            elevation: a.rel_elevation as f32,
-        };
-        Observation { place: self.first[house] + pose.viewpoint as u32, moves: moves.iter().map(candidate).collect() }
+    fn number(&self, house: usize, pose: Pose) -> u32 {
+        pose_number(self.first[house], pose)
+    }
+
+    /// The action that leads from a pose to an adjacent viewpoint of the house; 0 where none does.
+    fn towards(&self, house: usize, pose: u32, viewpoint: usize) -> u32 {
+        let place = self.first[house] + viewpoint as u32;
+        let found = self.ways.of(pose).iter().position(|way| way.next / HEADINGS as u32 == place);
+        found.map_or(0, |at| at as u32 + 1)
+    }
+
+    fn observation(&self, pose: u32) -> Observation {
+        let moves = self.ways.of(pose).iter().map(|way| way.seen).collect();
+        Observation { place: pose / HEADINGS as u32, pose: Some(pose), moves }
     }
 
     fn begin(&self, start: &Start) -> Result<Walker> {
         match self.world.place(&start.viewpoint) {
             Some((house, viewpoint)) if self.world.scenes()[house].name == start.scan => {
-                Ok(Walker { house, path: vec![viewpoint], pose: Pose { viewpoint, heading: start.heading } })
+                let pose = self.number(house, Pose { viewpoint, heading: start.heading });
+                Ok(Walker { house, path: vec![viewpoint], pose })
             }
             _ => {
                 let one = self.world.scenes().first().map_or("", |scene| &scene.name);
@@ -137,10 +168,9 @@ impl Around {
         let house = self.begin(start)?.house;
         let mut taken = Taken::default();
         for (i, pose) in poses(&scene.graph, start.heading, &path).into_iter().enumerate() {
-            let moves = self.moves(house, pose);
-            let made = path.get(i + 1).and_then(|next| moves.iter().position(|m| m.viewpoint == *next));
-            taken.actions.push(made.map_or(0, |at| at as u32 + 1));
-            taken.seen.push(self.observation(house, pose, &moves));
+            let pose = self.number(house, pose);
+            taken.actions.push(path.get(i + 1).map_or(0, |next| self.towards(house, pose, *next)));
+            taken.seen.push(self.observation(pose));
         }
         Ok(taken)
     }
@@ -156,12 +186,11 @@ impl Around {
         };
         path.truncate(horizon.max(1));
         let (house, goal) = (self.begin(start)?.house, gold[gold.len() - 1]);
-        let towards = |pose: Pose| {
-            let next = scene.graph.step_toward(pose.viewpoint, goal)?;
-            self.moves(house, pose).iter().position(|m| m.viewpoint == next)
+        let action = |pose: Pose| {
+            let next = scene.graph.step_toward(pose.viewpoint, goal);
+            next.map_or(0, |next| self.towards(house, self.number(house, pose), next))
         };
-        let all = poses(&scene.graph, start.heading, &path);
-        Ok(all.into_iter().map(|pose| towards(pose).map_or(0, |at| at as u32 + 1)).collect())
+        Ok(poses(&scene.graph, start.heading, &path).into_iter().map(action).collect())
     }
 
     /// Walkers at the starts.
@@ -170,7 +199,7 @@ impl Around {
     /// When a start is nowhere.
     pub fn walkers(&self, starts: &[&Start]) -> Result<Walkers<'_>> {
         let all = starts.iter().map(|start| self.begin(start)).collect::<Result<Vec<_>>>()?;
-        Ok(Walkers { around: self, moves: vec![Vec::new(); all.len()], all })
+        Ok(Walkers { around: self, all })
     }
 }
 
@@ -183,8 +212,6 @@ pub fn semantic_size(world: &NavWorld) -> usize {
 pub struct Walkers<'a> {
     around: &'a Around,
     all: Vec<Walker>,
-    /// What each could do when it last looked.
-    moves: Vec<Vec<Action>>,
 }
 
 impl Walkers<'_> {
@@ -199,20 +226,27 @@ impl Walkers<'_> {
 
 impl Environment for Walkers<'_> {
     fn observe(&mut self) -> Result<Vec<Observation>> {
-        let around = self.around;
-        self.moves = self.all.iter().map(|w| around.moves(w.house, w.pose)).collect();
-        let seen = self.all.iter().zip(&self.moves);
-        Ok(seen.map(|(w, moves)| around.observation(w.house, w.pose, moves)).collect())
+        Ok(self.all.iter().map(|w| self.around.observation(w.pose)).collect())
     }
 
     fn act(&mut self, actions: &[u32]) -> Result<()> {
-        for ((walker, moves), &action) in self.all.iter_mut().zip(&self.moves).zip(actions) {
+        for (walker, &action) in self.all.iter_mut().zip(actions) {
             if action > 0 {
+                let moves = self.around.ways.of(walker.pose);
                 let Some(made) = moves.get(action as usize - 1) else { bail!("action {action} of {}", moves.len()) };
-                walker.pose = after(made);
-                walker.path.push(made.viewpoint);
+                walker.pose = made.next;
+                walker.path.push((made.next / HEADINGS as u32 - self.around.first[walker.house]) as usize);
             }
         }
         Ok(())
     }
+
+    fn poses(&self) -> Option<Vec<u32>> {
+        Some(self.all.iter().map(|w| w.pose).collect())
+    }
+}
+
+/// The number of a pose of a house whose first viewpoint is number `first`.
+fn pose_number(first: u32, pose: Pose) -> u32 {
+    (first + pose.viewpoint as u32) * HEADINGS as u32 + u32::from(pose.heading)
 }

@@ -48,6 +48,15 @@ fn around(config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow:
     Around::of(world, &model_settings(config)?.views, device)
 }
 
+/// A new teacher of a configuration's world.
+///
+/// # Errors
+/// When the world cannot be read or the sizes do not fit.
+pub fn new_teacher(config: &RunConfig, device: &Device) -> anyhow::Result<NavTeacher> {
+    let around = around(config, &TaskKit::world(&NavFamily, config)?, device)?;
+    NavTeacher::new(around, &model_settings(config)?, &mut rng::stream(config.seed, "teacher-init", 0))
+}
+
 impl TaskKit for NavFamily {
     type World = NavWorld;
 

@@ -1,6 +1,7 @@
 //! NAV's own settings, and its presets.
 
 use super::marginal::Marginal;
+use crate::algorithm::mixing::Mixing;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
 use crate::run::TeacherMode;
 use crate::teacher::simulated::{Draw, Pragmatics};
@@ -53,6 +54,9 @@ pub struct ModelSettings {
     pub reserve: usize,
     /// Means over padding, as in the authors' program.
     pub reference_padding: bool,
+    /// Whether descriptions are also learnt from as they would be in the mirror ([`super::mirror`]).
+    #[serde(default)]
+    pub mirror: bool,
 }
 
 fn preset(
@@ -101,6 +105,7 @@ pub fn presets() -> Vec<Preset> {
         positions: false,
         reserve: 0,
         reference_padding: false,
+        mirror: false,
     };
     // NAV's policies start at random: nothing is practised on P_ω beforehand.
     let algorithm = AlgorithmConfig { learning_rate: 1e-4, pretrain_updates: 0, ..AlgorithmConfig::default() };
@@ -150,8 +155,8 @@ pub fn presets() -> Vec<Preset> {
             "paper",
             "the paper's sizes and settings on real houses; wants a GPU and a teacher from `iliad teacher train`",
             task("corpus"),
-            paper,
-            algorithm,
+            paper.clone(),
+            algorithm.clone(),
             (TeacherMode::Simulated, "none", 5, length(20_000, 32)),
             Schedule {
                 // 25,000 iterations of 32.
@@ -159,6 +164,30 @@ pub fn presets() -> Vec<Preset> {
                 evaluate_every: 250,
                 evaluate_tasks: 0,
                 point_every: 50,
+                checkpoint_every: 500,
+                smooth: 5,
+                ..Schedule::default()
+            },
+        ),
+        preset(
+            "efficient",
+            "real houses with as few descriptions as possible; wants a teacher from `iliad teacher train`",
+            task("corpus"),
+            ModelSettings { positions: true, mirror: true, ..paper },
+            AlgorithmConfig {
+                replay: 3,
+                replay_fade: 4000,
+                mixing: Mixing { anneal_every: 500, anneal_rate: 0.8, ..Mixing::default() },
+                average: 0.998,
+                word_dropout: 0.1,
+                ..algorithm
+            },
+            (TeacherMode::Simulated, "none", 5, length(20_000, 32)),
+            Schedule {
+                episodes: 96_000,
+                evaluate_every: 100,
+                evaluate_tasks: 0,
+                point_every: 25,
                 checkpoint_every: 500,
                 smooth: 5,
                 ..Schedule::default()

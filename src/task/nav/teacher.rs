@@ -8,7 +8,7 @@ use super::{Start, Walk};
 use crate::model::nav::NavSizes;
 use crate::model::nav_describer::NavDescriber;
 use crate::model::nav_rollout::RollOut;
-use crate::model::nav_student::{Lesson, NavStudent, Reading, as_read};
+use crate::model::nav_student::{Batch, Lesson, NavStudent, Reading, as_read};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::layers::Grad;
@@ -108,6 +108,16 @@ impl NavTeacher {
         [("executor", &self.executor.params), ("describer", &self.describer.params)]
     }
 
+    /// Optimisers of executor and describer.
+    pub(crate) fn optimisers(&self, rate: f64) -> Result<(Adam, Adam)> {
+        Ok((Adam::new(&self.executor.params, rate)?, Adam::new(&self.describer.params, rate)?))
+    }
+
+    /// `n` tasks as they are learnt from.
+    pub(crate) fn draw(&self, n: usize, stream: &mut Stream) -> Vec<(Start, String, Walk)> {
+        draw(self.around.world(), n, stream)
+    }
+
     fn save(&self, path: &Path, precision: Precision) -> anyhow::Result<()> {
         let mut tensors = BTreeMap::new();
         for (name, params) in self.parts() {
@@ -122,40 +132,56 @@ impl NavTeacher {
     }
 
     /// What the executor does when told so, its most likely actions.
-    fn executed(&self, tasks: &[(&Start, &str)]) -> Result<Vec<Walk>> {
+    pub(crate) fn executed(&self, tasks: &[(&Start, &str)]) -> Result<Vec<Walk>> {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
         let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
         let requests: Vec<_> = tasks.iter().map(|(_, text)| self.request(text)).collect();
         let mut walkers = self.around.walkers(&starts)?;
-        let how = RollOut { horizon: self.header.horizon, sample: false, grad: Grad::Off };
         let unused = &mut rng::stream(0, "greedy", 0);
-        self.executor.roll_out(&requests, &mut walkers, &self.around.views, how, unused)?;
+        self.executor.lead(&requests, &mut walkers, &self.around.views, (self.header.horizon, false), unused)?;
         Ok(walkers.walks())
     }
 
     /// One step of the executor: it walks as it likes, told the requests, and learns at each place where a shortest
     /// path to the goal leads.
-    fn train_executor(&self, tasks: &[(Start, String, Walk)], adam: &mut Adam, draws: &mut Stream) -> Result<Tensor> {
+    pub(crate) fn train_executor(
+        &self,
+        tasks: &[(Start, String, Walk)],
+        adam: &mut Adam,
+        draws: &mut Stream,
+    ) -> Result<Tensor> {
         let starts: Vec<_> = tasks.iter().map(|(start, ..)| start).collect();
         let requests: Vec<_> = tasks.iter().map(|(_, text, _)| self.request(text)).collect();
-        let mut walkers = self.around.walkers(&starts)?;
-        let how = RollOut { horizon: self.header.horizon, sample: true, grad: Grad::On };
-        let rolled = self.executor.roll_out(&requests, &mut walkers, &self.around.views, how, draws)?;
-        let walks = walkers.walks();
-        let targets = tasks
-            .iter()
-            .zip(&walks)
-            .map(|((start, _, gold), walk)| self.around.way(start, walk, gold, self.header.horizon))
+        let (mut walkers, horizon) = (self.around.walkers(&starts)?, self.header.horizon);
+        let views = &self.around.views;
+        // On the CPU what was done while walking need not be done again to learn from it; a GPU does both faster apart.
+        let rolled = if views.device().is_cpu() {
+            let how = RollOut { horizon, sample: true, grad: Grad::On };
+            Some(self.executor.roll_out(&requests, &mut walkers, views, how, draws)?)
+        } else {
+            self.executor.lead(&requests, &mut walkers, views, (horizon, true), draws)?;
+            None
+        };
+        let done = walkers.walks();
+        let walked = || tasks.iter().zip(&done);
+        let targets = walked()
+            .map(|((start, _, gold), walk)| self.around.way(start, walk, gold, horizon))
             .collect::<Result<Vec<_>>>()?;
-        let loss = rolled.loss(&Lesson::likelihood(&targets, &[(targets.len(), 1.0)]))?;
-        adam.step(&loss.backward()?)?;
-        Ok(loss.detach())
+        let lesson = Lesson::likelihood(&targets, &[(targets.len(), 1.0)]);
+        if let Some(rolled) = rolled {
+            let loss = rolled.loss(&lesson)?;
+            adam.step(&loss.backward()?)?;
+            return Ok(loss.detach());
+        }
+        let walks =
+            walked().map(|((start, ..), walk)| self.around.taken(start, walk, horizon)).collect::<Result<_>>()?;
+        self.executor.step(&Batch { requests, walks }, &lesson, views, adam)
     }
 
     /// One step of the describer on shortest paths and what people said of them.
-    fn train_describer(&self, tasks: &[(Start, String, Walk)], adam: &mut Adam) -> Result<Tensor> {
+    pub(crate) fn train_describer(&self, tasks: &[(Start, String, Walk)], adam: &mut Adam) -> Result<Tensor> {
         let walks = tasks
             .iter()
             .map(|(start, _, gold)| self.around.taken(start, gold, self.header.horizon))

@@ -1,0 +1,58 @@
+//! The same for NAV: updates of the simulated teacher's executor (which walks before it learns) and describer.
+
+use super::{Effort, Timing, time};
+use crate::rng::stream;
+use crate::task::nav::teacher::NavTeacher;
+use candle_core::Device;
+
+/// Updates of executor and describer, tasks and all.
+///
+/// # Errors
+/// When an update fails.
+pub fn teacher_updates(
+    teacher: &NavTeacher,
+    batch: usize,
+    device: &Device,
+    effort: Effort,
+) -> anyhow::Result<Vec<Timing>> {
+    let (mut executor, mut describer) = teacher.optimisers(1e-4)?;
+    let first = time("nav-executor-update", device, effort, |update| {
+        let mut draws = stream(1, "executor", update);
+        let tasks = teacher.draw(batch, &mut draws);
+        Ok(teacher.train_executor(&tasks, &mut executor, &mut draws).map(drop)?)
+    })?;
+    let second = time("nav-describer-update", device, effort, |update| {
+        let tasks = teacher.draw(batch, &mut stream(1, "describer", update));
+        Ok(teacher.train_describer(&tasks, &mut describer).map(drop)?)
+    })?;
+    Ok(vec![first, second])
+}
+
+/// Where the GPU's time goes, not recorded: a line for each kernel and size of product, of an update of each model, of six
+/// walks of each task, and of six descriptions of each.
+///
+/// # Errors
+/// When an update fails.
+#[cfg(feature = "cuda")]
+pub fn profile(teacher: &NavTeacher, batch: usize) -> anyhow::Result<Vec<super::Profile>> {
+    use crate::nn::cuda::profile::profile;
+    use crate::teacher::simulated::TeacherModels;
+    let (mut executor, mut describer) = teacher.optimisers(1e-4)?;
+    let mut found = Vec::new();
+    for round in 1..4 {
+        let mut draws = stream(1, "profile", round);
+        let tasks = teacher.draw(batch, &mut draws);
+        found.clear();
+        let walked: Vec<_> = (0..6).flat_map(|_| &tasks).map(|(start, text, _)| (start, text.as_str())).collect();
+        found.push(("walks".to_owned(), profile(|| teacher.executed(&walked).map(drop))?));
+        let told: Vec<_> = tasks.iter().map(|(start, _, gold)| (start, gold)).collect();
+        found.push(("descriptions".to_owned(), profile(|| teacher.propose(&told, 5, &mut draws).map(drop))?));
+        let step = || teacher.train_executor(&tasks, &mut executor, &mut draws).map(drop);
+        found.push(("executor update".to_owned(), profile(step)?));
+        found.push((
+            "describer update".to_owned(),
+            profile(|| teacher.train_describer(&tasks, &mut describer).map(drop))?,
+        ));
+    }
+    Ok(found)
+}

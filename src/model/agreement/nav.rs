@@ -1,0 +1,167 @@
+//! The same of the NAV models, in a small random world.
+
+use super::{Apart, Found, compare};
+use crate::model::nav::NavSizes;
+use crate::model::nav::VIEWS;
+use crate::model::nav::views::ViewTable;
+use crate::model::nav::walk::{Candidate, Observation, Walk};
+use crate::model::nav::ways::{HEADINGS, Way, Ways};
+use crate::model::nav_describer::NavDescriber;
+use crate::model::nav_rollout::Environment;
+use crate::model::nav_student::{Batch, Lesson, NavStudent, Reading, as_read};
+use crate::nn::adam::Adam;
+use crate::nn::init::uniform;
+use crate::nn::tokens::{END, START};
+use crate::rng::{Stream, stream};
+use candle_core::{DType, Device, Result};
+use rand::RngExt;
+
+const PLACES: usize = 40;
+const FEATURES: usize = 24;
+const WORDS: usize = 60;
+const HORIZON: usize = 7;
+
+fn sizes(hidden: usize) -> NavSizes {
+    NavSizes { words: WORDS, hidden, heads: 4, features: FEATURES, direction: 16 }
+}
+
+fn ways(draws: &mut Stream) -> Result<Ways> {
+    let mut pose = || {
+        let moves = draws.random_range(1..6);
+        (0..moves)
+            .map(|_| {
+                let view = draws.random_range(0..VIEWS as u32);
+                let (heading, elevation) = (draws.random_range(-3.0..3.0), draws.random_range(-1.0..1.0));
+                let place = draws.random_range(0..PLACES as u32);
+                Way {
+                    seen: Candidate { view, heading, elevation },
+                    next: place * HEADINGS as u32 + view % HEADINGS as u32,
+                }
+            })
+            .collect()
+    };
+    Ways::new(&(0..PLACES * HEADINGS).map(|_| pose()).collect::<Vec<_>>())
+}
+
+/// As float16 on every device: the same numbers.
+fn views(ways: &Ways, draws: &mut Stream, device: &Device) -> Result<ViewTable> {
+    let values = uniform(&[PLACES * VIEWS * FEATURES], 1.5, draws)?.to_vec1::<f32>()?;
+    ViewTable::new(&values, FEATURES, DType::F16, device)?.with_ways(ways)
+}
+
+fn observation(ways: &Ways, pose: u32) -> Observation {
+    let moves = ways.of(pose).iter().map(|way| way.seen).collect();
+    Observation { place: pose / HEADINGS as u32, pose: Some(pose), moves }
+}
+
+struct Walkers<'a> {
+    ways: &'a Ways,
+    poses: Vec<u32>,
+    actions: Vec<Vec<u32>>,
+}
+
+impl Environment for Walkers<'_> {
+    fn observe(&mut self) -> Result<Vec<Observation>> {
+        Ok(self.poses.iter().map(|pose| observation(self.ways, *pose)).collect())
+    }
+
+    fn act(&mut self, actions: &[u32]) -> Result<()> {
+        for ((pose, made), &action) in self.poses.iter_mut().zip(&mut self.actions).zip(actions) {
+            made.push(action);
+            if action > 0 {
+                *pose = self.ways.of(*pose)[action as usize - 1].next;
+            }
+        }
+        Ok(())
+    }
+
+    fn poses(&self) -> Option<Vec<u32>> {
+        Some(self.poses.clone())
+    }
+}
+
+fn walk(ways: &Ways, draws: &mut Stream) -> Walk {
+    let mut pose = draws.random_range(0..(PLACES * HEADINGS) as u32);
+    let (steps, mut walk) = (draws.random_range(1..=HORIZON), Walk::default());
+    for step in 0..steps {
+        let moves = ways.of(pose);
+        let action = if step + 1 == steps { 0 } else { draws.random_range(1..=moves.len()) };
+        walk.seen.push(observation(ways, pose));
+        walk.actions.push(action as u32);
+        if action > 0 {
+            pose = moves[action - 1].next;
+        }
+    }
+    walk
+}
+
+fn text(draws: &mut Stream) -> Vec<u32> {
+    (0..draws.random_range(1..20)).map(|_| draws.random_range(4..WORDS as u32)).collect()
+}
+
+fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Result<Found> {
+    let mut draws = stream(3, "agreement world", 0);
+    let ways = ways(&mut draws)?;
+    let views = views(&ways, &mut draws, device)?;
+    let model = NavStudent::new(sizes(hidden), reading, &mut stream(3, "agreement", 0), device)?;
+    let mut adam = Adam::new(&model.params, 1e-3)?;
+    let (mut losses, mut written) = (Vec::new(), Vec::new());
+    for step in 0..steps {
+        let mut draws = stream(3, "agreement batch", step);
+        let rows = 19;
+        let batch = Batch {
+            requests: (0..rows).map(|_| as_read(&text(&mut draws))).collect(),
+            walks: (0..2 * rows).map(|_| walk(&ways, &mut draws)).collect(),
+        };
+        let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
+        let lesson = if step % 3 == 2 {
+            let advantages: Vec<f32> = (0..2 * rows).map(|_| draws.random_range(-1.0..1.0)).collect();
+            Lesson::reward(&actions, &advantages, 0.1)
+        } else {
+            Lesson::likelihood(&actions, &[(rows, 0.25), (rows, 0.75)])
+        };
+        losses.push(model.step(&batch, &lesson, &views, &mut adam)?.to_scalar::<f32>()?);
+        for sample in [false, true] {
+            let poses = (0..rows).map(|_| draws.random_range(0..(PLACES * HEADINGS) as u32)).collect();
+            let mut walkers = Walkers { ways: &ways, poses, actions: vec![Vec::new(); rows] };
+            let lot = &mut stream(3, "agreement sample", step);
+            model.lead(&batch.requests, &mut walkers, &views, (HORIZON, sample), lot)?;
+            // How long nothing more happens depends on the device.
+            let until = |all: Vec<u32>| all.iter().position(|a| *a == 0).map_or(all.clone(), |end| all[..end].to_vec());
+            written.extend(walkers.actions.into_iter().map(until).map(Some));
+        }
+    }
+    Ok(Found { losses, params: model.params, written, flags: Vec::new() })
+}
+
+fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Result<Found> {
+    let mut draws = stream(4, "agreement world", 0);
+    let ways = ways(&mut draws)?;
+    let views = views(&ways, &mut draws, device)?;
+    let model = NavDescriber::new(sizes(hidden), reference, &mut stream(4, "agreement", 0), device)?;
+    let mut adam = Adam::new(&model.params, 1e-3)?;
+    let (mut losses, mut written) = (Vec::new(), Vec::new());
+    for step in 0..steps {
+        let mut draws = stream(4, "agreement batch", step);
+        let walks: Vec<_> = (0..21).map(|_| walk(&ways, &mut draws)).collect();
+        let texts: Vec<_> = (0..21).map(|_| [&[START], &text(&mut draws)[..], &[END]].concat()).collect();
+        losses.push(model.step(&walks, &texts, &views, &mut adam)?.to_scalar::<f32>()?);
+        let all = model.propose(&walks[..9], &views, 3, 24, &mut stream(4, "agreement sample", step))?;
+        written.extend(all.into_iter().flatten().map(|r| Some(r.symbols)));
+    }
+    Ok(Found { losses, params: model.params, written, flags: Vec::new() })
+}
+
+/// Compares `device` with the CPU.
+pub(super) fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
+    let cpu = &Device::Cpu;
+    let mut all = Vec::new();
+    for on in [false, true] {
+        let reading = Reading { reference_padding: on, positions: on };
+        let both = (students(cpu, hidden, steps, reading)?, students(device, hidden, steps, reading)?);
+        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, both.0, both.1)?);
+        let both = (describers(cpu, hidden, steps, on)?, describers(device, hidden, steps, on)?);
+        all.push(compare("nav describer", both.0, both.1)?);
+    }
+    Ok(all)
+}

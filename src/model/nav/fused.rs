@@ -1,0 +1,611 @@
+//! Both NAV models on a GPU, step by step from the operations of [`crate::nn::cuda::tape`]: what [`crate::model::nav_student`]
+//! and [`crate::model::nav_describer`] say in Candle's operations, which they are compared with (`model::agreement`). Biases
+//! and encodings of time lie in the results before products are added to them; what all steps have in common is one product.
+
+use super::NavSizes;
+use crate::nn::cuda::tape::{Attention, Heads, Tape, Var, Ways, Weight};
+use candle_core::Result;
+
+/// Requests on the device: B of L ids each.
+pub(crate) struct Requests {
+    pub rows: usize,
+    pub length: usize,
+    /// Ids `[B, L]`, real lengths `[B]`, and how many positions the summary counts `[B]`.
+    pub ids: u64,
+    pub lengths: u64,
+    pub counted: u64,
+}
+
+/// What the walks of a batch are: known, or yet to be made.
+pub(crate) enum Course {
+    /// Poses `[S, R]` and actions `[S, R]`.
+    Known { poses: u64, actions: u64 },
+    /// Poses `[S + 1, R]`, of which the first are given; numbers to choose by `[S, R]`; whether each has stopped `[R]`; and
+    /// where the actions `[S, R]` are written.
+    Made { poses: u64, draws: u64, done: u64, actions: u64 },
+}
+
+impl Course {
+    fn poses(&self, t: usize, rows: usize) -> u64 {
+        let (Course::Known { poses, .. } | Course::Made { poses, .. }) = self;
+        poses + 4 * (t * rows) as u64
+    }
+}
+
+/// A sublayer's result, the norm that follows, and what that keeps.
+struct Normed {
+    name: String,
+    y: Var,
+    stats: u64,
+}
+
+/// A pass over one of the models.
+pub(crate) struct Pass<'a, 'b> {
+    pub tape: &'b Tape<'a>,
+    pub sizes: NavSizes,
+    pub ways: Ways,
+}
+
+impl Pass<'_, '_> {
+    fn heads(&self) -> Heads {
+        let NavSizes { hidden, heads, .. } = self.sizes;
+        Heads {
+            memories: 0,
+            from_memory: 1,
+            queries: 1,
+            from_query: 0,
+            memory: 0,
+            entry: 0,
+            value: hidden as i32,
+            heads: heads as i32,
+            size: (hidden / heads) as i32,
+            ldw: 0,
+            entries: 0,
+            scale: 1.0 / ((hidden / heads) as f32).sqrt(),
+        }
+    }
+
+    /// Result of a linear layer, its bias there already.
+    fn result(&self, name: &str, rows: usize) -> Result<Var> {
+        let y = self.tape.var(rows, self.tape.weight(name)?.m)?;
+        self.tape.fill(y, self.tape.w(&format!("{name}.bias"))?, None)?;
+        Ok(y)
+    }
+
+    /// A linear layer over all rows at once.
+    fn linear(&self, name: &str, x: Var) -> Result<Var> {
+        let y = self.result(name, x.rows)?;
+        self.tape.linear(x, self.tape.weight(name)?, y, false)?;
+        self.tape.learn_layer(name, x, y)?;
+        Ok(y)
+    }
+
+    fn normed(&self, name: &str, y: Var) -> Result<Normed> {
+        Ok(Normed { name: format!("{name}.norm"), y, stats: self.tape.room(2 * y.rows)? })
+    }
+
+    /// `out` = LayerNorm(a + y), rows from `from` on.
+    fn norm(&self, a: Var, n: &Normed, from: usize, out: Var) -> Result<()> {
+        let at = (self.tape.w(&format!("{}.weight", n.name))?, self.tape.w(&format!("{}.bias", n.name))?);
+        self.tape.norm(a, n.y.rows(from, out.rows), at, out, n.stats + 8 * from as u64)
+    }
+
+    fn learn_norm(&self, a: Var, n: &Normed, out: Var) -> Result<()> {
+        let at = (self.tape.g(&format!("{}.weight", n.name))?, self.tape.g(&format!("{}.bias", n.name))?);
+        self.tape.learn_norm(a, n.y, out, n.stats, at);
+        Ok(())
+    }
+
+    /// Several layers over the same input as one weight, side by side: those of `parts` with the first `inputs` columns.
+    fn joined(&self, parts: &[&str], inputs: usize) -> Result<Weight> {
+        let weights = parts.iter().map(|name| self.tape.weight(name)).collect::<Result<Vec<_>>>()?;
+        let m = weights.iter().map(|w| w.m).sum();
+        let all = self.tape.constant(m, inputs)?;
+        let mut from = 0;
+        for w in weights {
+            self.tape.copy(w.at, w.ld, all.rows(from, w.m))?;
+            from += w.m;
+        }
+        Ok(Weight { at: all.v, ld: inputs, m, k: inputs, turned: false })
+    }
+
+    /// The biases of layers side by side, in `y`.
+    fn biases(&self, parts: &[&str], y: Var) -> Result<()> {
+        let h = self.sizes.hidden;
+        for (i, name) in parts.iter().enumerate() {
+            self.tape.fill(y.cols(i * h, h), self.tape.w(&format!("{name}.bias"))?, None)?;
+        }
+        Ok(())
+    }
+
+    /// The attention over a memory that is there: entries `[memories, places]` of keys and values, `copies` queries of each at a
+    /// step, `steps` steps of them. All steps.
+    fn source(
+        &self,
+        name: &str,
+        memory: Var,
+        lengths: u64,
+        places: usize,
+        steps: usize,
+        copies: usize,
+        major: bool,
+    ) -> Result<Attention> {
+        let h = self.sizes.hidden;
+        let b = memory.rows / places;
+        let n = steps * copies * b;
+        // The request's entries are [B, L], those of a path [S, B].
+        let (of, entry) = if major { (places, 1) } else { (1, b) };
+        let heads = Heads {
+            memories: b as i32,
+            queries: (steps * copies) as i32,
+            from_query: b as i32,
+            memory: (of * memory.ld) as i32,
+            entry: (entry * memory.ld) as i32,
+            ldw: places as i32,
+            entries: places as i32,
+            ..self.heads()
+        };
+        let q = self.result(&format!("{name}.query"), n)?;
+        let all = Attention {
+            heads,
+            q,
+            memory,
+            lengths,
+            seen: self.tape.var(n, h)?,
+            kept: self.tape.kept(n * heads.heads as usize * places)?,
+        };
+        self.tape.learn_memory(all);
+        Ok(all)
+    }
+
+    /// The attention over a decoder's own outputs: entries in `memory`, R rows a step. All steps.
+    fn growing(&self, name: &str, memory: Var, rows: usize, steps: usize) -> Result<Attention> {
+        let h = self.sizes.hidden;
+        let n = steps * rows;
+        let heads = Heads {
+            memories: rows as i32,
+            memory: memory.ld as i32,
+            entry: (rows * memory.ld) as i32,
+            ldw: steps as i32,
+            ..self.heads()
+        };
+        Ok(Attention {
+            heads,
+            q: self.result(&format!("{name}.query"), n)?,
+            memory,
+            lengths: 0,
+            seen: self.tape.var(n, h)?,
+            kept: self.tape.kept(n * heads.heads as usize * steps)?,
+        })
+    }
+
+    /// One step of an attention block: the query of `x`, what is seen, and LayerNorm(x + its projection) to `out`.
+    #[allow(clippy::too_many_arguments)]
+    fn attend(
+        &self,
+        name: &str,
+        all: &Attention,
+        (t, rows, copies): (usize, usize, usize),
+        asked: bool,
+        x: Var,
+        n: &Normed,
+        out: Var,
+    ) -> Result<()> {
+        let from = t * rows;
+        let mut a = all.step(from, rows);
+        let own = all.lengths == 0;
+        a.heads.queries = if own { 1 } else { copies as i32 };
+        if own {
+            a.heads.entries = t as i32 + 1;
+        }
+        if !asked {
+            self.tape.linear(x, self.tape.weight(&format!("{name}.query"))?, a.q, false)?;
+        }
+        self.tape.attend(a, own)?;
+        let y = n.y.rows(from, rows);
+        self.tape.linear(a.seen, self.tape.weight(&format!("{name}.output"))?, y, false)?;
+        self.norm(x, n, from, out)
+    }
+
+    /// The weights of an attention block from all its steps: inputs `x`, outputs `out`.
+    fn learn_attention(&self, name: &str, all: &Attention, x: Var, n: &Normed, out: Var) -> Result<()> {
+        self.tape.learn_layer(&format!("{name}.query"), x, all.q)?;
+        self.tape.learn_layer(&format!("{name}.output"), all.seen, n.y)?;
+        self.learn_norm(x, n, out)
+    }
+
+    /// One step of a feed-forward block.
+    fn forward(&self, name: &str, from: usize, x: Var, inner: Var, n: &Normed, out: Var) -> Result<()> {
+        let inner = inner.rows(from, x.rows);
+        self.tape.linear_relu(x, self.tape.weight(&format!("{name}.inner"))?, inner)?;
+        self.tape.linear(inner, self.tape.weight(&format!("{name}.outer"))?, n.y.rows(from, x.rows), false)?;
+        self.norm(x, n, from, out)
+    }
+
+    fn learn_forward(&self, name: &str, x: Var, inner: Var, n: &Normed, out: Var) -> Result<()> {
+        self.tape.learn_layer(&format!("{name}.inner"), x, inner)?;
+        self.tape.learn_layer(&format!("{name}.outer"), inner, n.y)?;
+        self.learn_norm(x, n, out)
+    }
+
+    /// The key of an attention over views, which maps queries into their space.
+    fn key(&self, name: &str) -> Result<Weight> {
+        let NavSizes { hidden: h, features: f, .. } = self.sizes;
+        let at = self.tape.w(&format!("{name}.key.weight"))?;
+        Ok(Weight { at, ld: f, m: f, k: h, turned: true })
+    }
+
+    /// Gradients of layers that were joined, without the biases of keys, which have none.
+    fn learn_joined(&self, parts: &[&str], x: Var, y: Var) -> Result<()> {
+        let h = self.sizes.hidden;
+        for (i, name) in parts.iter().enumerate() {
+            let bias = if name.ends_with(".key") { 0 } else { self.tape.g(&format!("{name}.bias"))? };
+            let w = self.tape.weight(name)?;
+            self.tape.learn(x, y.cols(i * h, h), (self.tape.g(&format!("{name}.weight"))?, w.ld), false, bias);
+        }
+        Ok(())
+    }
+
+    /// Keys and values of something read.
+    fn entries(&self, name: &str, x: Var) -> Result<Var> {
+        let h = self.sizes.hidden;
+        let y = self.tape.var(x.rows, 2 * h)?;
+        let parts = [&*format!("{name}.key"), &*format!("{name}.value")];
+        self.biases(&parts, y)?;
+        for (i, part) in parts.iter().enumerate() {
+            self.tape.linear(x, self.tape.weight(part)?, y.cols(i * h, h), false)?;
+        }
+        self.learn_joined(&parts, x, y)?;
+        Ok(y)
+    }
+
+    /// The request encoder: contexts `[B · L, H]` and summaries `[B, H]`.
+    fn read(&self, requests: &Requests, encodings: u64) -> Result<(Var, Var)> {
+        let (h, tape) = (self.sizes.hidden, self.tape);
+        let (b, l) = (requests.rows, requests.length);
+        let x = tape.var(b * l, h)?;
+        tape.embed("request_embedding", requests.ids, (h as f32).sqrt(), (encodings, l), x)?;
+        let name = "encoder.attention";
+        let memory = self.entries(name, x)?;
+        let q = self.linear(&format!("{name}.query"), x)?;
+        let heads = Heads {
+            memories: b as i32,
+            from_memory: l as i32,
+            queries: l as i32,
+            from_query: 1,
+            memory: (l * memory.ld) as i32,
+            entry: memory.ld as i32,
+            ldw: l as i32,
+            entries: l as i32,
+            ..self.heads()
+        };
+        let kept = tape.kept(b * l * l * self.sizes.heads)?;
+        let all = Attention { heads, q, memory, lengths: requests.lengths, seen: tape.var(b * l, h)?, kept };
+        tape.learn_memory(all);
+        tape.attend(all, false)?;
+        let n = self.normed(name, self.linear(&format!("{name}.output"), all.seen)?)?;
+        let attended = tape.var(b * l, h)?;
+        self.norm(x, &n, 0, attended)?;
+        self.learn_norm(x, &n, attended)?;
+        let name = "encoder.forward";
+        let inner = self.result(&format!("{name}.inner"), b * l)?;
+        tape.linear_relu(attended, tape.weight(&format!("{name}.inner"))?, inner)?;
+        tape.learn_layer(&format!("{name}.inner"), attended, inner)?;
+        let n = self.normed(name, self.linear(&format!("{name}.outer"), inner)?)?;
+        let context = tape.var(b * l, h)?;
+        self.norm(attended, &n, 0, context)?;
+        self.learn_norm(attended, &n, context)?;
+        let summary = tape.var(b, h)?;
+        tape.mean(context, requests.counted, summary)?;
+        Ok((context, summary))
+    }
+
+    /// tanh of the bridge.
+    fn bridge(&self, x: Var) -> Result<Var> {
+        let y = self.linear("bridge", x)?;
+        self.tape.tanh(y)?;
+        Ok(y)
+    }
+
+    /// The student on `copies` walks of each request, S steps: scores' inputs `[S · R, F + 5]` of known walks, or the walks.
+    /// `encodings`: of positions, or 0.
+    pub fn student(
+        &self,
+        requests: &Requests,
+        encodings: u64,
+        course: &Course,
+        steps: usize,
+        copies: usize,
+    ) -> Result<Var> {
+        let NavSizes { hidden: h, features: f, direction: d, .. } = self.sizes;
+        let (tape, ways) = (self.tape, self.ways);
+        let r = requests.rows * copies;
+        let n = steps * r;
+        let (context, summary) = self.read(requests, encodings)?;
+        let initial = self.bridge(summary)?;
+        // Outputs of both decoders; the first are the initial state.
+        let (outputs, texts) = (tape.var(n + r, h)?, tape.var(n + r, h)?);
+        tape.repeat(initial, outputs.rows(0, r))?;
+        tape.repeat(initial, texts.rows(0, r))?;
+        let memory = self.entries("text.request", context)?;
+        let time = tape.time("time", steps, h)?;
+
+        let from_output = ["current_view.query", "state.memory.key", "state.memory.value"];
+        let w_output = self.joined(&from_output, h)?;
+        let from_outputs = tape.var(n, 3 * h)?;
+        self.biases(&from_output, from_outputs)?;
+        let from_text = ["next_view.query", "state.input", "text.memory.key", "text.memory.value"];
+        let w_text = self.joined(&from_text, h)?;
+        let from_texts = tape.var(n + r, 4 * h)?;
+        self.biases(&from_text, from_texts)?;
+        let state_bias = tape.w("state.input.bias")?;
+        tape.fill(from_texts.cols(h, h).rows(r, n), state_bias, Some((time, r)))?;
+
+        let text_input = tape.weight("text.input")?;
+        let previous = tape.fold("text.input.weight", None, h, (f, d), text_input.ld)?;
+        let w_previous = Weight { at: previous.v, ld: f + 4, m: h, k: f + 4, turned: false };
+        let w_current = Weight { at: text_input.at + 4 * (f + d) as u64, k: f, ..text_input };
+        let state_input = tape.weight("state.input")?;
+        let w_next = Weight { at: state_input.at + 4 * h as u64, k: f, ..state_input };
+        let (current, next) = (self.key("current_view")?, self.key("next_view")?);
+        let inputs = tape.var(n, h)?;
+        tape.fill(inputs, tape.w("text.input.bias")?, Some((time, r)))?;
+        let made = tape.constant(n, f + 4)?;
+        if let Course::Known { poses, actions } = course {
+            tape.chosen(ways, *poses, *actions, made)?;
+            if steps > 1 {
+                tape.linear(made.rows(0, n - r), w_previous, inputs.rows(r, n - r), false)?;
+            }
+        }
+
+        let (query1, query2) = (tape.var(n, f)?, tape.var(n, f)?);
+        let (seen1, seen2) = (tape.var(n, f)?, tape.var(n, f)?);
+        let (kept1, kept2) = (tape.room(36 * n)?, tape.room(36 * n)?);
+        let own = self.growing("text.memory", from_texts.cols(2 * h, 2 * h), r, steps)?;
+        let own_n = self.normed("text.memory", self.result("text.memory.output", n)?)?;
+        let source = self.source("text.request", memory, requests.lengths, requests.length, steps, copies, true)?;
+        let source_n = self.normed("text.request", self.result("text.request.output", n)?)?;
+        let (after_own, after_source) = (tape.var(n, h)?, tape.var(n, h)?);
+        let text_inner = self.result("text.forward.inner", n)?;
+        let text_n = self.normed("text.forward", self.result("text.forward.outer", n)?)?;
+        let state = self.growing("state.memory", from_outputs.cols(h, 2 * h), r, steps)?;
+        let state_n = self.normed("state.memory", self.result("state.memory.output", n)?)?;
+        let after_state = tape.var(n, h)?;
+        let state_inner = self.result("state.forward.inner", n)?;
+        let forward_n = self.normed("state.forward", self.result("state.forward.outer", n)?)?;
+        let gated = tape.var(n, 2 * h)?;
+        let gate = self.result("state.gate", n)?;
+
+        let score_w = tape.fold("predictor.action.weight", Some("predictor.action.bias"), h, (f, d), f + d)?;
+        let w_score = Weight { at: score_w.v, ld: f + 5, m: f + 5, k: h, turned: true };
+        let (out_w, out_b) = (tape.w("predictor.output.weight")?, tape.w("predictor.output.bias")?);
+        let projected = self.result("predictor.state", n)?;
+        let (asked, scores) = (tape.var(n, h)?, tape.var(n, f + 5)?);
+        let score = |from: usize, rows: usize| -> Result<()> {
+            let y = projected.rows(from, rows);
+            tape.linear(outputs.rows(r + from, rows), tape.weight("predictor.state")?, y, false)?;
+            tape.scale(y, out_w, asked.rows(from, rows), tape.g("predictor.output.weight")?)?;
+            tape.linear(asked.rows(from, rows), w_score, scores.rows(from, rows), true)
+        };
+
+        let first = texts.rows(0, r);
+        tape.linear(first, w_text, from_texts.rows(0, r), false)?;
+        let gate_w = tape.weight("state.gate")?;
+        for t in 0..steps {
+            let (at, places) = (t * r, course.poses(t, r));
+            let now = |x: Var| x.rows(at, r);
+            let output = now(outputs);
+            tape.linear(output, w_output, now(from_outputs), false)?;
+            tape.linear(now(from_outputs).cols(0, h), current, now(query1), true)?;
+            tape.look(now(query1), ways, places, now(seen1), kept1 + 4 * (36 * at) as u64)?;
+            let x = now(inputs);
+            tape.linear(now(seen1), w_current, x, false)?;
+            self.attend("text.memory", &own, (t, r, copies), false, x, &own_n, now(after_own))?;
+            self.attend("text.request", &source, (t, r, copies), false, now(after_own), &source_n, now(after_source))?;
+            let text = texts.rows(at + r, r);
+            self.forward("text.forward", at, now(after_source), text_inner, &text_n, text)?;
+
+            let from_text = from_texts.rows(at + r, r);
+            tape.linear(text, w_text, from_text, false)?;
+            tape.linear(from_text.cols(0, h), next, now(query2), true)?;
+            tape.look(now(query2), ways, places, now(seen2), kept2 + 4 * (36 * at) as u64)?;
+            let x = from_text.cols(h, h);
+            tape.linear(now(seen2), w_next, x, false)?;
+            self.attend("state.memory", &state, (t, r, copies), false, x, &state_n, now(after_state))?;
+            let (u, recalled) = (now(gated).cols(0, h), now(gated).cols(h, h));
+            self.forward("state.forward", at, now(after_state), state_inner, &forward_n, u)?;
+            tape.recall(x, outputs.rows(0, at + r), t, recalled)?;
+            tape.linear(now(gated), gate_w, now(gate), false)?;
+            tape.gate(now(gated), now(gate), outputs.rows(at + r, r))?;
+            if let Course::Made { draws, done, actions, .. } = course {
+                score(at, r)?;
+                let skip = 4 * at as u64;
+                let last = t + 1 == steps;
+                tape.walk(now(scores), ways, out_b, places, draws + skip, *done, actions + skip, now(made), last)?;
+                if !last {
+                    tape.linear(now(made), w_previous, inputs.rows(at + r, r), false)?;
+                }
+            }
+        }
+        if let Course::Known { .. } = course {
+            score(0, n)?;
+        }
+        if !tape.learns() {
+            return Ok(scores);
+        }
+        self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
+        self.learn_joined(&from_text, texts, from_texts)?;
+        for (name, query, of) in [("current_view", query1, from_outputs), ("next_view", query2, from_texts.rows(r, n))]
+        {
+            tape.learn(of.cols(0, h), query, (tape.g(&format!("{name}.key.weight"))?, f), true, 0);
+        }
+        let text_g = tape.g("text.input.weight")?;
+        if steps > 1 {
+            tape.learn(made.rows(0, n - r), inputs.rows(r, n - r), (previous.d, f + 4), false, 0);
+        }
+        tape.learn(seen1, inputs, (text_g + 4 * (f + d) as u64, text_input.ld), false, tape.g("text.input.bias")?);
+        let state_g = tape.g("state.input.weight")?;
+        tape.learn(seen2, from_texts.cols(h, h).rows(r, n), (state_g + 4 * h as u64, state_input.ld), false, 0);
+        self.learn_attention("text.memory", &own, inputs, &own_n, after_own)?;
+        self.learn_attention("text.request", &source, after_own, &source_n, after_source)?;
+        self.learn_forward("text.forward", after_source, text_inner, &text_n, texts.rows(r, n))?;
+        self.learn_attention("state.memory", &state, from_texts.cols(h, h).rows(r, n), &state_n, after_state)?;
+        self.learn_forward("state.forward", after_state, state_inner, &forward_n, gated.cols(0, h))?;
+        tape.learn_layer("state.gate", gated, gate)?;
+        tape.learn_layer("predictor.state", outputs.rows(r, n), projected)?;
+        tape.learn(asked, scores, (score_w.d, f + 5), true, 0);
+        Ok(scores)
+    }
+
+    /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
+    fn path(&self, course: (u64, u64), b: usize, steps: usize) -> Result<Var> {
+        let NavSizes { hidden: h, features: f, direction: d, .. } = self.sizes;
+        let (tape, ways, n) = (self.tape, self.ways, steps * b);
+        let (poses, actions) = course;
+        let outputs = tape.var(n + b, h)?;
+        tape.fill(outputs.rows(0, b), 0, None)?;
+        let time = tape.time("path_time", steps, h)?;
+        let from_output = ["path_view.query", "path.memory.key", "path.memory.value"];
+        let w_output = self.joined(&from_output, h)?;
+        let from_outputs = tape.var(n, 3 * h)?;
+        self.biases(&from_output, from_outputs)?;
+        let input = tape.weight("path.input")?;
+        let brought = tape.fold("path.input.weight", None, h, (f, d), input.ld)?;
+        let w_brought = Weight { at: brought.v, ld: f + 4, m: h, k: f + 4, turned: false };
+        let w_current = Weight { at: input.at + 4 * (f + d) as u64, k: f, ..input };
+        let inputs = tape.var(n, h)?;
+        tape.fill(inputs, tape.w("path.input.bias")?, Some((time, b)))?;
+        let made = tape.constant(n, f + 4)?;
+        tape.chosen(ways, poses, actions, made)?;
+        tape.linear(made, w_brought, inputs, false)?;
+        let key = self.key("path_view")?;
+        let (query, seen, kept) = (tape.var(n, f)?, tape.var(n, f)?, tape.room(36 * n)?);
+        let own = self.growing("path.memory", from_outputs.cols(h, 2 * h), b, steps)?;
+        let own_n = self.normed("path.memory", self.result("path.memory.output", n)?)?;
+        let after_own = tape.var(n, h)?;
+        let inner = self.result("path.forward.inner", n)?;
+        let forward_n = self.normed("path.forward", self.result("path.forward.outer", n)?)?;
+        for t in 0..steps {
+            let at = t * b;
+            let now = |x: Var| x.rows(at, b);
+            tape.linear(now(outputs), w_output, now(from_outputs), false)?;
+            tape.linear(now(from_outputs).cols(0, h), key, now(query), true)?;
+            tape.look(now(query), ways, poses + 4 * at as u64, now(seen), kept + 4 * (36 * at) as u64)?;
+            tape.linear(now(seen), w_current, now(inputs), false)?;
+            self.attend("path.memory", &own, (t, b, 1), false, now(inputs), &own_n, now(after_own))?;
+            self.forward("path.forward", at, now(after_own), inner, &forward_n, outputs.rows(at + b, b))?;
+        }
+        if tape.learns() {
+            self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
+            tape.learn(from_outputs.cols(0, h), query, (tape.g("path_view.key.weight")?, f), true, 0);
+            tape.learn(made, inputs, (brought.d, f + 4), false, 0);
+            let w = tape.g("path.input.weight")? + 4 * (f + d) as u64;
+            tape.learn(seen, inputs, (w, input.ld), false, tape.g("path.input.bias")?);
+            self.learn_attention("path.memory", &own, inputs, &own_n, after_own)?;
+            self.learn_forward("path.forward", after_own, inner, &forward_n, outputs.rows(b, n))?;
+        }
+        Ok(outputs.rows(b, n))
+    }
+
+    /// The word decoder over paths read: ready for `words` steps of `copies` descriptions of each.
+    pub fn words(&self, paths: &Paths, copies: usize, words: usize) -> Result<Words> {
+        let (h, tape) = (self.sizes.hidden, self.tape);
+        let (b, s) = (paths.rows, paths.steps);
+        let context = self.path((paths.poses, paths.actions), b, s)?;
+        let last = tape.var(b, h)?;
+        tape.take(context, paths.last, last)?;
+        let initial = self.bridge(last)?;
+        let (r, n) = (b * copies, b * copies * words);
+        let outputs = tape.var(n + r, h)?;
+        tape.repeat(initial, outputs.rows(0, r))?;
+        let time = tape.time("word_time", words, h)?;
+        let memory = self.entries("word.path", context)?;
+        let entries = tape.var(n, 2 * h)?;
+        self.biases(&["word.memory.key", "word.memory.value"], entries)?;
+        let w_entries = self.joined(&["word.memory.key", "word.memory.value"], h)?;
+        let own = self.growing("word.memory", entries, r, words)?;
+        let own_n = self.normed("word.memory", self.result("word.memory.output", n)?)?;
+        let path = self.source("word.path", memory, paths.lengths, s, words, copies, false)?;
+        let path_n = self.normed("word.path", self.result("word.path.output", n)?)?;
+        Ok(Words {
+            rows: r,
+            copies,
+            time,
+            inputs: tape.var(n, h)?,
+            outputs,
+            entries,
+            w_entries,
+            own,
+            own_n,
+            path,
+            path_n,
+            after_own: tape.var(n, h)?,
+            after_path: tape.var(n, h)?,
+            inner: self.result("word.forward.inner", n)?,
+            forward_n: self.normed("word.forward", self.result("word.forward.outer", n)?)?,
+        })
+    }
+
+    /// Step `t` of the word decoder, whose input is there; `asked`: its query as well.
+    pub fn word(&self, w: &Words, t: usize, asked: bool) -> Result<()> {
+        let (r, at) = (w.rows, t * w.rows);
+        let now = |x: Var| x.rows(at, r);
+        self.tape.linear(now(w.outputs), w.w_entries, now(w.entries), false)?;
+        let place = (t, r, w.copies);
+        self.attend("word.memory", &w.own, place, asked, now(w.inputs), &w.own_n, now(w.after_own))?;
+        self.attend("word.path", &w.path, place, false, now(w.after_own), &w.path_n, now(w.after_path))?;
+        self.forward("word.forward", at, now(w.after_path), w.inner, &w.forward_n, w.outputs.rows(at + r, r))
+    }
+
+    /// Logits `[T · B, V]` of known descriptions `ids` `[T, B]`.
+    pub fn describer(&self, paths: &Paths, ids: u64, words: usize) -> Result<Var> {
+        let (h, tape, b) = (self.sizes.hidden, self.tape, paths.rows);
+        let n = words * b;
+        let w = self.words(paths, 1, words)?;
+        let embedded = tape.var(n, h)?;
+        tape.embed("word_embedding", ids, 1.0, (0, 1), embedded)?;
+        tape.fill(w.inputs, tape.w("word.input.bias")?, Some((w.time, b)))?;
+        tape.linear(embedded, tape.weight("word.input")?, w.inputs, false)?;
+        tape.learn_layer("word.input", embedded, w.inputs)?;
+        tape.linear(w.inputs, tape.weight("word.memory.query")?, w.own.q, false)?;
+        for t in 0..words {
+            self.word(&w, t, true)?;
+        }
+        self.learn_joined(&["word.memory.key", "word.memory.value"], w.outputs.rows(0, n), w.entries)?;
+        self.learn_attention("word.memory", &w.own, w.inputs, &w.own_n, w.after_own)?;
+        self.learn_attention("word.path", &w.path, w.after_own, &w.path_n, w.after_path)?;
+        self.learn_forward("word.forward", w.after_path, w.inner, &w.forward_n, w.outputs.rows(b, n))?;
+        self.linear("predictor", w.outputs.rows(b, n))
+    }
+}
+
+/// Known walks on the device: B of S steps.
+#[derive(Clone, Copy)]
+pub(crate) struct Paths {
+    pub rows: usize,
+    pub steps: usize,
+    /// Poses and actions `[S, B]`, lengths `[B]`, and the row (of `[S, B]`) that descriptions begin from `[B]`.
+    pub poses: u64,
+    pub actions: u64,
+    pub lengths: u64,
+    pub last: u64,
+}
+
+/// Descriptions on their way.
+pub(crate) struct Words {
+    pub rows: usize,
+    pub copies: usize,
+    pub time: Var,
+    pub inputs: Var,
+    pub outputs: Var,
+    entries: Var,
+    w_entries: Weight,
+    own: Attention,
+    own_n: Normed,
+    path: Attention,
+    path_n: Normed,
+    after_own: Var,
+    after_path: Var,
+    inner: Var,
+    forward_n: Normed,
+}

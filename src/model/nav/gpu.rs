@@ -1,0 +1,493 @@
+//! What the NAV models keep on a GPU, and their passes there, recorded by the sizes of their batches: a batch goes there in one
+//! piece, filled up to one of a few sizes.
+
+use super::blocks::positions;
+use super::fused::{Course, Pass, Paths, Requests, Words};
+use super::views::ViewTable;
+use super::walk::Walk;
+use crate::model::decoder::Rolled;
+use crate::model::gpu::{Workspace as Common, rows, steps};
+use crate::model::nav_describer::NavDescriber;
+use crate::model::nav_student::{Batch, Lesson, NavStudent};
+use crate::nn::adam::Adam;
+use crate::nn::cuda::tape::{Memory, Tape, Var, Ways};
+use crate::nn::cuda::{self, Arg};
+use crate::nn::loss;
+use crate::nn::sample::GREEDY;
+use crate::nn::tokens::{END, PAD, START, check, real_steps};
+use crate::rng::Stream;
+use candle_core::backend::BackendStorage;
+use candle_core::{DType, Device, Result, Storage, Tensor, bail};
+use rand::RngExt;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Walkers that are led at once.
+const WALKERS: usize = 256;
+/// Words between two looks at what was written.
+const STRIDE: usize = 10;
+
+/// A model's buffers and recordings.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    common: Common,
+    memory: Mutex<Option<Arc<Kept>>>,
+    writing: Mutex<HashMap<String, Arc<Writing>>>,
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Workspace")
+    }
+}
+
+struct Kept(Memory);
+
+// Safety: the memory is used by whoever makes the model's pass, one at a time; passes lock the workspace's memory.
+unsafe impl Send for Kept {}
+unsafe impl Sync for Kept {}
+
+/// Descriptions on their way in a workspace's memory.
+struct Writing {
+    words: Words,
+    table: Var,
+    logits: Var,
+    /// The predictor's bias, and what keeps padding and START from being written.
+    bias: Var,
+    unspeakable: Tensor,
+    previous: Tensor,
+    symbols: Tensor,
+}
+
+impl Workspace {
+    fn memory(&self, device: &Device) -> Result<Arc<Kept>> {
+        let mut memory = self.memory.lock().unwrap();
+        if let Some(memory) = &*memory {
+            return Ok(memory.clone());
+        }
+        let made = Arc::new(Kept(Memory::new(device.as_cuda_device()?)));
+        *memory = Some(made.clone());
+        Ok(made)
+    }
+}
+
+/// A batch on its way: 4-byte elements, each part at a known place.
+#[derive(Default)]
+struct Parcel {
+    data: Vec<u32>,
+}
+
+impl Parcel {
+    /// Adds a part; where it begins.
+    fn add(&mut self, part: impl IntoIterator<Item = u32>) -> usize {
+        let at = self.data.len();
+        self.data.extend(part);
+        at
+    }
+
+    /// Adds `steps` times `padded` elements of the parts of `groups` groups of `real` rows: `of(t, i)` for row i of step t.
+    fn rows(
+        &mut self,
+        steps: usize,
+        groups: usize,
+        (real, padded): (usize, usize),
+        of: impl Fn(usize, usize) -> u32,
+    ) -> usize {
+        let at = self.data.len();
+        for t in 0..steps {
+            for g in 0..groups {
+                self.data.extend((0..padded).map(|b| if b < real { of(t, g * real + b) } else { 0 }));
+            }
+        }
+        at
+    }
+}
+
+/// The table of views and ways as kernels have it, where walks have poses in it.
+fn ways(views: &ViewTable) -> Result<Option<Ways>> {
+    let Some((ways, table)) = views.ways().and_then(|ways| Some((ways, ways.table()?))) else { return Ok(None) };
+    let (storage, layout) = views.rows().storage_and_layout();
+    let Storage::Cuda(storage) = &*storage else { return Ok(None) };
+    if storage.dtype() != DType::F16 || !layout.is_contiguous() {
+        return Ok(None);
+    }
+    Ok(Some(Ways {
+        table: cuda::half_address(storage)? + 2 * layout.start_offset() as u64,
+        rows: cuda::at(&table.rows)?,
+        next: cuda::at(&table.next)?,
+        directions: cuda::at(&table.directions)?,
+        actions: ways.actions() as i32,
+        features: views.features() as i32,
+        poses: ways.poses() as i32,
+    }))
+}
+
+fn pose(walk: &Walk, t: usize) -> Option<u32> {
+    walk.seen.get(t).map_or(Some(0), |seen| seen.pose)
+}
+
+/// Whether all walks are along the poses of the views' ways.
+fn posed(walks: &[Walk]) -> bool {
+    walks.iter().all(|w| w.seen.len() == w.actions.len() && !w.is_empty() && w.seen.iter().all(|s| s.pose.is_some()))
+}
+
+/// Requests in a parcel: rows, length, and where their parts begin.
+struct Asked {
+    rows: usize,
+    length: usize,
+    at: [usize; 3],
+}
+
+impl Asked {
+    fn new(parcel: &mut Parcel, requests: &[Vec<u32>], student: &NavStudent) -> Result<Self> {
+        let (padded, length) =
+            (rows(requests.len()), requests.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(8));
+        let real: Vec<usize> = requests.iter().map(|r| real_steps(r)).collect();
+        if real.contains(&0) || real.is_empty() {
+            bail!("a request without a word")
+        }
+        let mut ids = vec![PAD; padded * length];
+        for (row, request) in ids.chunks_mut(length).zip(requests) {
+            check(request, student.sizes.words)?;
+            row[..request.len()].copy_from_slice(request);
+        }
+        let longest = requests.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        let counted = |n: u32| if student.reading.reference_padding { longest } else { n };
+        let of = |b: usize| real.get(b).map_or(1, |n| *n as u32);
+        let at = [parcel.add(ids), parcel.add((0..padded).map(of)), parcel.add((0..padded).map(|b| counted(of(b))))];
+        Ok(Self { rows: padded, length, at })
+    }
+
+    fn there(&self, slot: u64) -> Requests {
+        let [ids, lengths, counted] = self.at.map(|at| slot + 4 * at as u64);
+        Requests { rows: self.rows, length: self.length, ids, lengths, counted }
+    }
+}
+
+impl NavStudent {
+    fn encodings(&self, length: usize, device: &Device) -> Result<u64> {
+        if !self.reading.positions {
+            return Ok(0);
+        }
+        // Kept, since recordings know where they are.
+        let made = || positions(length, self.sizes.hidden, device);
+        cuda::at(&self.gpu.common.kept(&format!("positions {length}"), made)?)
+    }
+
+    /// One step of the optimiser, where the views say what can be done at the walks' poses.
+    pub(crate) fn step_on_gpu(
+        &self,
+        batch: &Batch,
+        lesson: &Lesson,
+        views: &ViewTable,
+        adam: &mut Adam,
+    ) -> Result<Option<Tensor>> {
+        let (device, walks, asked) = (self.params.device(), &batch.walks, batch.requests.len());
+        let Some(ways) = ways(views)? else { return Ok(None) };
+        if !posed(walks) || asked == 0 {
+            return Ok(None);
+        }
+        let steps = walks.iter().map(Walk::len).max().unwrap_or(0);
+        let (n, copies) = (walks.len(), walks.len() / asked);
+        if n != copies * asked || lesson.targets.len() != n * steps || lesson.weights.len() != n * steps {
+            bail!("a lesson of {} targets for {n} walks of {asked} requests, {steps} steps", lesson.targets.len())
+        }
+        if lesson.targets.iter().any(|a| *a >= ways.actions as u32) {
+            bail!("a target that is no action")
+        }
+        let mut parcel = Parcel::default();
+        let requests = Asked::new(&mut parcel, &batch.requests, self)?;
+        let sizes = (asked, requests.rows);
+        let poses = parcel.rows(steps, copies, sizes, |t, i| pose(&walks[i], t).unwrap_or(0));
+        let actions = parcel.rows(steps, copies, sizes, |t, i| walks[i].actions.get(t).copied().unwrap_or(0));
+        let targets = parcel.rows(steps, copies, sizes, |t, i| lesson.targets[t * n + i]);
+        let weights = parcel.rows(steps, copies, sizes, |t, i| lesson.weights[t * n + i].to_bits());
+        let bonus = !lesson.entropy.is_empty();
+        let entropy =
+            if bonus { parcel.rows(steps, copies, sizes, |t, i| lesson.entropy[t * n + i].to_bits()) } else { 0 };
+        let name = format!("step {} {} {copies} {steps} {bonus}", requests.rows, requests.length);
+        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let encodings = self.encodings(requests.length, device)?;
+        let loss = self.gpu.common.number(device)?;
+        let training = self.gpu.common.training(&self.params)?;
+        let kept = self.gpu.memory(device)?;
+        self.gpu.common.recorder.run(device, &name, || {
+            let slot = cuda::at(&slot)?;
+            let place = |at: usize| slot + 4 * at as u64;
+            let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
+            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let course = Course::Known { poses: place(poses), actions: place(actions) };
+            let scores = pass.student(&requests.there(slot), encodings, &course, steps, copies)?;
+            let logits = tape.var(scores.rows, ways.actions as usize)?;
+            tape.score(scores, ways, place(poses), tape.w("predictor.output.bias")?, logits)?;
+            let bonus = if bonus { place(entropy) } else { 0 };
+            tape.loss(logits, place(targets), place(weights), bonus, cuda::at(&loss)?)?;
+            tape.backward()?;
+            adam.apply_from(&training.grads)
+        })?;
+        adam.count();
+        Ok(Some(loss.copy()?))
+    }
+
+    /// The actions of walkers led from `poses`, step by step, where the views say what can be done at them.
+    pub(crate) fn lead_on_gpu(
+        &self,
+        requests: &[Vec<u32>],
+        poses: &[u32],
+        views: &ViewTable,
+        (horizon, sample): (usize, bool),
+        stream: &mut Stream,
+    ) -> Result<Option<Vec<Vec<u32>>>> {
+        let Some(ways) = ways(views)? else { return Ok(None) };
+        let n = requests.len();
+        if poses.len() != n || poses.iter().any(|p| *p as usize >= views.places() * super::ways::HEADINGS) {
+            bail!("{} poses for {n} requests, or one that is nowhere", poses.len())
+        }
+        // The same numbers as on the CPU.
+        let draws: Vec<f32> = (0..horizon * n)
+            .map(|_| {
+                let u = stream.random::<f32>();
+                if sample { u } else { GREEDY }
+            })
+            .collect();
+        let mut made = vec![Vec::with_capacity(n); horizon];
+        for from in (0..n).step_by(WALKERS) {
+            let to = n.min(from + WALKERS);
+            let draw = |t: usize, i: usize| draws[t * n + from + i];
+            let some = self.lead_some(&requests[from..to], &poses[from..to], ways, horizon, draw)?;
+            made.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
+        }
+        Ok(Some(made))
+    }
+
+    fn lead_some(
+        &self,
+        requests: &[Vec<u32>],
+        poses: &[u32],
+        ways: Ways,
+        horizon: usize,
+        draw: impl Fn(usize, usize) -> f32,
+    ) -> Result<Vec<Vec<u32>>> {
+        let (device, n) = (self.params.device(), requests.len());
+        let mut parcel = Parcel::default();
+        let asked = Asked::new(&mut parcel, requests, self)?;
+        let r = asked.rows;
+        let places = parcel.rows(horizon + 1, 1, (n, r), |t, i| if t == 0 { poses[i] } else { 0 });
+        let draws = parcel.rows(horizon, 1, (n, r), |t, i| draw(t, i).to_bits());
+        let done = parcel.rows(1, 1, (n, r), |_, _| 0);
+        let name = format!("lead {r} {} {horizon}", asked.length);
+        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let made = self.gpu.common.whole(&format!("actions {r} {horizon}"), r * horizon, device)?;
+        let encodings = self.encodings(asked.length, device)?;
+        let kept = self.gpu.memory(device)?;
+        self.gpu.common.recorder.run(device, &name, || {
+            let slot = cuda::at(&slot)?;
+            let place = |at: usize| slot + 4 * at as u64;
+            let tape = Tape::new(&self.params, &kept.0, None);
+            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let course = Course::Made {
+                poses: place(places),
+                draws: place(draws),
+                done: place(done),
+                actions: cuda::at(&made)?,
+            };
+            pass.student(&asked.there(slot), encodings, &course, horizon, 1).map(drop)
+        })?;
+        Ok(made.to_vec1::<u32>()?.chunks(r).map(|step| step[..n].to_vec()).collect())
+    }
+}
+
+/// Walks in a parcel.
+struct Told {
+    rows: usize,
+    steps: usize,
+    at: [usize; 4],
+}
+
+impl Told {
+    fn new(parcel: &mut Parcel, walks: &[Walk], reference_padding: bool) -> Self {
+        let steps = walks.iter().map(Walk::len).max().unwrap_or(1);
+        let (n, b) = (walks.len(), rows(walks.len()));
+        let length = |i: usize| walks.get(i).map_or(1, Walk::len);
+        let last = |i: usize| if reference_padding { steps } else { length(i) };
+        let at = [
+            parcel.rows(steps, 1, (n, b), |t, i| pose(&walks[i], t).unwrap_or(0)),
+            parcel.rows(steps, 1, (n, b), |t, i| walks[i].actions.get(t).copied().unwrap_or(0)),
+            parcel.add((0..b).map(|i| length(i) as u32)),
+            parcel.add((0..b).map(|i| ((last(i) - 1) * b + i) as u32)),
+        ];
+        Self { rows: b, steps, at }
+    }
+
+    fn there(&self, slot: u64) -> Paths {
+        let [poses, actions, lengths, last] = self.at.map(|at| slot + 4 * at as u64);
+        Paths { rows: self.rows, steps: self.steps, poses, actions, lengths, last }
+    }
+}
+
+impl NavDescriber {
+    /// One step of the optimiser, where the views say what can be done at the walks' poses.
+    pub(crate) fn step_on_gpu(
+        &self,
+        walks: &[Walk],
+        texts: &[Vec<u32>],
+        views: &ViewTable,
+        adam: &mut Adam,
+    ) -> Result<Option<Tensor>> {
+        let Some(ways) = ways(views)? else { return Ok(None) };
+        if !posed(walks) || walks.is_empty() {
+            return Ok(None);
+        }
+        if texts.len() != walks.len() || texts.iter().any(|d| d.len() < 2) {
+            bail!("{} descriptions of at least START and END for {} walks", texts.len(), walks.len())
+        }
+        texts.iter().try_for_each(|text| check(text, self.sizes.words))?;
+        let (device, n) = (self.params.device(), walks.len());
+        let longest = texts.iter().map(Vec::len).max().unwrap_or(2) - 1;
+        let mut targets = vec![PAD; longest * n];
+        for (b, text) in texts.iter().enumerate() {
+            for (t, &id) in text[1..].iter().enumerate() {
+                targets[t * n + b] = id;
+            }
+        }
+        let weights = loss::target_weights(&targets, n, &[(n, 1.0)]);
+        let words = steps(longest);
+        let mut parcel = Parcel::default();
+        let told = Told::new(&mut parcel, walks, self.reference_padding);
+        let at = |t: usize, i: usize| (t < longest).then_some(t * n + i);
+        let sizes = (n, told.rows);
+        let fed = |t: usize, i: usize| if t + 1 < texts[i].len() { texts[i][t] } else { PAD };
+        let ids = parcel.rows(words, 1, sizes, fed);
+        let targets = parcel.rows(words, 1, sizes, |t, i| at(t, i).map_or(PAD, |at| targets[at]));
+        let weights = parcel.rows(words, 1, sizes, |t, i| at(t, i).map_or(0.0, |at| weights[at]).to_bits());
+        let name = format!("step {} {} {words}", told.rows, told.steps);
+        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let loss = self.gpu.common.number(device)?;
+        let training = self.gpu.common.training(&self.params)?;
+        let kept = self.gpu.memory(device)?;
+        self.gpu.common.recorder.run(device, &name, || {
+            let slot = cuda::at(&slot)?;
+            let place = |at: usize| slot + 4 * at as u64;
+            let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
+            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let logits = pass.describer(&told.there(slot), place(ids), words)?;
+            tape.loss(logits, place(targets), place(weights), 0, cuda::at(&loss)?)?;
+            tape.backward()?;
+            adam.apply_from(&training.grads)
+        })?;
+        adam.count();
+        Ok(Some(loss.copy()?))
+    }
+
+    /// Candidate descriptions, as [`NavDescriber::propose`] gives them.
+    pub(crate) fn propose_on_gpu(
+        &self,
+        walks: &[Walk],
+        views: &ViewTable,
+        samples: usize,
+        horizon: usize,
+        stream: &mut Stream,
+    ) -> Result<Option<Vec<Vec<Rolled>>>> {
+        let Some(ways) = ways(views)? else { return Ok(None) };
+        if !posed(walks) || walks.is_empty() || horizon == 0 {
+            return Ok(None);
+        }
+        let (device, n, copies) = (self.params.device(), walks.len(), samples + 1);
+        // The same numbers as on the CPU.
+        let numbers: Vec<f32> = (0..horizon * n * copies)
+            .map(|i| {
+                let u = stream.random::<f32>();
+                if i % (n * copies) < n { GREEDY } else { u }
+            })
+            .collect();
+        let mut parcel = Parcel::default();
+        let told = Told::new(&mut parcel, walks, self.reference_padding);
+        let r = told.rows * copies;
+        let draws = parcel.rows(horizon, copies, (n, told.rows), |t, i| numbers[t * n * copies + i].to_bits());
+        let name = format!("propose {} {} {copies} {horizon}", told.rows, told.steps);
+        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let kept = self.gpu.memory(device)?;
+        let slot_at = cuda::at(&slot)?;
+        self.gpu.common.recorder.run(device, &format!("{name} begin"), || {
+            let tape = Tape::new(&self.params, &kept.0, None);
+            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let words = pass.words(&told.there(slot_at), copies, horizon)?;
+            let writing = self.writing(&name, &tape, words, r, horizon)?;
+            let (h, v) = (self.sizes.hidden, self.sizes.words);
+            let embedding = Var { v: tape.w("word_embedding.weight")?, d: 0, rows: v, cols: h, ld: h };
+            tape.fill(writing.table, tape.w("word.input.bias")?, None)?;
+            tape.linear(embedding, tape.weight("word.input")?, writing.table, false)?;
+            let more = Var { v: cuda::at(&writing.unspeakable)?, d: 0, rows: 1, cols: v, ld: v };
+            tape.fill(writing.bias, tape.w("predictor.bias")?, Some((more, 1)))?;
+            let args = [Arg::P(cuda::at(&writing.previous)?), Arg::I(START as i32), Arg::I(r as i32)];
+            cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)
+        })?;
+        let writing = self.gpu.writing.lock().unwrap().get(&name).cloned();
+        let Some(writing) = writing else { bail!("nothing is being written") };
+        let mut written: Vec<Vec<u32>> = Vec::with_capacity(horizon);
+        let mut ended = vec![false; n * copies];
+        for from in (0..horizon).step_by(STRIDE) {
+            let to = horizon.min(from + STRIDE);
+            self.gpu.common.recorder.run(device, &format!("{name} {from}"), || {
+                let tape = Tape::again(&self.params, &kept.0);
+                let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+                for t in from..to {
+                    self.write(&pass, &writing, t, slot_at + 4 * (draws + t * r) as u64)?;
+                }
+                Ok(())
+            })?;
+            let symbols = writing.symbols.to_vec1::<u32>()?;
+            for step in symbols.chunks(r).take(to).skip(from) {
+                let real = step.chunks(told.rows).flat_map(|copy| &copy[..n]).copied().collect::<Vec<_>>();
+                ended.iter_mut().zip(&real).for_each(|(ended, id)| *ended |= *id == END);
+                written.push(real);
+            }
+            if ended.iter().all(|e| *e) {
+                break;
+            }
+        }
+        let rolled = |row: usize| {
+            let end = written.iter().position(|step| step[row] == END);
+            let symbols = written[..end.unwrap_or(written.len())].iter().map(|step| step[row]).collect();
+            Rolled { symbols, ended: end.is_some() }
+        };
+        Ok(Some((0..n).map(|b| (0..copies).map(|k| rolled(k * n + b)).collect()).collect()))
+    }
+
+    /// What steps write to, kept under the name of their sizes: recordings of later steps may be made when the beginning
+    /// is recorded already.
+    fn writing(&self, name: &str, tape: &Tape<'_>, words: Words, r: usize, horizon: usize) -> Result<Arc<Writing>> {
+        let (h, v, device) = (self.sizes.hidden, self.sizes.words, self.params.device());
+        let (table, logits, bias) = (tape.constant(v, h)?, tape.constant(r, v)?, tape.constant(1, v)?);
+        let mut all = self.gpu.writing.lock().unwrap();
+        if let Some(found) = all.get(name) {
+            return Ok(found.clone());
+        }
+        let mut unspeakable = vec![0f32; v];
+        unspeakable[PAD as usize] = -1e9;
+        unspeakable[START as usize] = -1e9;
+        let made = Arc::new(Writing {
+            words,
+            table,
+            logits,
+            bias,
+            unspeakable: Tensor::new(unspeakable, device)?,
+            previous: Tensor::zeros(r, DType::U32, device)?,
+            symbols: Tensor::zeros(r * horizon, DType::U32, device)?,
+        });
+        all.insert(name.to_owned(), made.clone());
+        Ok(made)
+    }
+
+    fn write(&self, pass: &Pass<'_, '_>, w: &Writing, t: usize, draws: u64) -> Result<()> {
+        let (tape, r) = (pass.tape, w.words.rows);
+        let previous = cuda::at(&w.previous)?;
+        let x = w.words.inputs.rows(t * r, r);
+        tape.word(w.table, previous, w.words.time.rows(t, 1), x)?;
+        pass.word(&w.words, t, false)?;
+        let output = w.words.outputs.rows((t + 1) * r, r);
+        tape.linear(output, tape.weight("predictor")?, w.logits, true)?;
+        let to = cuda::at(&w.symbols)? + 4 * (t * r) as u64;
+        tape.pick(w.logits, w.bias.v, draws, to, previous)
+    }
+}

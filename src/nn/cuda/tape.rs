@@ -1,0 +1,583 @@
+//! Operations of a transformer that goes step by step, on a GPU: each is launched when it is called and, where there is
+//! something to learn, noted on a tape, which is gone through from its end for the gradients. Values and gradients lie in two
+//! arenas; gradients are added up where they are used. Weights get theirs at the end, from all steps in one product.
+
+use super::arena::Arena;
+use super::*;
+use crate::nn::params::Params;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// A matrix `[rows, cols]` with rows `ld` numbers apart, and its gradient (0: none is asked for).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Var {
+    /// Address of the values.
+    pub v: u64,
+    /// Address of the gradient.
+    pub d: u64,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Numbers from row to row.
+    pub ld: usize,
+}
+
+impl Var {
+    /// `n` columns from `from` on.
+    pub fn cols(self, from: usize, n: usize) -> Self {
+        self.moved(from, self.rows, n)
+    }
+
+    /// `n` rows from `from` on.
+    pub fn rows(self, from: usize, n: usize) -> Self {
+        self.moved(from * self.ld, n, self.cols)
+    }
+
+    fn moved(self, by: usize, rows: usize, cols: usize) -> Self {
+        let at = |address: u64| if address == 0 { 0 } else { address + 4 * by as u64 };
+        Self { v: at(self.v), d: at(self.d), rows, cols, ..self }
+    }
+
+    fn mat(&self) -> Mat {
+        Mat::new(self.v, self.ld)
+    }
+}
+
+/// A weight matrix as it is multiplied with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weight {
+    /// Address.
+    pub at: u64,
+    /// Numbers from row to row.
+    pub ld: usize,
+    /// Outputs.
+    pub m: usize,
+    /// Inputs.
+    pub k: usize,
+    /// Stored as `[in, out]`; else as `[out, in]`.
+    pub turned: bool,
+}
+
+/// Sizes of an attention, as the kernels have them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Heads {
+    /// Memories.
+    pub memories: i32,
+    /// Rows from a memory's query to the next memory's.
+    pub from_memory: i32,
+    /// Queries of a memory.
+    pub queries: i32,
+    /// Rows from query to query.
+    pub from_query: i32,
+    /// Numbers from memory to memory.
+    pub memory: i32,
+    /// Numbers from entry to entry.
+    pub entry: i32,
+    /// Numbers from key to value.
+    pub value: i32,
+    /// Heads.
+    pub heads: i32,
+    /// Size of a head.
+    pub size: i32,
+    /// Numbers from one query's weights to the next's.
+    pub ldw: i32,
+    /// Entries at most.
+    pub entries: i32,
+    /// Scale of scores.
+    pub scale: f32,
+}
+
+// Safety: plain numbers in C layout, the same as the kernels' struct.
+unsafe impl DeviceRepr for Heads {}
+
+/// What can be done at each pose, as the kernels have it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Ways {
+    pub(crate) table: u64,
+    pub(crate) rows: u64,
+    pub(crate) next: u64,
+    pub(crate) directions: u64,
+    pub(crate) actions: i32,
+    pub(crate) features: i32,
+    pub(crate) poses: i32,
+}
+
+// Safety: as above.
+unsafe impl DeviceRepr for Ways {}
+
+/// An attention: queries `[N, H]`, memory (keys; values `heads.value` further on), what is seen, and what is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attention {
+    pub heads: Heads,
+    pub q: Var,
+    pub memory: Var,
+    /// Entries of each memory (0: all have as many).
+    pub lengths: u64,
+    pub seen: Var,
+    /// Weights, and the gradient of scores.
+    pub kept: (u64, u64),
+}
+
+impl Attention {
+    /// The steps from row `from` on, `rows` of them.
+    pub fn step(&self, from: usize, rows: usize) -> Self {
+        let skip = 4 * (from as u64) * self.heads.heads as u64 * self.heads.ldw as u64;
+        let kept = (self.kept.0 + skip, if self.kept.1 == 0 { 0 } else { self.kept.1 + skip });
+        Self { q: self.q.rows(from, rows), seen: self.seen.rows(from, rows), kept, ..*self }
+    }
+
+    fn items(&self) -> usize {
+        (self.heads.memories * self.heads.queries * self.heads.heads) as usize
+    }
+}
+
+/// Memory of a model's passes.
+pub(crate) struct Memory {
+    values: Arena,
+    gradients: Arena,
+}
+
+impl Memory {
+    pub fn new(device: &CudaDevice) -> Self {
+        Self { values: Arena::new(device), gradients: Arena::new(device) }
+    }
+}
+
+type Later<'a> = Box<dyn FnOnce(&Tape<'a>) -> Result<()> + 'a>;
+
+/// A pass over a model.
+pub(crate) struct Tape<'a> {
+    params: &'a Params,
+    /// Gradients by the parameters' names, where there is something to learn.
+    grads: Option<&'a HashMap<String, Tensor>>,
+    memory: &'a Memory,
+    back: RefCell<Vec<Later<'a>>>,
+    end: RefCell<Vec<Later<'a>>>,
+    last: RefCell<Vec<Later<'a>>>,
+}
+
+const WARPS: u32 = 4;
+
+fn p(address: u64) -> Arg {
+    Arg::P(address)
+}
+
+fn i(n: usize) -> Arg {
+    Arg::I(n as i32)
+}
+
+impl<'a> Tape<'a> {
+    /// A pass from the beginning of the memory; with `grads` one to learn from.
+    pub fn new(params: &'a Params, memory: &'a Memory, grads: Option<&'a HashMap<String, Tensor>>) -> Self {
+        memory.values.reset();
+        memory.gradients.reset();
+        Self { grads, ..Self::again(params, memory) }
+    }
+
+    /// A further pass over what lies in the memory, without learning; nothing new may be put there.
+    pub fn again(params: &'a Params, memory: &'a Memory) -> Self {
+        let none = RefCell::default;
+        Self { params, grads: None, memory, back: none(), end: none(), last: none() }
+    }
+
+    /// Whether there is something to learn.
+    pub fn learns(&self) -> bool {
+        self.grads.is_some()
+    }
+
+    fn device(&self) -> &CudaDevice {
+        self.memory.values.device()
+    }
+
+    fn launch(&self, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
+        launch(self.device(), name, grid, args)
+    }
+
+    fn later(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
+        if self.learns() {
+            self.back.borrow_mut().push(Box::new(f));
+        }
+    }
+
+    fn finally(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
+        if self.learns() {
+            self.end.borrow_mut().push(Box::new(f));
+        }
+    }
+
+    /// Everything backwards: gradients of all parameters. What a parameter has no part in has a gradient of zeros.
+    pub fn backward(&self) -> Result<()> {
+        self.memory.gradients.clear()?;
+        for f in self.back.take().into_iter().rev().chain(self.end.take()).chain(self.last.take()) {
+            f(self)?;
+        }
+        Ok(())
+    }
+
+    /// Room for values that have no gradient.
+    pub fn room(&self, n: usize) -> Result<u64> {
+        self.memory.values.take(n)
+    }
+
+    /// A matrix nobody has written yet, without gradient.
+    pub fn constant(&self, rows: usize, cols: usize) -> Result<Var> {
+        Ok(Var { v: self.room(rows * cols)?, d: 0, rows, cols, ld: cols })
+    }
+
+    /// A matrix nobody has written yet.
+    pub fn var(&self, rows: usize, cols: usize) -> Result<Var> {
+        let d = if self.learns() { self.memory.gradients.take(rows * cols)? } else { 0 };
+        Ok(Var { d, ..self.constant(rows, cols)? })
+    }
+
+    /// Room for what an attention keeps.
+    pub fn kept(&self, n: usize) -> Result<(u64, u64)> {
+        Ok((self.room(n)?, if self.learns() { self.room(n)? } else { 0 }))
+    }
+
+    /// Address of a parameter.
+    pub fn w(&self, name: &str) -> Result<u64> {
+        at(self.params.get(name)?.as_tensor())
+    }
+
+    /// Address of a parameter's gradient; 0 where nothing is learnt.
+    pub fn g(&self, name: &str) -> Result<u64> {
+        match self.grads.map(|g| g.get(name)) {
+            None => Ok(0),
+            Some(Some(t)) => at(t),
+            Some(None) => bail!("no room for the gradient of `{name}`"),
+        }
+    }
+
+    /// The weight of a linear layer.
+    pub fn weight(&self, name: &str) -> Result<Weight> {
+        let (m, k) = self.params.get(&format!("{name}.weight"))?.dims2()?;
+        Ok(Weight { at: self.w(&format!("{name}.weight"))?, ld: k, m, k, turned: false })
+    }
+
+    /// `y` = bias (0: zeros), and for each `of` rows a row of `time` more.
+    pub fn fill(&self, y: Var, bias: u64, time: Option<(Var, usize)>) -> Result<()> {
+        let (table, of) = time.map_or((0, 1), |(t, of)| (t.v, of));
+        let args = [p(y.v), i(y.ld), p(bias), p(table), i(of), i(y.rows), i(y.cols)];
+        self.launch("fill_rows", each(y.rows * y.cols), &args)?;
+        if let Some((time, of)) = time {
+            let steps = y.rows / of;
+            self.later(move |t| {
+                let args = [p(y.d), i(y.ld), p(time.d), i(of), i(steps), i(y.cols)];
+                t.launch("step_sums", each(steps * y.cols), &args)
+            });
+        }
+        Ok(())
+    }
+
+    /// A copy of parameters, `from` with rows `ld` apart.
+    pub fn copy(&self, from: u64, ld: usize, to: Var) -> Result<()> {
+        let args = [p(from), i(ld), p(to.v), i(to.ld), i(to.rows), i(to.cols)];
+        self.launch("copy_rows", each(to.rows * to.cols), &args)
+    }
+
+    /// `y += x·Wᵀ` (`fresh`: `y = …`). The weight's own gradient: [`Tape::learn`].
+    pub fn linear(&self, x: Var, w: Weight, y: Var, fresh: bool) -> Result<()> {
+        self.affine(x, w, y, fresh, false)
+    }
+
+    /// `y = ReLU(y + x·Wᵀ)`. Contiguous.
+    pub fn linear_relu(&self, x: Var, w: Weight, y: Var) -> Result<()> {
+        self.affine(x, w, y, false, true)
+    }
+
+    fn affine(&self, x: Var, w: Weight, y: Var, fresh: bool, relu: bool) -> Result<()> {
+        let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
+        product_of_few(self.device(), (y.rows, w.m, w.k), x.mat(), b, !fresh, y.mat(), relu)?;
+        if x.d != 0 && y.d != 0 {
+            self.later(move |t| {
+                if relu {
+                    let n = y.rows * y.cols;
+                    t.launch("act_bwd", each(n), &[p(y.d), p(y.v), i(n), i(0)])?;
+                }
+                let b = Mat { t: w.turned, ..Mat::new(w.at, w.ld) };
+                product_of_few(t.device(), (y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, true, Mat::new(x.d, x.ld), false)
+            });
+        }
+        Ok(())
+    }
+
+    /// At the end: the gradient `[out, in]` (`turned`: `[in, out]`) of a weight that made all rows of `y` from those of
+    /// `x`, to `to` with rows `ld` apart; and that of a bias (0: none).
+    pub fn learn(&self, x: Var, y: Var, (to, ld): (u64, usize), turned: bool, bias: u64) {
+        self.finally(move |t| {
+            let (x, dy) = (x, Var { v: y.d, ..y });
+            let (a, b) = if turned { (x, dy) } else { (dy, x) };
+            product(t.device(), (a.cols, b.cols, x.rows), a.mat().t(), b.mat(), 0.0, Mat::new(to, ld), 1)?;
+            if bias != 0 { t.column_sum(dy, None, bias) } else { Ok(()) }
+        });
+    }
+
+    /// [`Tape::learn`] of a linear layer with its own weight and bias.
+    pub fn learn_layer(&self, name: &str, x: Var, y: Var) -> Result<()> {
+        let (w, bias) = (self.g(&format!("{name}.weight"))?, self.g(&format!("{name}.bias"))?);
+        self.learn(x, y, (w, x.cols), false, bias);
+        Ok(())
+    }
+
+    fn column_sum(&self, g: Var, other: Option<Var>, out: u64) -> Result<()> {
+        let (o, ldo) = other.map_or((0, 0), |o| (o.v, o.ld));
+        let grid = ((g.cols.div_ceil(32) as u32, 1), 1024, 0);
+        self.launch("column_sum", grid, &[p(g.v), i(g.ld), p(o), i(ldo), p(out), i(g.rows), i(g.cols)])
+    }
+
+    /// Through tanh, in place. Contiguous.
+    pub fn tanh(&self, x: Var) -> Result<()> {
+        let n = x.rows * x.cols;
+        self.launch("act_fwd", each(n), &[p(x.v), i(n), i(1)])?;
+        self.later(move |t| t.launch("act_bwd", each(n), &[p(x.d), p(x.v), i(n), i(1)]));
+        Ok(())
+    }
+
+    /// `y = x` with column m times `s[m]`, a parameter; at the end the gradient of `s`.
+    pub fn scale(&self, x: Var, s: u64, y: Var, ds: u64) -> Result<()> {
+        let n = x.rows * x.cols;
+        self.launch("scale_fwd", each(n), &[p(x.v), p(s), p(y.v), i(x.rows), i(x.cols)])?;
+        self.later(move |t| {
+            t.launch("scale_bwd", each(n), &[p(y.d), p(s), p(x.d), i(x.rows), i(x.cols)])?;
+            t.column_sum(Var { v: y.d, ..y }, Some(x), ds)
+        });
+        Ok(())
+    }
+
+    /// LayerNorm(a + y) with parameters (weight, bias) and room for two numbers a row.
+    pub fn norm(&self, a: Var, y: Var, (w, b): (u64, u64), out: Var, stats: u64) -> Result<()> {
+        let (n, m) = (out.rows, out.cols);
+        let grid = ((n.div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, 0);
+        let parts = [p(a.v), i(a.ld), p(y.v), i(y.ld), p(w)];
+        let more = [p(b), p(out.v), i(out.ld), p(stats), i(n), i(m)];
+        self.launch("norm_fwd", grid, &[&parts[..], &more].concat())?;
+        self.later(move |t| {
+            let more = [p(stats), p(out.d), i(out.ld), p(a.d), p(y.d), i(n), i(m)];
+            t.launch("norm_bwd", grid, &[&parts[..], &more].concat())
+        });
+        Ok(())
+    }
+
+    /// At the end: the gradients of a norm's weight and bias from all rows.
+    pub fn learn_norm(&self, a: Var, y: Var, out: Var, stats: u64, (dw, db): (u64, u64)) {
+        self.finally(move |t| {
+            let grid = ((out.cols.div_ceil(32) as u32, 1), 1024, 0);
+            let args = [p(a.v), i(a.ld), p(y.v), i(y.ld), p(stats), p(out.d), i(out.ld), p(dw), p(db)];
+            t.launch("norm_params", grid, &[&args[..], &[i(out.rows), i(out.cols)]].concat())
+        });
+    }
+
+    /// An attention whose memories have one query each (`own`: the gradient of their entries is added at once), or several
+    /// (it is added by [`Tape::learn_memory`]).
+    pub fn attend(&self, a: Attention, own: bool) -> Result<()> {
+        let scores = 4 * WARPS * a.heads.ldw as u32;
+        let grid = move |bytes: u32| ((a.items().div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, bytes);
+        let args = [p(a.q.v), i(a.q.ld), p(a.memory.v), p(a.lengths)];
+        let more = [p(a.seen.v), i(a.seen.ld), p(a.kept.0), Arg::H(a.heads)];
+        self.launch("attend_fwd", grid(scores), &[&args[..], &more].concat())?;
+        self.later(move |t| {
+            let more = [p(a.seen.d), i(a.seen.ld), p(a.kept.0), p(a.kept.1), p(a.q.d), p(a.memory.d)];
+            t.launch("attend_bwd", grid(2 * scores), &[&args[..], &more, &[i(own.into()), Arg::H(a.heads)]].concat())
+        });
+        Ok(())
+    }
+
+    /// The gradient of memories that several queries look at; to be called before the attention itself, with all queries
+    /// of all steps.
+    pub fn learn_memory(&self, a: Attention) {
+        self.later(move |t| {
+            let items = (a.heads.memories * a.heads.entries * a.heads.heads) as usize;
+            let grid = ((items.div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, 0);
+            let args = [p(a.q.v), i(a.q.ld), p(a.lengths), p(a.seen.d), i(a.seen.ld), p(a.kept.0), p(a.kept.1)];
+            t.launch("attend_memory_bwd", grid, &[&args[..], &[p(a.memory.d), Arg::H(a.heads)]].concat())
+        });
+    }
+
+    /// What queries `[N, F]` see of the views at `poses` `[N]`; room for 36 weights a row.
+    pub fn look(&self, q: Var, ways: Ways, poses: u64, seen: Var, weights: u64) -> Result<()> {
+        let grid = ((q.rows as u32, 1), 256, 0);
+        let args = [p(q.v), p(ways.table), p(poses), p(seen.v), p(weights), i(q.cols), Arg::I(ways.poses)];
+        self.launch("look_fwd", grid, &args)?;
+        self.later(move |t| {
+            let args = [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::I(ways.poses)];
+            t.launch("look_bwd", grid, &args)
+        });
+        Ok(())
+    }
+
+    /// The embeddings `[N, F + 4]` of actions made.
+    pub fn chosen(&self, ways: Ways, poses: u64, actions: u64, out: Var) -> Result<()> {
+        let args = [Arg::W(ways), p(poses), p(actions), p(out.v), i(out.rows)];
+        self.launch("chosen", each(out.rows * out.cols), &args)
+    }
+
+    /// Logits `[N, A]` from `z` `[N, F + 5]` and the bias of all.
+    pub fn score(&self, z: Var, ways: Ways, poses: u64, bias: u64, logits: Var) -> Result<()> {
+        let grid = ((z.rows as u32, 1), 128, 0);
+        self.launch("score_fwd", grid, &[Arg::W(ways), p(z.v), p(poses), p(bias), p(logits.v)])?;
+        self.later(move |t| t.launch("score_bwd", grid, &[Arg::W(ways), p(poses), p(logits.d), p(z.d)]));
+        Ok(())
+    }
+
+    /// A step of walkers: `poses` are those now and (`rows` further on) those after it.
+    #[allow(clippy::too_many_arguments)]
+    pub fn walk(
+        &self,
+        z: Var,
+        ways: Ways,
+        bias: u64,
+        poses: u64,
+        draws: u64,
+        done: u64,
+        actions: u64,
+        embedding: Var,
+        last: bool,
+    ) -> Result<()> {
+        let grid = ((z.rows as u32, 1), 128, 4 * ways.actions as u32);
+        let after = poses + 4 * z.rows as u64;
+        let args = [Arg::W(ways), p(z.v), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
+        self.launch("walk_step", grid, &[&args[..], &[p(embedding.v), i(last.into())]].concat())
+    }
+
+    /// What inputs recall of the first `t + 1` outputs; `outputs` begins with the first.
+    pub fn recall(&self, x: Var, outputs: Var, t: usize, out: Var) -> Result<()> {
+        let (r, h) = (x.rows, x.cols);
+        let grid = move |numbers: usize| ((r as u32, 1), 256, 4 * (numbers * (t + 1)) as u32);
+        let args = [p(x.v), i(x.ld), p(outputs.v), i(t)];
+        self.launch("recall_fwd", grid(1), &[&args[..], &[p(out.v), i(out.ld), i(r), i(h)]].concat())?;
+        self.later(move |tape| {
+            let more = [p(out.d), i(out.ld), p(x.d), p(outputs.d), i(r), i(h)];
+            tape.launch("recall_bwd", grid(4), &[&args[..], &more].concat())
+        });
+        Ok(())
+    }
+
+    /// `out = u − σ(g)·r` for `ug` = `[u, r]`.
+    pub fn gate(&self, ug: Var, g: Var, out: Var) -> Result<()> {
+        let (n, h) = (out.rows, out.cols);
+        self.launch("gate_fwd", each(n * h), &[p(ug.v), p(g.v), p(out.v), i(n), i(h)])?;
+        self.later(move |t| {
+            t.launch("gate_bwd", each(n * h), &[p(ug.v), p(g.v), p(out.d), p(ug.d), p(g.d), i(n), i(h)])
+        });
+        Ok(())
+    }
+
+    /// Embeddings of `ids`, times `scale`, with positional encodings (0: none) that begin again every `of` rows.
+    pub fn embed(&self, name: &str, ids: u64, scale: f32, positions: (u64, usize), x: Var) -> Result<()> {
+        let name = format!("{name}.weight");
+        let vocabulary = self.params.get(&name)?.dim(0)?;
+        let (n, h) = (x.rows, x.cols);
+        let args = [p(self.w(&name)?), p(ids), Arg::F(scale), p(positions.0), i(positions.1), p(x.v), i(n), i(h)];
+        self.launch("embed_fwd", each(n * h), &args)?;
+        let to = self.g(&name)?;
+        self.later(move |t| {
+            let grid = ((vocabulary.div_ceil(8) as u32, 1), 256, 0);
+            t.launch("embed_bwd", grid, &[p(x.d), p(ids), Arg::F(scale), p(to), i(n), i(h), i(vocabulary)])
+        });
+        Ok(())
+    }
+
+    /// The means of the first rows of each of `out.rows` groups; `counts` says of how many.
+    pub fn mean(&self, x: Var, counts: u64, out: Var) -> Result<()> {
+        let (b, h) = (out.rows, out.cols);
+        let l = x.rows / b;
+        self.launch("mean_fwd", each(b * h), &[p(x.v), p(counts), p(out.v), i(b), i(l), i(h)])?;
+        self.later(move |t| t.launch("mean_bwd", each(b * l * h), &[p(out.d), p(counts), p(x.d), i(b), i(l), i(h)]));
+        Ok(())
+    }
+
+    /// `x` as many times as `out` has room for.
+    pub fn repeat(&self, x: Var, out: Var) -> Result<()> {
+        let (n, copies) = (x.rows * x.cols, out.rows / x.rows);
+        self.launch("repeat_fwd", each(n * copies), &[p(x.v), p(out.v), i(n), i(copies)])?;
+        self.later(move |t| t.launch("repeat_bwd", each(n), &[p(out.d), p(x.d), i(n), i(copies)]));
+        Ok(())
+    }
+
+    /// The rows of `x` that `rows` names, all different.
+    pub fn take(&self, x: Var, rows: u64, out: Var) -> Result<()> {
+        let (b, h) = (out.rows, out.cols);
+        self.launch("take_fwd", each(b * h), &[p(x.v), p(rows), p(out.v), i(b), i(h)])?;
+        self.later(move |t| t.launch("take_bwd", each(b * h), &[p(out.d), p(rows), p(x.d), i(b), i(h)]));
+        Ok(())
+    }
+
+    /// Input of one step of words: `x = table[ids] + time`.
+    pub fn word(&self, table: Var, ids: u64, time: Var, x: Var) -> Result<()> {
+        let args = [p(table.v), p(ids), p(time.v), p(x.v), i(x.rows), i(x.cols)];
+        self.launch("word_in", each(x.rows * x.cols), &args)
+    }
+
+    /// The next words, from logits with a bias: to `out` and `again`.
+    pub fn pick(&self, logits: Var, bias: u64, draws: u64, out: u64, again: u64) -> Result<()> {
+        let args = [p(logits.v), p(bias), p(draws), p(out), p(again), i(logits.cols)];
+        self.launch("pick_word", ((logits.rows as u32, 1), 256, 0), &args)
+    }
+
+    /// A parameter `[n, F + D]` that meets action embeddings, with its last D columns summed to 4, and one more column of
+    /// a bias where there is one: `[n, F + 4 (+ 1)]`. Its gradient is unfolded at the end.
+    pub fn fold(&self, name: &str, bias: Option<&str>, rows: usize, (f, d): (usize, usize), ld: usize) -> Result<Var> {
+        let width = f + 4 + usize::from(bias.is_some());
+        let out = self.var(rows, width)?;
+        let b = bias.map_or(Ok(0), |bias| self.w(bias))?;
+        let args = [p(self.w(name)?), i(ld), p(b), p(out.v), i(width), i(rows), i(f), i(d)];
+        self.launch("fold", each(rows * width), &args)?;
+        let (dw, db) = (self.g(name)?, bias.map_or(Ok(0), |bias| self.g(bias))?);
+        if self.learns() {
+            // After the gradient of what was folded has been made, which is at the end.
+            self.last.borrow_mut().push(Box::new(move |t| {
+                let args = [p(out.d), i(width), p(dw), i(ld), p(db), i(rows), i(f), i(d)];
+                t.launch("unfold", each(rows * (f + d)), &args)
+            }));
+        }
+        Ok(out)
+    }
+
+    /// The encodings of `steps` steps of time, by the parameters `name.linear` and `name.norm`.
+    pub fn time(&self, name: &str, steps: usize, h: usize) -> Result<Var> {
+        let [w, b, nw, nb] =
+            ["linear.weight", "linear.bias", "norm.weight", "norm.bias"].map(|x| format!("{name}.{x}"));
+        let (out, lin) = (self.var(steps, h)?, self.constant(steps, h)?);
+        let stats = self.room(2 * steps)?;
+        let one = |bytes: usize| ((1, 1), 1024, bytes as u32);
+        let (w_at, nw_at) = (self.w(&w)?, self.w(&nw)?);
+        let sizes = [i(steps), i(h)];
+        let args = [p(w_at), p(self.w(&b)?), p(nw_at), p(self.w(&nb)?), p(out.v), p(lin.v), p(stats)];
+        self.launch("time_fwd", one(8 * h), &[&args[..], &sizes].concat())?;
+        if self.learns() {
+            let d_lin = self.constant(steps, h)?;
+            let norm = [p(self.g(&nw)?), p(self.g(&nb)?)];
+            let (dw, db) = (self.g(&w)?, self.g(&b)?);
+            self.later(move |t| {
+                let args = [p(w_at), p(nw_at), p(out.v), p(lin.v), p(stats), p(out.d), p(d_lin.v)];
+                t.launch("time_bwd", one(4 * h), &[&args[..], &norm, &sizes].concat())?;
+                // Row t of d_lin is of what was made from row t − 1.
+                t.column_sum(d_lin, None, db)?;
+                let a = Mat::new(d_lin.v, h).t();
+                match steps {
+                    1 => zero(t.device(), dw, h * h),
+                    _ => {
+                        let a = Mat { at: a.at + 4 * h as u64, ..a };
+                        product(t.device(), (h, h, steps - 1), a, Mat::new(out.v, h), 0.0, Mat::new(dw, h), 1)
+                    }
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// The weighted negative log-likelihood of targets: to `loss`, with the gradient of the logits.
+    pub fn loss(&self, logits: Var, targets: u64, weights: u64, bonus: u64, loss: u64) -> Result<()> {
+        let (n, v) = (logits.rows, logits.cols);
+        let (lse, entropy) = (self.room(n)?, self.room(n)?);
+        let places = super::loss::Places { logits: logits.v, targets, weights, bonus, lse, entropy };
+        super::loss::forward(self.device(), (n, v), &places, self.room(n)?, loss)?;
+        // Written, not added: nothing else uses logits.
+        self.later(move |t| super::loss::backward(t.device(), (n, v), &places, 0, logits.d));
+        Ok(())
+    }
+}

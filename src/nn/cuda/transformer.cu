@@ -1,0 +1,834 @@
+// ---- Transformers that go step by step ----------------------------------------------------------------------------
+// Rows of a matrix are `ld` numbers apart. Backward kernels add to the gradients they give, unless they say otherwise. What
+// several threads add to goes through one of them, so that a run repeats itself.
+
+__device__ __forceinline__ float from_half(unsigned short x) {
+  float r;
+  asm("{.reg .f16 a; mov.b16 a, %1; cvt.f32.f16 %0, a;}" : "=f"(r) : "h"(x));
+  return r;
+}
+
+#define EACH(i, n) for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < (n); i += (size_t)gridDim.x * blockDim.x)
+
+// y[n] = bias (0: none) + time[n / R] (0: none) for N rows of M.
+extern "C" __global__ void fill_rows(float* __restrict__ y, int ld, const float* __restrict__ bias,
+                                     const float* __restrict__ time, int R, int N, int M) {
+  EACH(i, (size_t)N * M) {
+    size_t n = i / M, m = i - n * M;
+    y[n * ld + m] = (bias ? bias[m] : 0.f) + (time ? time[(n / R) * M + m] : 0.f);
+  }
+}
+
+extern "C" __global__ void set_all(unsigned* __restrict__ x, int value, int n) {
+  EACH(i, n) x[i] = value;
+}
+
+// to[n, m] = from[n, m].
+extern "C" __global__ void copy_rows(const float* __restrict__ from, int ldf, float* __restrict__ to, int ldt, int N, int M) {
+  EACH(i, (size_t)N * M) {
+    size_t n = i / M, m = i - n * M;
+    to[n * ldt + m] = from[n * ldf + m];
+  }
+}
+
+// time[t] += Σ_r x[t·R + r] for T steps of R rows.
+extern "C" __global__ void step_sums(const float* __restrict__ x, int ld, float* __restrict__ time, int R, int T, int M) {
+  EACH(i, (size_t)T * M) {
+    size_t t = i / M, m = i - t * M;
+    float s = 0.f;
+    for (int r = 0; r < R; r++) s += x[(t * R + r) * ld + m];
+    time[i] += s;
+  }
+}
+
+// out[m] = Σ_n g[n, m] · (other ? other[n, m] : 1). A block of 32 x 32 threads has 32 columns.
+extern "C" __global__ void column_sum(const float* __restrict__ g, int ldg, const float* __restrict__ other, int ldo,
+                                      float* __restrict__ out, int N, int M) {
+  __shared__ float sum[32][33];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, m = blockIdx.x * 32 + x;
+  float s = 0.f;
+  if (m < M)
+    for (int n = y; n < N; n += 32) s += g[(size_t)n * ldg + m] * (other ? other[(size_t)n * ldo + m] : 1.f);
+  sum[y][x] = s;
+  __syncthreads();
+  if (y == 0 && m < M) {
+    for (int k = 1; k < 32; k++) s += sum[k][x];
+    out[m] = s;
+  }
+}
+
+// x through ReLU, or through tanh, in place; contiguous.
+extern "C" __global__ void act_fwd(float* __restrict__ x, int n, int tanh) {
+  EACH(i, n) x[i] = tanh ? tanh_(x[i]) : fmaxf(x[i], 0.f);
+}
+// Next words, a block of 256 a row of logits [N, V] with a bias: as `pick`.
+extern "C" __global__ void pick_word(const float* __restrict__ logits, const float* __restrict__ bias,
+                                     const float* __restrict__ u, unsigned* __restrict__ out, unsigned* __restrict__ again, int V) {
+  __shared__ float best[8], sums[8];
+  __shared__ int at[8], chosen;
+  int row = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const float* x = logits + (size_t)row * V;
+  int share = (V + 255) / 256, from = threadIdx.x * share, to = min(from + share, V);
+  float top = -3.4e38f;
+  int which = V;
+  for (int i = from; i < to; i++) {
+    float v = x[i] + bias[i];
+    if (v > top) { top = v; which = i; }
+  }
+  for (int s = 16; s; s /= 2) {
+    float v = __shfl_xor_sync(~0u, top, s);
+    int k = __shfl_xor_sync(~0u, which, s);
+    if (v > top || (v == top && k < which)) { top = v; which = k; }
+  }
+  if (lane == 0) { best[warp] = top; at[warp] = which; }
+  __syncthreads();
+  for (int k = 0; k < 8; k++)
+    if (best[k] > top || (best[k] == top && at[k] < which)) { top = best[k]; which = at[k]; }
+  float r = u[row];
+  if (r < 0.f) {
+    if (threadIdx.x == 0) out[row] = again[row] = which < V ? which : 0;
+    return;
+  }
+  float own = 0.f;
+  for (int i = from; i < to; i++) own += expf(x[i] + bias[i] - top);
+  float scan = own;
+  for (int s = 1; s < 32; s *= 2) {
+    float v = __shfl_up_sync(~0u, scan, s);
+    if (lane >= s) scan += v;
+  }
+  if (lane == 31) sums[warp] = scan;
+  if (threadIdx.x == 0) chosen = which < V ? which : 0;  // where rounding leaves a sliver beyond the last
+  __syncthreads();
+  float before = 0.f, total = 0.f;
+  for (int k = 0; k < 8; k++) {
+    if (k < warp) before += sums[k];
+    total += sums[k];
+  }
+  float left = r * total - (before + scan - own);
+  bool mine = left >= 0.f && left < own;
+  for (int i = from; mine && i < to; i++) {
+    left -= expf(x[i] + bias[i] - top);
+    if (left < 0.f) { chosen = i; break; }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) out[row] = again[row] = chosen;
+}
+
+// The gradient d of what came out becomes that of what went in, in place.
+extern "C" __global__ void act_bwd(float* __restrict__ d, const float* __restrict__ y, int n, int tanh) {
+  EACH(i, n) {
+    if (tanh) d[i] *= 1.f - y[i] * y[i];
+    else if (y[i] <= 0.f) d[i] = 0.f;
+  }
+}
+
+// y[n, m] = x[n, m] · s[m].
+extern "C" __global__ void scale_fwd(const float* __restrict__ x, const float* __restrict__ s, float* __restrict__ y, int N, int M) {
+  EACH(i, (size_t)N * M) y[i] = x[i] * s[i % M];
+}
+extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* __restrict__ s, float* __restrict__ dx, int N, int M) {
+  EACH(i, (size_t)N * M) dx[i] += dy[i] * s[i % M];
+}
+
+// ---- Layer normalisation of a + y. A warp a row; stats: mean and 1/deviation. A lane has NORM numbers of a row at hand, all
+// asked for at once; rows that are longer are gone through again.
+#define NORM 8
+
+extern "C" __global__ void norm_fwd(const float* __restrict__ a, int lda, const float* __restrict__ y, int ldy,
+                                    const float* __restrict__ w, const float* __restrict__ b, float* __restrict__ out,
+                                    int ldo, float* __restrict__ stats, int N, int M) {
+  int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (n >= N) return;
+  a += (size_t)n * lda; y += (size_t)n * ldy; out += (size_t)n * ldo;
+  float x[NORM], sum = 0.f, mean, scale;
+#pragma unroll
+  for (int i = 0; i < NORM; i++) {
+    int m = lane + 32 * i;
+    x[i] = m < M ? a[m] + y[m] : 0.f;
+    sum += x[i];
+  }
+  for (int m = lane + 32 * NORM; m < M; m += 32) sum += a[m] + y[m];
+  mean = warp_sum(sum) / M;
+  sum = 0.f;
+#pragma unroll
+  for (int i = 0; i < NORM; i++)
+    if (lane + 32 * i < M) { float d = x[i] - mean; sum += d * d; }
+  for (int m = lane + 32 * NORM; m < M; m += 32) { float d = a[m] + y[m] - mean; sum += d * d; }
+  scale = rsqrtf(warp_sum(sum) / M + 1e-6f);
+#pragma unroll
+  for (int i = 0; i < NORM; i++) {
+    int m = lane + 32 * i;
+    if (m < M) out[m] = (x[i] - mean) * scale * w[m] + b[m];
+  }
+  for (int m = lane + 32 * NORM; m < M; m += 32) out[m] = (a[m] + y[m] - mean) * scale * w[m] + b[m];
+  if (lane == 0) { stats[2 * n] = mean; stats[2 * n + 1] = scale; }
+}
+
+// da and dy (0: none) += the gradient of a + y.
+extern "C" __global__ void norm_bwd(const float* __restrict__ a, int lda, const float* __restrict__ y, int ldy,
+                                    const float* __restrict__ w, const float* __restrict__ stats,
+                                    const float* __restrict__ dout, int ldo, float* da, float* dy, int N, int M) {
+  int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (n >= N) return;
+  a += (size_t)n * lda; y += (size_t)n * ldy; dout += (size_t)n * ldo;
+  if (da) da += (size_t)n * lda;
+  if (dy) dy += (size_t)n * ldy;
+  float mean = stats[2 * n], scale = stats[2 * n + 1], level = 0.f, slope = 0.f;
+  float unit[NORM], g[NORM], old_a[NORM], old_y[NORM];
+#pragma unroll
+  for (int i = 0; i < NORM; i++) {
+    int m = lane + 32 * i;
+    bool in = m < M;
+    g[i] = in ? dout[m] * w[m] : 0.f;
+    unit[i] = in ? (a[m] + y[m] - mean) * scale : 0.f;
+    old_a[i] = in && da ? da[m] : 0.f;
+    old_y[i] = in && dy ? dy[m] : 0.f;
+    level += g[i];
+    slope += g[i] * unit[i];
+  }
+  for (int m = lane + 32 * NORM; m < M; m += 32) {
+    float d = dout[m] * w[m];
+    level += d;
+    slope += d * (a[m] + y[m] - mean) * scale;
+  }
+  level = warp_sum(level) / M;
+  slope = warp_sum(slope) / M;
+#pragma unroll
+  for (int i = 0; i < NORM; i++) {
+    int m = lane + 32 * i;
+    if (m >= M) continue;
+    float d = scale * (g[i] - level - unit[i] * slope);
+    if (da) da[m] = old_a[i] + d;
+    if (dy) dy[m] = old_y[i] + d;
+  }
+  for (int m = lane + 32 * NORM; m < M; m += 32) {
+    float d = scale * (dout[m] * w[m] - level - (a[m] + y[m] - mean) * scale * slope);
+    if (da) da[m] += d;
+    if (dy) dy[m] += d;
+  }
+}
+
+// dw and db of all rows: not added to. A block of 32 x 32 threads has 32 columns.
+extern "C" __global__ void norm_params(const float* __restrict__ a, int lda, const float* __restrict__ y, int ldy,
+                                       const float* __restrict__ stats, const float* __restrict__ dout, int ldo,
+                                       float* __restrict__ dw, float* __restrict__ db, int N, int M) {
+  __shared__ float sw[32][33], sb[32][33];
+  int x = threadIdx.x % 32, r = threadIdx.x / 32, m = blockIdx.x * 32 + x;
+  float gw = 0.f, gb = 0.f;
+  if (m < M)
+    for (int n = r; n < N; n += 32) {
+      float d = dout[(size_t)n * ldo + m];
+      gw += d * (a[(size_t)n * lda + m] + y[(size_t)n * ldy + m] - stats[2 * n]) * stats[2 * n + 1];
+      gb += d;
+    }
+  sw[r][x] = gw;
+  sb[r][x] = gb;
+  __syncthreads();
+  if (r == 0 && m < M) {
+    for (int k = 1; k < 32; k++) { gw += sw[k][x]; gb += sb[k][x]; }
+    dw[m] = gw;
+    db[m] = gb;
+  }
+}
+
+// ---- Multi-head attention. Query i of memory b is row b·sb + i·si; entry j of memory b begins at kv + b·kb + j·kj, its value
+// `voff` further on. len (0: n0 for all) is the number of entries. w [rows, heads, ldw]: weights. A warp a query and head.
+struct Heads {
+  int B, sb, Q, si, kb, kj, voff, heads, size, ldw, n0;
+  float scale;
+};
+
+#define HEAD_PARTS 4  // numbers of a head that a lane has: heads have at most 128
+
+// a · b over n numbers, by one thread; in fours where they lie so.
+__device__ __forceinline__ float dot_alone(const float* __restrict__ a, const float* __restrict__ b, int n) {
+  float s = 0.f, t = 0.f;
+  if (n % 4 == 0 && ((size_t)a | (size_t)b) % 16 == 0) {
+#pragma unroll 8
+    for (int i = 0; i < n; i += 4) {
+      float4 x = *(const float4*)(a + i), y = *(const float4*)(b + i);
+      s += x.x * y.x + x.y * y.y;
+      t += x.z * y.z + x.w * y.w;
+    }
+  } else
+    for (int i = 0; i < n; i++) s += a[i] * b[i];
+  return s + t;
+}
+
+// Lanes have an entry each for scores, and numbers of the head for what is seen.
+extern "C" __global__ void attend_fwd(const float* __restrict__ q, int ldq, const float* __restrict__ kv,
+                                      const unsigned* __restrict__ len, float* __restrict__ out, int ldo,
+                                      float* __restrict__ w, Heads s) {
+  extern __shared__ float scratch[];
+  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (item >= s.B * s.Q * s.heads) return;
+  int h = item % s.heads, b = item / s.heads % s.B, i = item / s.heads / s.B;
+  int row = b * s.sb + i * s.si, n = len ? min((int)len[b], s.n0) : s.n0;
+  float* score = scratch + threadIdx.x / 32 * s.ldw;
+  q += (size_t)row * ldq + h * s.size;
+  w += ((size_t)row * s.heads + h) * s.ldw;
+  kv += (size_t)b * s.kb + h * s.size;
+  float top = -3.4e38f, sum = 0.f;
+  for (int j = lane; j < n; j += 32) {
+    float dot = s.scale * dot_alone(q, kv + (size_t)j * s.kj, s.size);
+    score[j] = dot;
+    top = fmaxf(top, dot);
+  }
+  top = warp_max(top);
+  for (int j = lane; j < n; j += 32) {
+    float e = expf(score[j] - top);
+    score[j] = e;
+    sum += e;
+  }
+  sum = 1.f / warp_sum(sum);
+  for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
+  __syncwarp();
+  for (int d = lane; d < s.size; d += 32) {
+    const float* v = kv + s.voff + d;
+    float seen = 0.f;
+#pragma unroll 8
+    for (int j = 0; j < n; j++) seen += score[j] * v[(size_t)j * s.kj];
+    out[(size_t)row * ldo + h * s.size + d] = seen;
+  }
+}
+
+// dq += the gradient of the queries; ds [rows, heads, ldw] = that of the scores, for attend_memory_bwd. Where a memory has
+// one query (own), dkv += that of its entries at once.
+extern "C" __global__ void attend_bwd(const float* __restrict__ q, int ldq, const float* __restrict__ kv,
+                                      const unsigned* __restrict__ len, const float* __restrict__ dout, int ldo,
+                                      const float* __restrict__ w, float* __restrict__ ds, float* __restrict__ dq,
+                                      float* __restrict__ dkv, int own, Heads s) {
+  extern __shared__ float scratch[];
+  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (item >= s.B * s.Q * s.heads) return;
+  int h = item % s.heads, b = item / s.heads % s.B, i = item / s.heads / s.B;
+  int row = b * s.sb + i * s.si, n = len ? min((int)len[b], s.n0) : s.n0;
+  float *slope = scratch + threadIdx.x / 32 * 2 * s.ldw, *weight = slope + s.ldw;
+  size_t at = ((size_t)row * s.heads + h) * s.ldw, entry = (size_t)b * s.kb + h * s.size;
+  const float* g = dout + (size_t)row * ldo + h * s.size;
+  float mean = 0.f;
+  for (int j = lane; j < n; j += 32) {
+    float dot = dot_alone(g, kv + entry + s.voff + (size_t)j * s.kj, s.size);
+    weight[j] = w[at + j];
+    slope[j] = dot;
+    mean += weight[j] * dot;
+  }
+  mean = warp_sum(mean);
+  for (int j = lane; j < n; j += 32) ds[at + j] = slope[j] = weight[j] * (slope[j] - mean) * s.scale;
+  __syncwarp();
+  for (int d = lane; d < s.size; d += 32) {
+    float sum = 0.f, query = q[(size_t)row * ldq + h * s.size + d], grad = g[d];
+    size_t k = entry + d;
+#pragma unroll 8
+    for (int j = 0; j < n; j++) sum += slope[j] * kv[k + (size_t)j * s.kj];
+    dq[(size_t)row * ldq + h * s.size + d] += sum;
+    // Four entries at once: what is added to is read before any of it is written.
+    for (int from = 0; own && from < n; from += 4) {
+      float dk[4], dv[4];
+#pragma unroll
+      for (int c = 0; c < 4; c++) {
+        size_t e = k + (size_t)(from + c) * s.kj;
+        dk[c] = from + c < n ? dkv[e] : 0.f;
+        dv[c] = from + c < n ? dkv[e + s.voff] : 0.f;
+      }
+#pragma unroll
+      for (int c = 0; c < 4; c++) {
+        if (from + c >= n) continue;
+        size_t e = k + (size_t)(from + c) * s.kj;
+        dkv[e] = dk[c] + slope[from + c] * query;
+        dkv[e + s.voff] = dv[c] + weight[from + c] * grad;
+      }
+    }
+  }
+}
+
+// dkv += the gradient of entries that several queries look at. A warp an entry and head.
+extern "C" __global__ void attend_memory_bwd(const float* __restrict__ q, int ldq, const unsigned* __restrict__ len,
+                                             const float* __restrict__ dout, int ldo, const float* __restrict__ w,
+                                             const float* __restrict__ ds, float* __restrict__ dkv, Heads s) {
+  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (item >= s.B * s.n0 * s.heads) return;
+  int h = item % s.heads, j = item / s.heads % s.n0, b = item / s.heads / s.n0;
+  if (len && j >= (int)len[b]) return;
+  float dk[HEAD_PARTS], dv[HEAD_PARTS];
+  for (int c = 0; c < HEAD_PARTS; c++) dk[c] = dv[c] = 0.f;
+#pragma unroll 4
+  for (int i = 0; i < s.Q; i++) {
+    int row = b * s.sb + i * s.si;
+    size_t at = ((size_t)row * s.heads + h) * s.ldw + j;
+    float slope = ds[at], weight = w[at];
+    for (int c = 0; c < HEAD_PARTS && 32 * c < s.size; c++) {
+      int d = lane + 32 * c;
+      if (d >= s.size) continue;
+      dk[c] += slope * q[(size_t)row * ldq + h * s.size + d];
+      dv[c] += weight * dout[(size_t)row * ldo + h * s.size + d];
+    }
+  }
+  for (int c = 0; c < HEAD_PARTS && 32 * c < s.size; c++) {
+    int d = lane + 32 * c;
+    if (d >= s.size) continue;
+    size_t k = (size_t)b * s.kb + (size_t)j * s.kj + h * s.size + d;
+    dkv[k] += dk[c];
+    dkv[k + s.voff] += dv[c];
+  }
+}
+
+// ---- Views. A pose is 12 · place + heading; from P on they are those of the mirrored world. A table has 36 rows of F numbers
+// (float16) a place. A block a row.
+__device__ __forceinline__ unsigned plain(unsigned pose, int P) { return pose < P ? pose : pose - P; }
+
+// out = the views of the row's place, weighted by softmax(q · view) (kept in w [N, 36]).
+extern "C" __global__ void look_fwd(const float* __restrict__ q, const unsigned short* __restrict__ table,
+                                    const unsigned* __restrict__ pose, float* __restrict__ out, float* __restrict__ w, int F, int P) {
+  __shared__ float score[36];
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
+  q += (size_t)n * F;
+  for (int v = warp; v < 36; v += blockDim.x / 32) {
+    float dot = 0.f;
+    for (int f = lane; f < F; f += 32) dot += q[f] * from_half(views[(size_t)v * F + f]);
+    dot = warp_sum(dot);
+    if (lane == 0) score[v] = dot;
+  }
+  __syncthreads();
+  if (warp == 0) {
+    float a = score[lane], b = lane < 4 ? score[32 + lane] : -3.4e38f;
+    float top = warp_max(fmaxf(a, b));
+    a = expf(a - top);
+    b = lane < 4 ? expf(b - top) : 0.f;
+    float sum = 1.f / warp_sum(a + b);
+    score[lane] = a * sum;
+    if (lane < 4) score[32 + lane] = b * sum;
+  }
+  __syncthreads();
+  if (threadIdx.x < 36) w[(size_t)n * 36 + threadIdx.x] = score[threadIdx.x];
+  for (int f = threadIdx.x; f < F; f += blockDim.x) {
+    float s = 0.f;
+    for (int v = 0; v < 36; v++) s += score[v] * from_half(views[(size_t)v * F + f]);
+    out[(size_t)n * F + f] = s;
+  }
+}
+
+extern "C" __global__ void look_bwd(const unsigned short* __restrict__ table, const unsigned* __restrict__ pose,
+                                    const float* __restrict__ w, const float* __restrict__ dout, float* __restrict__ dq, int F, int P) {
+  __shared__ float d[36];
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
+  dout += (size_t)n * F;
+  w += (size_t)n * 36;
+  for (int v = warp; v < 36; v += blockDim.x / 32) {
+    float dot = 0.f;
+    for (int f = lane; f < F; f += 32) dot += dout[f] * from_half(views[(size_t)v * F + f]);
+    dot = warp_sum(dot);
+    if (lane == 0) d[v] = dot;
+  }
+  __syncthreads();
+  if (warp == 0) {
+    float a = d[lane], b = lane < 4 ? d[32 + lane] : 0.f, wa = w[lane], wb = lane < 4 ? w[32 + lane] : 0.f;
+    float mean = warp_sum(wa * a + wb * b);
+    d[lane] = wa * (a - mean);
+    if (lane < 4) d[32 + lane] = wb * (b - mean);
+  }
+  __syncthreads();
+  for (int f = threadIdx.x; f < F; f += blockDim.x) {
+    float s = 0.f;
+    for (int v = 0; v < 36; v++) s += d[v] * from_half(views[(size_t)v * F + f]);
+    dq[(size_t)n * F + f] += s;
+  }
+}
+
+// What can be done at each pose, action by action: the row of the view that faces it (NONE: no such action; action 0, to stop,
+// is the row of zeros), sin and cos of heading and elevation, and the pose after it.
+struct Ways {
+  const unsigned short* table;
+  const unsigned *rows, *next;
+  const float* directions;
+  int A, F, P;
+};
+__device__ __forceinline__ size_t way_at(const Ways& s, unsigned pose, int a) { return (size_t)plain(pose, s.P) * s.A + a; }
+// Number k of the way's direction; the mirror changes the sign of the heading's sine.
+__device__ __forceinline__ float direction(const Ways& s, unsigned pose, size_t at, int k) {
+  float d = s.directions[4 * at + k];
+  return k == 0 && pose >= s.P ? -d : d;
+}
+#define NONE 0xffffffffu
+
+// The embedding [F + 4] of the action made at each of N moments.
+extern "C" __global__ void chosen(Ways s, const unsigned* __restrict__ pose, const unsigned* __restrict__ action,
+                                  float* __restrict__ out, int N) {
+  int F = s.F, width = F + 4;
+  EACH(i, (size_t)N * width) {
+    size_t n = i / width;
+    int f = i - n * width;
+    size_t at = way_at(s, pose[n], action[n]);
+    out[i] = f < F ? from_half(s.table[(size_t)s.rows[at] * F + f]) : direction(s, pose[n], at, f - F);
+  }
+}
+
+// The score of an action by a warp: z is [F views, 4 directions, constant].
+__device__ __forceinline__ float score_of(const Ways& s, const float* z, unsigned pose, int a, const float* bias, int lane) {
+  size_t at = way_at(s, pose, a);
+  unsigned row = s.rows[at];
+  if (row == NONE) return -1e30f;
+  float dot = 0.f;
+  for (int f = lane; f < s.F; f += 32) dot += z[f] * from_half(s.table[(size_t)row * s.F + f]);
+  if (lane < 4) dot += z[s.F + lane] * direction(s, pose, at, lane);
+  return warp_sum(dot) + z[s.F + 4] + bias[0];
+}
+
+// Logits [N, A]. A block a moment.
+extern "C" __global__ void score_fwd(Ways s, const float* __restrict__ z, const unsigned* __restrict__ pose,
+                                     const float* __restrict__ bias, float* __restrict__ logits) {
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int a = warp; a < s.A; a += blockDim.x / 32) {
+    float x = score_of(s, z + (size_t)n * (s.F + 5), pose[n], a, bias, lane);
+    if (lane == 0) logits[(size_t)n * s.A + a] = x;
+  }
+}
+
+extern "C" __global__ void score_bwd(Ways s, const unsigned* __restrict__ pose, const float* __restrict__ d,
+                                     float* __restrict__ dz) {
+  int n = blockIdx.x, width = s.F + 5;
+  d += (size_t)n * s.A;
+  for (int f = threadIdx.x; f < width; f += blockDim.x) {
+    float sum = 0.f;
+    for (int a = 0; a < s.A; a++) {
+      size_t at = way_at(s, pose[n], a);
+      unsigned row = s.rows[at];
+      if (row == NONE) continue;
+      float x = f < s.F ? from_half(s.table[(size_t)row * s.F + f]) : f < s.F + 4 ? direction(s, pose[n], at, f - s.F) : 1.f;
+      sum += d[a] * x;
+    }
+    dz[(size_t)n * width + f] += sum;
+  }
+}
+
+// A step of walkers, a block each: scores, the choice (the likeliest where u < 0, else by inversion; to stop where that was
+// done before, and at the last step), the pose after it, and the choice's embedding.
+extern "C" __global__ void walk_step(Ways s, const float* __restrict__ z, const float* __restrict__ bias,
+                                     const unsigned* __restrict__ pose, unsigned* __restrict__ after,
+                                     const float* __restrict__ u, unsigned* __restrict__ done,
+                                     unsigned* __restrict__ action, float* __restrict__ embedding, int last) {
+  extern __shared__ float logit[];
+  __shared__ unsigned made;
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int a = warp; a < s.A; a += blockDim.x / 32) {
+    float x = score_of(s, z + (size_t)n * (s.F + 5), pose[n], a, bias, lane);
+    if (lane == 0) logit[a] = x;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int best = 0;
+    for (int a = 1; a < s.A; a++)
+      if (logit[a] > logit[best]) best = a;
+    if (u[n] >= 0.f) {
+      float top = logit[best], sum = 0.f;
+      for (int a = 0; a < s.A; a++) sum += expf(logit[a] - top);
+      float left = u[n] * sum;
+      for (int a = 0; a < s.A; a++) {
+        left -= expf(logit[a] - top);
+        if (left < 0.f) { best = a; break; }
+      }
+    }
+    if (last || done[n]) best = 0;
+    if (best == 0) done[n] = 1;
+    action[n] = best;
+    after[n] = s.next[way_at(s, pose[n], best)];
+    made = best;
+  }
+  __syncthreads();
+  size_t at = way_at(s, pose[n], made);
+  for (int f = threadIdx.x; f < s.F + 4; f += blockDim.x)
+    embedding[(size_t)n * (s.F + 4) + f] = f < s.F ? from_half(s.table[(size_t)s.rows[at] * s.F + f]) : direction(s, pose[n], at, f - s.F);
+}
+
+// ---- What is recalled of earlier outputs (entries 0 to t of R rows of H). A block a row.
+__device__ __forceinline__ float dot_of(const float* a, const float* b, int H, int lane) {
+  float s = 0.f;
+  for (int i = lane; i < H; i += 32) s += a[i] * b[i];
+  return warp_sum(s);
+}
+
+extern "C" __global__ void recall_fwd(const float* __restrict__ x, int ldx, const float* __restrict__ outputs, int t,
+                                      float* __restrict__ out, int ldo, int R, int H) {
+  extern __shared__ float cosine[];
+  int r = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  x += (size_t)r * ldx;
+  outputs += (size_t)r * H;
+  for (int j = warp; j <= t; j += blockDim.x / 32) {
+    const float* o = outputs + (size_t)j * R * H;
+    float product = 0.f, own = 0.f, squared = 0.f;
+    for (int i = lane; i < H; i += 32) {
+      float a = x[i], b = o[i];
+      product += a * b;
+      own += b * b;
+      squared += a * a;
+    }
+    product = warp_sum(product);
+    float c = product / fmaxf(sqrtf(warp_sum(squared)) * sqrtf(warp_sum(own)), 1e-8f);
+    if (lane == 0) cosine[j] = c < .9f ? 0.f : c;
+  }
+  __syncthreads();
+  float total = 1e-8f;
+  for (int j = 0; j <= t; j++) total += cosine[j];
+  for (int i = threadIdx.x; i < H; i += blockDim.x) {
+    float s = 0.f;
+    for (int j = 0; j <= t; j++)
+      if (cosine[j] != 0.f) s += cosine[j] / total * outputs[(size_t)j * R * H + i];
+    out[(size_t)r * ldo + i] = s;
+  }
+}
+
+extern "C" __global__ void recall_bwd(const float* __restrict__ x, int ldx, const float* __restrict__ outputs, int t,
+                                      const float* __restrict__ grad, int ldg, float* __restrict__ dx,
+                                      float* __restrict__ d_outputs, int R, int H) {
+  extern __shared__ float cosine[];  // and of each entry its gain, product of norms and squared norm
+  float *gain = cosine + t + 1, *norms = gain + t + 1, *squares = norms + t + 1;
+  __shared__ float squared;
+  int r = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  x += (size_t)r * ldx;
+  dx += (size_t)r * ldx;
+  grad += (size_t)r * ldg;
+  outputs += (size_t)r * H;
+  d_outputs += (size_t)r * H;
+  for (int j = warp; j <= t; j += blockDim.x / 32) {
+    const float* o = outputs + (size_t)j * R * H;
+    float product = 0.f, own = 0.f, mine = 0.f, g = 0.f;
+    for (int i = lane; i < H; i += 32) {
+      float a = x[i], b = o[i];
+      product += a * b;
+      own += b * b;
+      mine += a * a;
+      g += grad[i] * b;
+    }
+    product = warp_sum(product);
+    own = warp_sum(own);
+    mine = warp_sum(mine);
+    g = warp_sum(g);
+    float both = fmaxf(sqrtf(mine) * sqrtf(own), 1e-8f), c = product / both;
+    if (lane == 0) {
+      cosine[j] = c < .9f ? 0.f : c;
+      gain[j] = g;
+      norms[j] = both;
+      squares[j] = own;
+      if (j == 0) squared = mine;
+    }
+  }
+  __syncthreads();
+  float total = 1e-8f, mean = 0.f;
+  for (int j = 0; j <= t; j++) {
+    total += cosine[j];
+    mean += cosine[j] * gain[j];
+  }
+  mean /= total;
+  for (int i = threadIdx.x; i < H; i += blockDim.x) {
+    float sum = 0.f;
+    for (int j = 0; j <= t; j++) {
+      float c = cosine[j];
+      if (c == 0.f) continue;
+      size_t at = (size_t)j * R * H + i;
+      float slope = (gain[j] - mean) / total, fixed = norms[j] > 1e-8f ? slope * c : 0.f;
+      sum += slope / norms[j] * outputs[at] - fixed / squared * x[i];
+      d_outputs[at] += c / total * grad[i] + slope / norms[j] * x[i] - fixed / squares[j] * outputs[at];
+    }
+    dx[i] += sum;
+  }
+}
+
+// out = u − σ(g)·r for ug = [u, r] of N rows.
+extern "C" __global__ void gate_fwd(const float* __restrict__ ug, const float* __restrict__ g, float* __restrict__ out, int N, int H) {
+  EACH(i, (size_t)N * H) {
+    size_t n = i / H, h = i - n * H;
+    out[i] = ug[n * 2 * H + h] - sigm(g[i]) * ug[n * 2 * H + H + h];
+  }
+}
+extern "C" __global__ void gate_bwd(const float* __restrict__ ug, const float* __restrict__ g, const float* __restrict__ d,
+                                    float* __restrict__ d_ug, float* __restrict__ dg, int N, int H) {
+  EACH(i, (size_t)N * H) {
+    size_t n = i / H, h = i - n * H;
+    float s = sigm(g[i]);
+    d_ug[n * 2 * H + h] += d[i];
+    d_ug[n * 2 * H + H + h] -= d[i] * s;
+    dg[i] -= d[i] * ug[n * 2 * H + H + h] * s * (1.f - s);
+  }
+}
+
+// ---- Words and sequences
+
+// x[n] = scale · table[ids[n]] (zeros for padding) + positions[n % L] (0: none).
+extern "C" __global__ void embed_fwd(const float* __restrict__ table, const unsigned* __restrict__ ids, float scale,
+                                     const float* __restrict__ positions, int L, float* __restrict__ x, int N, int H) {
+  EACH(i, (size_t)N * H) {
+    size_t n = i / H, h = i - n * H;
+    unsigned id = ids[n];
+    x[i] = (id ? scale * table[(size_t)id * H + h] : 0.f) + (positions ? positions[(n % L) * H + h] : 0.f);
+  }
+}
+
+// d[v] = scale · Σ dx[n] over the n with ids[n] = v, zeros for padding: not added to. A block of 8 warps 8 symbols.
+extern "C" __global__ void embed_bwd(const float* __restrict__ dx, const unsigned* __restrict__ ids, float scale,
+                                     float* __restrict__ d, int N, int H, int V) {
+  int v = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (v >= V) return;
+  d += (size_t)v * H;
+  for (int h = lane; h < H; h += 32) d[h] = 0.f;
+  if (v == 0) return;
+  for (int from = 0; from < N; from += 32) {
+    unsigned hits = __ballot_sync(~0u, from + lane < N && ids[from + lane] == (unsigned)v);
+    for (; hits; hits &= hits - 1) {
+      const float* row = dx + (size_t)(from + __ffs(hits) - 1) * H;
+      for (int h = lane; h < H; h += 32) d[h] += scale * row[h];
+    }
+  }
+}
+
+// x[r] = table[ids[r]] + time.
+extern "C" __global__ void word_in(const float* __restrict__ table, const unsigned* __restrict__ ids,
+                                   const float* __restrict__ time, float* __restrict__ x, int R, int H) {
+  EACH(i, (size_t)R * H) {
+    size_t r = i / H, h = i - r * H;
+    x[i] = table[(size_t)ids[r] * H + h] + time[h];
+  }
+}
+
+// out[b] = the mean of the first count[b] of the L rows of x [B, L, H].
+extern "C" __global__ void mean_fwd(const float* __restrict__ x, const unsigned* __restrict__ count, float* __restrict__ out,
+                                    int B, int L, int H) {
+  EACH(i, (size_t)B * H) {
+    size_t b = i / H, h = i - b * H;
+    int n = min((int)count[b], L);
+    float s = 0.f;
+    for (int l = 0; l < n; l++) s += x[(b * L + l) * H + h];
+    out[i] = s / count[b];
+  }
+}
+extern "C" __global__ void mean_bwd(const float* __restrict__ d, const unsigned* __restrict__ count, float* __restrict__ dx,
+                                    int B, int L, int H) {
+  EACH(i, (size_t)B * L * H) {
+    size_t row = i / H, h = i - row * H, b = row / L;
+    if (row - b * L < count[b]) dx[i] += d[b * H + h] / count[b];
+  }
+}
+
+// out[k·B + b] = x[b] for `copies` k.
+extern "C" __global__ void repeat_fwd(const float* __restrict__ x, float* __restrict__ out, int n, int copies) {
+  EACH(i, (size_t)n * copies) out[i] = x[i % n];
+}
+extern "C" __global__ void repeat_bwd(const float* __restrict__ d, float* __restrict__ dx, int n, int copies) {
+  EACH(i, (size_t)n) {
+    float s = 0.f;
+    for (int k = 0; k < copies; k++) s += d[(size_t)k * n + i];
+    dx[i] += s;
+  }
+}
+
+// out[b] = x[rows[b]]; the rows are different ones.
+extern "C" __global__ void take_fwd(const float* __restrict__ x, const unsigned* __restrict__ rows, float* __restrict__ out, int B, int H) {
+  EACH(i, (size_t)B * H) out[i] = x[(size_t)rows[i / H] * H + i % H];
+}
+extern "C" __global__ void take_bwd(const float* __restrict__ d, const unsigned* __restrict__ rows, float* __restrict__ dx, int B, int H) {
+  EACH(i, (size_t)B * H) dx[(size_t)rows[i / H] * H + i % H] += d[i];
+}
+
+// ---- Weights that meet an action's embedding: directions of D numbers are four blocks of equal ones.
+
+// out [N, F + 4 (+ 1)] from w [N, F + D]: the blocks' columns summed; one more column where there is a bias.
+extern "C" __global__ void fold(const float* __restrict__ w, int ldw, const float* __restrict__ bias, float* __restrict__ out,
+                                int ldo, int N, int F, int D) {
+  EACH(i, (size_t)N * ldo) {
+    size_t n = i / ldo;
+    int f = i - n * ldo;
+    if (f < F) out[i] = w[n * ldw + f];
+    else if (f == F + 4) out[i] = bias[n];
+    else {
+      float s = 0.f;
+      for (int k = 0; k < D / 4; k++) s += w[n * ldw + F + (f - F) * (D / 4) + k];
+      out[i] = s;
+    }
+  }
+}
+
+// The gradient of w (and of the bias) from that of what fold gives: not added to.
+extern "C" __global__ void unfold(const float* __restrict__ d, int ldd, float* __restrict__ dw, int ldw, float* __restrict__ db,
+                                  int N, int F, int D) {
+  EACH(i, (size_t)N * (F + D)) {
+    size_t n = i / (F + D);
+    int f = i - n * (F + D);
+    dw[n * ldw + f] = d[n * ldd + (f < F ? f : F + (f - F) / (D / 4))];
+    if (db && f == 0) db[n] = d[n * ldd + F + 4];
+  }
+}
+
+// ---- The encoding of time: 0, then t ← LayerNorm(t + ReLU(W·t + b)), T steps by one block of 1024. Of H numbers.
+__device__ __forceinline__ float block_sum(float x, float* space) {
+  x = warp_sum(x);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) space[threadIdx.x / 32] = x;
+  __syncthreads();
+  return warp_sum(space[threadIdx.x % 32]);
+}
+
+extern "C" __global__ void time_fwd(const float* __restrict__ w, const float* __restrict__ b, const float* __restrict__ nw,
+                                    const float* __restrict__ nb, float* time, float* lin, float* stats, int T, int H) {
+  extern __shared__ float now[];
+  __shared__ float space[32];
+  float* sum = now + H;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int h = threadIdx.x; h < H; h += blockDim.x) { now[h] = 0.f; time[h] = 0.f; }
+  for (int t = 1; t < T; t++) {
+    __syncthreads();
+    for (int o = warp; o < H; o += 32) {
+      float x = fmaxf(dot_of(w + (size_t)o * H, now, H, lane) + b[o], 0.f);
+      if (lane == 0) { lin[(size_t)t * H + o] = x; sum[o] = now[o] + x; }
+    }
+    __syncthreads();
+    float s = 0.f;
+    for (int h = threadIdx.x; h < H; h += blockDim.x) s += sum[h];
+    float mean = block_sum(s, space) / H;
+    s = 0.f;
+    for (int h = threadIdx.x; h < H; h += blockDim.x) s += (sum[h] - mean) * (sum[h] - mean);
+    float scale = rsqrtf(block_sum(s, space) / H + 1e-6f);
+    for (int h = threadIdx.x; h < H; h += blockDim.x) {
+      now[h] = (sum[h] - mean) * scale * nw[h] + nb[h];
+      time[(size_t)t * H + h] = now[h];
+    }
+    if (threadIdx.x == 0) { stats[2 * t] = mean; stats[2 * t + 1] = scale; }
+  }
+}
+
+// From the gradient d [T, H] of all encodings (which grows on the way back): d_lin [T, H], that of W·t + b, row t from t − 1; and
+// those of the norm's weights. Row 0 of d_lin is zero.
+extern "C" __global__ void time_bwd(const float* __restrict__ w, const float* __restrict__ nw, const float* __restrict__ time,
+                                    const float* __restrict__ lin, const float* __restrict__ stats, float* d,
+                                    float* __restrict__ d_lin, float* __restrict__ dnw, float* __restrict__ dnb, int T, int H) {
+  extern __shared__ float dl[];
+  __shared__ float space[32];
+  for (int h = threadIdx.x; h < H; h += blockDim.x) dnw[h] = dnb[h] = d_lin[h] = 0.f;
+  for (int t = T - 1; t > 0; t--) {
+    __syncthreads();
+    const float *before = time + (size_t)(t - 1) * H, *l = lin + (size_t)t * H;
+    float *own = d + (size_t)t * H, mean = stats[2 * t], scale = stats[2 * t + 1], level = 0.f, slope = 0.f;
+    for (int h = threadIdx.x; h < H; h += blockDim.x) {
+      float unit = (before[h] + l[h] - mean) * scale, g = own[h];
+      dnw[h] += g * unit;
+      dnb[h] += g;
+      level += g * nw[h];
+      slope += g * nw[h] * unit;
+    }
+    level = block_sum(level, space) / H;
+    slope = block_sum(slope, space) / H;
+    for (int h = threadIdx.x; h < H; h += blockDim.x) {
+      float unit = (before[h] + l[h] - mean) * scale;
+      float g = scale * (own[h] * nw[h] - level - unit * slope), m = l[h] > 0.f ? g : 0.f;
+      dl[h] = m;
+      d_lin[(size_t)t * H + h] = m;
+      own[h - H] += g;
+    }
+    __syncthreads();
+    for (int h = threadIdx.x; h < H; h += blockDim.x) {
+      float s = 0.f;
+      for (int o = 0; o < H; o++) s += dl[o] * w[(size_t)o * H + h];
+      own[h - H] += s;
+    }
+  }
+}

@@ -205,6 +205,8 @@ struct Trainer<'a, K: TaskKit> {
     curve: std::fs::File,
     /// True while lost updates are made again: nothing is recorded twice.
     again: bool,
+    /// Requests that somebody tried.
+    tries: std::cell::Cell<u64>,
 }
 
 fn live<K: TaskKit>(
@@ -298,6 +300,7 @@ fn live<K: TaskKit>(
         out,
         curve,
         again: false,
+        tries: std::cell::Cell::default(),
         config,
     };
     if header.is_none() {
@@ -499,7 +502,11 @@ impl<K: TaskKit> Trainer<'_, K> {
         if request.trim().is_empty() {
             return Err("Type what the agent should do.".into());
         }
-        let start = self.kit.start_from_form(form)?;
+        // What is left open is another at each try.
+        let tries = self.tries.get();
+        self.tries.set(tries + 1);
+        let start =
+            self.kit.start_from_form(&self.world, form, &mut rng::stream(self.config.seed, "try form", tries))?;
         let executions = self
             .algorithm
             .policy()

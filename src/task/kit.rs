@@ -3,6 +3,7 @@
 
 use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
+use crate::rng::Stream;
 use crate::run::RunHandle;
 use crate::task::{Family, World};
 use crate::teacher::simulated::TeacherModels;
@@ -62,8 +63,14 @@ pub trait TaskKit: Family + 'static {
         device: &Device,
     ) -> anyhow::Result<Option<Box<dyn TeacherModels<Self::World>>>>;
 
-    /// The start that a try-the-agent form describes, or a plain sentence saying what to change.
-    fn start_from_form(&self, form: &serde_json::Value) -> Result<<Self::World as World>::Start, String>;
+    /// The start that a try-the-agent form describes, or a plain sentence saying what to change. What the form leaves
+    /// open is drawn from `chance`.
+    fn start_from_form(
+        &self,
+        world: &Self::World,
+        form: &serde_json::Value,
+        chance: &mut Stream,
+    ) -> Result<<Self::World as World>::Start, String>;
 
     /// Trains the simulated teacher's models and writes them to a file.
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;

@@ -15,16 +15,26 @@ __device__ __forceinline__ void mma8(float (&d)[4], unsigned a0, unsigned a1, un
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// Numbers k to k + 3 of a row of K numbers; zeros beyond its end, and where there is no such row.
-__device__ __forceinline__ float4 four(const float* __restrict__ row, bool there, int k, int K, bool fours) {
+// The first `left` of four numbers `step` apart, zeros for the others.
+__device__ __forceinline__ float4 some(const float* __restrict__ x, size_t step, int left) {
   float4 r = {0.f, 0.f, 0.f, 0.f};
-  if (!there || k >= K) return r;
-  if (fours && k + 3 < K) return *(const float4*)(row + k);
-  r.x = row[k];
-  if (k + 1 < K) r.y = row[k + 1];
-  if (k + 2 < K) r.z = row[k + 2];
-  if (k + 3 < K) r.w = row[k + 3];
+  if (left > 0) r.x = x[0];
+  if (left > 1) r.y = x[step];
+  if (left > 2) r.z = x[2 * step];
+  if (left > 3) r.w = x[3 * step];
   return r;
+}
+
+// d += 32 x 16 · 16 x 32.
+__device__ __forceinline__ void multiply16(float (&d)[2][4][4], const float4 (&a)[4], const float4 (&b)[4]) {
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      const float4 &x = a[2 * i], &y = a[2 * i + 1];
+      mma8(d[i][j], tf32(x.x), tf32(y.x), tf32(x.y), tf32(y.y), tf32(b[j].x), tf32(b[j].y));
+      mma8(d[i][j], tf32(x.z), tf32(y.z), tf32(x.w), tf32(y.w), tf32(b[j].z), tf32(b[j].w));
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(256) small_product(const float* __restrict__ A, int lda, const float* __restrict__ W,
@@ -41,36 +51,43 @@ extern "C" __global__ void __launch_bounds__(256) small_product(const float* __r
     for (int j = 0; j < 4; j++)
 #pragma unroll
       for (int k = 0; k < 4; k++) d[i][j][k] = 0.f;
-  // The order of k within the 16 is the same for both factors, and any: a lane has four neighbours.
-#pragma unroll 2
-  for (int k0 = warp * 16; k0 < K; k0 += 128) {
-    int k = k0 + 4 * t;
+  // Rows and columns beyond the matrix are read as its last; nobody looks at what they give. The order of k within the 16 is
+  // the same for both factors, and any: a lane has four neighbours.
+  const float *a_row[4], *w_row[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    a_row[i] = A + (size_t)min(m0 + g + 8 * i, M - 1) * lda + 4 * t;
+    int n = min(n0 + g + 8 * i, N - 1);
+    w_row[i] = turned ? W + (size_t)4 * t * ldw + n : W + (size_t)n * ldw + 4 * t;
+  }
+  int whole = fours_a && (fours_w || turned) ? K / 16 * 16 : 0;
+#pragma unroll 4
+  for (int k0 = warp * 16; k0 < whole; k0 += 128) {
     float4 a[4], b[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      int m = m0 + g + 8 * i;
-      a[i] = four(A + (size_t)m * lda, m < M, k, K, fours_a);
-    }
+    for (int i = 0; i < 4; i++) a[i] = *(const float4*)(a_row[i] + k0);
+    if (!turned) {
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-      int n = n0 + g + 8 * j;
-      if (!turned) {
-        b[j] = four(W + (size_t)n * ldw, n < N, k, K, fours_w);
-      } else {
-        const float* w = W + (size_t)k * ldw + n;
-        b[j].x = n < N && k < K ? w[0] : 0.f;
-        b[j].y = n < N && k + 1 < K ? w[ldw] : 0.f;
-        b[j].z = n < N && k + 2 < K ? w[2 * (size_t)ldw] : 0.f;
-        b[j].w = n < N && k + 3 < K ? w[3 * (size_t)ldw] : 0.f;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 4; j++) b[j] = *(const float4*)(w_row[j] + k0);
+    } else {
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        mma8(d[i][j], tf32(a[2 * i].x), tf32(a[2 * i + 1].x), tf32(a[2 * i].y), tf32(a[2 * i + 1].y), tf32(b[j].x), tf32(b[j].y));
-        mma8(d[i][j], tf32(a[2 * i].z), tf32(a[2 * i + 1].z), tf32(a[2 * i].w), tf32(a[2 * i + 1].w), tf32(b[j].z), tf32(b[j].w));
+        const float* w = w_row[j] + (size_t)k0 * ldw;
+        b[j] = {w[0], w[ldw], w[2 * (size_t)ldw], w[3 * (size_t)ldw]};
       }
+    }
+    multiply16(d, a, b);
+  }
+  // What is left at the end of K, or does not lie in fours.
+  for (int k0 = whole + warp * 16; k0 < K; k0 += 128) {
+    float4 a[4], b[4];
+    int left = K - k0 - 4 * t;
+#pragma unroll
+    for (int i = 0; i < 4; i++) a[i] = some(a_row[i] + k0, 1, left);
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      b[j] = turned ? some(w_row[j] + (size_t)k0 * ldw, ldw, left) : some(w_row[j] + k0, 1, left);
+    multiply16(d, a, b);
   }
 #pragma unroll
   for (int i = 0; i < 2; i++)

@@ -8,7 +8,7 @@ use super::scene::{Content, Scene};
 use super::world::NavWorld;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The house of the guide. It is kept as a file, so that what the guide says of it stays true when the generator changes.
@@ -50,6 +50,17 @@ pub fn world(name: &str) -> Option<Arc<NavWorld>> {
 
 fn living(name: &str) -> Option<Arc<NavWorld>> {
     locked(&WORLDS).iter().filter_map(Weak::upgrade).find(|world| world.scene(name).is_some())
+}
+
+/// Houses of the worlds that are held, and the kinds of rooms in them, each sorted; at most 200 houses.
+pub fn known() -> (Vec<String>, Vec<String>) {
+    let worlds: Vec<_> = locked(&WORLDS).iter().filter_map(Weak::upgrade).collect();
+    let (mut names, mut rooms) = (BTreeSet::new(), BTreeSet::new());
+    for scene in worlds.iter().flat_map(|world| world.scenes()).take(200) {
+        names.insert(scene.name.clone());
+        rooms.extend((0..scene.graph.len()).filter_map(|i| scene.room(i).map(str::to_owned)));
+    }
+    (names.into_iter().collect(), rooms.into_iter().collect())
 }
 
 /// The generated house of a name: `house-7` is that of the seed 7.

@@ -12,12 +12,14 @@ use super::teacher::{self, NavTeacher};
 use super::world::NavWorld;
 use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
-use crate::rng;
+use crate::rng::{self, Stream};
 use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
 use crate::task::shipped::model_file;
+use crate::task::{Split, World};
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use candle_core::Device;
+use rand::RngExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -135,24 +137,61 @@ impl TaskKit for NavFamily {
         }
     }
 
-    /// `house`, `viewpoint`, and `heading`, an index of 0 to 11 (steps of 30° to the right of north).
-    fn start_from_form(&self, form: &serde_json::Value) -> Result<Start, String> {
-        let text = |key: &str| form[key].as_str().map(str::trim).filter(|t| !t.is_empty());
-        let (Some(scan), Some(viewpoint)) = (text("house"), text("viewpoint")) else {
-            return Err("Give a house and a viewpoint in it to start from.".into());
-        };
+    /// `house` (empty: any of unseen ones), `viewpoint` (its name or number, a room, or empty: any), and `heading`, an
+    /// index of 0 to 11 (steps of 30° to the right of north; empty: any).
+    fn start_from_form(
+        &self,
+        world: &NavWorld,
+        form: &serde_json::Value,
+        chance: &mut Stream,
+    ) -> Result<Start, String> {
+        let text = |key: &str| form[key].as_str().map(str::trim).unwrap_or_default();
         let heading = match &form["heading"] {
             serde_json::Value::Number(n) => n.as_u64(),
+            serde_json::Value::String(s) if s.trim().is_empty() => Some(chance.random_range(0..HEADINGS as u64)),
             serde_json::Value::String(s) => s.trim().parse().ok(),
-            serde_json::Value::Null => Some(0),
+            serde_json::Value::Null => Some(chance.random_range(0..HEADINGS as u64)),
             _ => None,
         };
-        match heading.filter(|h| *h < HEADINGS as u64) {
-            Some(heading) => {
-                Ok(Start { scan: scan.to_owned(), viewpoint: viewpoint.to_owned(), heading: heading as u8 })
+        let Some(heading) = heading.filter(|h| *h < HEADINGS as u64) else {
+            return Err("Choose which way it faces: a heading of 0 to 11, in steps of 30° from north.".into());
+        };
+        let (house, place) = (text("house"), text("viewpoint"));
+        // A viewpoint's name says which house it is in.
+        let scene = match world.place(place) {
+            Some((found, _)) if house.is_empty() => &world.scenes()[found],
+            _ if house.is_empty() => {
+                let unseen = world.sample_task(Split::Test, chance).start.scan;
+                world.scene(&unseen).ok_or("There is no house here.")?
             }
-            None => Err("Choose which way it faces: a heading of 0 to 11, in steps of 30° from north.".into()),
+            _ => world.scene(house).ok_or_else(|| {
+                let one = world.scenes().first().map_or("", |scene| &scene.name);
+                format!("There is no house {house} here; a house of this run is {one}.")
+            })?,
+        };
+        let all: Vec<usize> = (0..scene.graph.len()).collect();
+        let called = |i: &usize| {
+            let id = scene.graph.id(*i);
+            id == place || id.strip_prefix(&scene.name).and_then(|rest| rest.strip_prefix('-')) == Some(place)
+        };
+        let in_room = |i: &usize| scene.room(*i).is_some_and(|room| room.eq_ignore_ascii_case(place));
+        let mut fit: Vec<usize> = all.iter().copied().filter(|i| place.is_empty() || called(i)).collect();
+        if fit.is_empty() {
+            fit = all.iter().copied().filter(in_room).collect();
         }
+        // Somewhere that one can go from, where that is left open.
+        if fit.len() > 1 {
+            fit.retain(|i| !scene.graph.neighbours(*i).is_empty());
+        }
+        if fit.is_empty() {
+            let mut rooms: Vec<&str> = all.iter().filter_map(|i| scene.room(*i)).collect();
+            rooms.sort_unstable();
+            rooms.dedup();
+            let rooms = if rooms.is_empty() { String::new() } else { format!(" Its rooms: {}.", rooms.join(", ")) };
+            return Err(format!("There is no viewpoint {place} and no such room in {}.{rooms}", scene.name));
+        }
+        let viewpoint = scene.graph.id(fit[chance.random_range(0..fit.len())]).to_owned();
+        Ok(Start { scan: scene.name.clone(), viewpoint, heading: heading as u8 })
     }
 
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
@@ -172,14 +211,27 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn starts_are_read_from_forms_and_wrong_ones_told() {
-        let start = |form| NavFamily.start_from_form(&form);
-        let found = start(json!({"house": " house-1 ", "viewpoint": "house-1-0", "heading": "3"})).unwrap();
-        assert_eq!((found.scan.as_str(), found.viewpoint.as_str(), found.heading), ("house-1", "house-1-0", 3));
-        assert_eq!(start(json!({"house": "a", "viewpoint": "b"})).unwrap().heading, 0);
-        assert!(start(json!({"house": "", "viewpoint": "b"})).unwrap_err().contains("house"));
+    fn starts_are_read_from_forms_and_what_is_left_open_is_drawn_and_wrong_ones_told() {
+        let world = NavWorld::builtin(1, &Size::tiny());
+        let house = world.scenes()[0].name.clone();
+        let start = |form| NavFamily.start_from_form(&world, &form, &mut rng::stream(1, "form", 0));
+        let first = world.scenes()[0].graph.id(3).to_owned();
+        for viewpoint in [first.clone(), "3".to_owned()] {
+            let found = start(json!({"house": format!(" {house} "), "viewpoint": viewpoint, "heading": "3"})).unwrap();
+            assert_eq!((&found.scan, &found.viewpoint, found.heading), (&house, &first, 3));
+        }
+        assert_eq!(start(json!({"house": "", "viewpoint": first, "heading": 0})).unwrap().scan, house);
+        let room = world.scenes()[0].room(3).unwrap().to_uppercase();
+        let found = start(json!({"house": house, "viewpoint": room})).unwrap();
+        let (_, at) = world.place(&found.viewpoint).unwrap();
+        assert!(world.scenes()[0].room(at).unwrap().eq_ignore_ascii_case(&room));
+        let any = start(json!({"house": "", "viewpoint": "", "heading": ""})).unwrap();
+        assert!(world.place(&any.viewpoint).is_some() && any.heading < 12);
+        assert!(start(json!({"house": "nowhere", "viewpoint": ""})).unwrap_err().contains(&house));
+        let told = start(json!({"house": house, "viewpoint": "ballroom"})).unwrap_err();
+        assert!(told.contains("no viewpoint ballroom") && told.contains("Its rooms:"), "{told}");
         for heading in [json!("12"), json!(-1), json!("north"), json!([])] {
-            let told = start(json!({"house": "a", "viewpoint": "b", "heading": heading})).unwrap_err();
+            let told = start(json!({"house": house, "viewpoint": "", "heading": heading})).unwrap_err();
             assert!(told.contains("0 to 11"), "{told}");
         }
     }

@@ -9,7 +9,7 @@ use super::{PAIRS, Words};
 use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
 use crate::nn::artifact::{self, Precision};
-use crate::rng;
+use crate::rng::{self, Stream};
 use crate::task::World;
 use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
 use crate::task::shipped::model_file;
@@ -148,7 +148,7 @@ impl TaskKit for RegexFamily {
     }
 
     /// Words under the keys `words` (a list) or `words-0` to `words-4`; at least one, empty fields are left out.
-    fn start_from_form(&self, form: &serde_json::Value) -> Result<Words, String> {
+    fn start_from_form(&self, _: &RegexWorld, form: &serde_json::Value, _: &mut Stream) -> Result<Words, String> {
         let mut typed: Vec<String> = Vec::new();
         match &form["words"] {
             serde_json::Value::Array(list) => typed.extend(list.iter().filter_map(|w| w.as_str()).map(str::to_owned)),

@@ -169,7 +169,7 @@ pub fn presets() -> Vec<Preset> {
                 horizon: 24,
                 reserve: 256,
                 reference_padding: false,
-                letters: Letters::Slots,
+                letters: Letters::Renamed,
                 pretrained: "none".into(),
             },
             Rest {
@@ -178,7 +178,6 @@ pub fn presets() -> Vec<Preset> {
                     replay_fade: 2000,
                     mixing: Mixing { anneal_every: 100, anneal_rate: 0.8, ..Mixing::default() },
                     average: 0.998,
-                    word_dropout: 0.1,
                     pretrain_updates: 2000,
                     ..AlgorithmConfig::default()
                 },

@@ -120,3 +120,16 @@ fn data_that_cannot_be_used_is_named() {
     write_graphs(folder.path(), &broken);
     assert!(said(folder.path()).contains("viewpoint number 9; there are 5"));
 }
+
+#[test]
+fn the_generated_houses_are_described_in_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, lines, told) = run(folder.path(), &["data", "describe", "--family", "nav", "--json"], "");
+    assert_eq!((code, lines.len()), (0, 1), "{told}");
+    let said = &lines[0];
+    assert_eq!(said["houses"], 72);
+    assert_eq!(said["splits"]["test"]["houses"], said["splits"]["test"]["unseen_houses"]);
+    assert_eq!(said["splits"]["train"]["requests"], 3 * said["splits"]["train"]["tasks"].as_u64().unwrap());
+    let moves = said["splits"]["validation"]["moves"].as_f64().unwrap();
+    assert!((2.0..=9.0).contains(&moves), "{moves}");
+}

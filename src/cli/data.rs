@@ -1,5 +1,7 @@
 //! `iliad data`: bringing corpora in, and looking at them.
 
+mod walks;
+
 use super::settings::Common;
 use super::{CliError, CliResult, Exit};
 use crate::task::nav::import as nav_import;
@@ -85,7 +87,9 @@ pub(super) struct ImportR2rArgs {
 
 const AFTER_DESCRIBE: &str = "\
 Examples:
-  iliad data describe                     the built-in world
+  iliad data describe                     the built-in word edits
+  iliad data describe --family nav        the built-in houses
+  iliad data describe corpora/houses      houses, walks and requests of a corpus
   iliad data describe corpora/regex       tasks, requests and words of a corpus
   iliad data describe corpora/regex --json";
 
@@ -93,9 +97,12 @@ Examples:
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER_DESCRIBE)]
 pub(super) struct DescribeArgs {
-    /// Folder of a corpus [default: the built-in world]
+    /// Folder of a corpus, of words or of walks [default: the built-in world]
     #[arg(value_name = "FOLDER")]
     pub corpus: Option<PathBuf>,
+    /// Whose built-in world
+    #[arg(long, value_name = "NAME", value_parser = ["regex", "nav"], default_value = "regex", conflicts_with = "corpus")]
+    pub family: String,
     /// Write the figures as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -154,6 +161,9 @@ fn import_l3(args: &ImportArgs) -> CliResult {
 /// Carries out `iliad data describe`.
 fn describe(args: &DescribeArgs) -> CliResult {
     args.common.load()?;
+    if args.corpus.as_deref().map_or(args.family == "nav", walks::is_corpus) {
+        return walks::describe(args.corpus.as_deref(), args.json);
+    }
     let world = match &args.corpus {
         Some(folder) => RegexWorld::load(folder).map_err(|e| CliError::Usage(e.to_string()))?,
         None => RegexWorld::builtin(1),

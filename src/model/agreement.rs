@@ -26,7 +26,7 @@ struct Found {
 pub struct Apart {
     /// Which model.
     pub model: String,
-    /// Largest difference of a loss, relative to it.
+    /// Largest difference of a loss, relative to it, or to 0.01 where it is nearer to zero (REINFORCE).
     pub losses: f64,
     /// Largest difference of a weight after all steps.
     pub weights: f64,
@@ -103,7 +103,7 @@ fn describers(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
 fn compare(model: &str, a: Found, b: Found) -> Result<Apart> {
     let mut losses = 0f64;
     for (x, y) in a.losses.iter().zip(&b.losses) {
-        losses = losses.max(f64::from((x - y).abs() / x.abs().max(1e-6)));
+        losses = losses.max(f64::from((x - y).abs() / x.abs().max(0.01)));
     }
     let (ours, theirs) = (a.params.snapshot()?, b.params.snapshot()?);
     let mut weights = 0f64;

@@ -249,7 +249,7 @@ $("try").addEventListener("submit", async (event) => {
     drawing.innerHTML = tried.html;
     $("tried").replaceChildren(
       drawing,
-      el("p", { class: "small muted" }, tried.valid ? "It wrote " : "What it wrote cannot be carried out: ", el("code", {}, tried.summary), ` after ${count(tried.update)} updates.`),
+      el("p", { class: "small muted" }, tried.valid ? "What it did: " : "What it did cannot be carried out: ", el("code", {}, tried.summary), `, after ${count(tried.update)} updates.`),
     );
   } catch (error) {
     $("tried").replaceChildren();

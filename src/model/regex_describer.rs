@@ -201,7 +201,7 @@ impl RegexDescriber {
         let (memories, state) = net.read(&self.pairs(items)?)?;
         let group = samples + 1;
         let state = spread(&state, group)?;
-        let all = net.decoder.decode(&memories, state, group, horizon, |row| row % group == 0, stream)?;
+        let all = net.decoder.decode(&memories, state, group, horizon, |row| row.is_multiple_of(group), stream)?;
         Ok(all.chunks(group).map(<[_]>::to_vec).collect())
     }
 }

@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 const SOURCE: &str = concat!(
     include_str!("cuda/kernels.cu"),
     include_str!("cuda/transformer.cu"),
+    include_str!("cuda/walks.cu"),
     include_str!("cuda/small.cu"),
     include_str!("cuda/recurrence.cu")
 );
@@ -70,7 +71,7 @@ pub(crate) fn warps(n: usize) -> Grid {
     ((n.div_ceil(4).max(1) as u32, 1), 128, 0)
 }
 
-/// Launches a kernel of `kernels.cu`, `transformer.cu` or `recurrence.cu`.
+/// Launches a kernel of the `.cu` files beside this one.
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx(device)?)?;
     let ((x, y), threads, shared_mem_bytes) = grid;

@@ -118,23 +118,21 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// The attention over a memory that is there: entries `[memories, places]` of keys and values, `copies` queries of each at a
-    /// step, `steps` steps of them. All steps.
+    /// The attention over a memory that is there, of `places` entries each: `[memories, places]`, or (`by_step`) `[places,
+    /// memories]`. All of `steps` steps with `copies` queries of each memory.
     fn source(
         &self,
         name: &str,
         memory: Var,
         lengths: u64,
         places: usize,
-        steps: usize,
-        copies: usize,
-        major: bool,
+        (steps, copies): (usize, usize),
+        by_step: bool,
     ) -> Result<Attention> {
         let h = self.sizes.hidden;
         let b = memory.rows / places;
         let n = steps * copies * b;
-        // The request's entries are [B, L], those of a path [S, B].
-        let (of, entry) = if major { (places, 1) } else { (1, b) };
+        let (of, entry) = if by_step { (1, b) } else { (places, 1) };
         let heads = Heads {
             memories: b as i32,
             queries: (steps * copies) as i32,
@@ -363,7 +361,7 @@ impl Pass<'_, '_> {
         let (kept1, kept2) = (tape.room(36 * n)?, tape.room(36 * n)?);
         let own = self.growing("text.memory", from_texts.cols(2 * h, 2 * h), r, steps)?;
         let own_n = self.normed("text.memory", self.result("text.memory.output", n)?)?;
-        let source = self.source("text.request", memory, requests.lengths, requests.length, steps, copies, true)?;
+        let source = self.source("text.request", memory, requests.lengths, requests.length, (steps, copies), false)?;
         let source_n = self.normed("text.request", self.result("text.request.output", n)?)?;
         let (after_own, after_source) = (tape.var(n, h)?, tape.var(n, h)?);
         let text_inner = self.result("text.forward.inner", n)?;
@@ -525,7 +523,7 @@ impl Pass<'_, '_> {
         let w_entries = self.joined(&["word.memory.key", "word.memory.value"], h)?;
         let own = self.growing("word.memory", entries, r, words)?;
         let own_n = self.normed("word.memory", self.result("word.memory.output", n)?)?;
-        let path = self.source("word.path", memory, paths.lengths, s, words, copies, false)?;
+        let path = self.source("word.path", memory, paths.lengths, s, (words, copies), true)?;
         let path_n = self.normed("word.path", self.result("word.path.output", n)?)?;
         Ok(Words {
             rows: r,

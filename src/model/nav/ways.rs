@@ -1,7 +1,7 @@
 //! What can be done at each pose of a world, in one table: where walkers are led by a policy on the device itself, a walk
 //! needs no word from the host.
 //!
-//! A pose is 12 · place + heading, for the 12 headings of a place of the [`ViewTable`].
+//! A pose is 12 · place + heading, for the 12 headings of a place of the [`super::views::ViewTable`].
 
 use super::VIEWS;
 use super::walk::Candidate;

@@ -1,0 +1,311 @@
+// ---- Walks among views ---------------------------------------------------------------------------------------------
+// What NAV's models have beyond `transformer.cu`: views of places, moves between them, what is recalled of earlier outputs.
+
+__device__ __forceinline__ float from_half(unsigned short x) {
+  float r;
+  asm("{.reg .f16 a; mov.b16 a, %1; cvt.f32.f16 %0, a;}" : "=f"(r) : "h"(x));
+  return r;
+}
+
+// ---- Views. A pose is 12 · place + heading; from P on they are those of the mirrored world. A table has 36 rows of F numbers
+// (float16) a place. A block a row.
+__device__ __forceinline__ unsigned plain(unsigned pose, int P) { return pose < P ? pose : pose - P; }
+
+// out = the views of the row's place, weighted by softmax(q · view) (kept in w [N, 36]).
+extern "C" __global__ void look_fwd(const float* __restrict__ q, const unsigned short* __restrict__ table,
+                                    const unsigned* __restrict__ pose, float* __restrict__ out, float* __restrict__ w, int F, int P) {
+  __shared__ float score[36];
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
+  q += (size_t)n * F;
+  for (int v = warp; v < 36; v += blockDim.x / 32) {
+    float dot = 0.f;
+    for (int f = lane; f < F; f += 32) dot += q[f] * from_half(views[(size_t)v * F + f]);
+    dot = warp_sum(dot);
+    if (lane == 0) score[v] = dot;
+  }
+  __syncthreads();
+  if (warp == 0) {
+    float a = score[lane], b = lane < 4 ? score[32 + lane] : -3.4e38f;
+    float top = warp_max(fmaxf(a, b));
+    a = expf(a - top);
+    b = lane < 4 ? expf(b - top) : 0.f;
+    float sum = 1.f / warp_sum(a + b);
+    score[lane] = a * sum;
+    if (lane < 4) score[32 + lane] = b * sum;
+  }
+  __syncthreads();
+  if (threadIdx.x < 36) w[(size_t)n * 36 + threadIdx.x] = score[threadIdx.x];
+  for (int f = threadIdx.x; f < F; f += blockDim.x) {
+    float s = 0.f;
+    for (int v = 0; v < 36; v++) s += score[v] * from_half(views[(size_t)v * F + f]);
+    out[(size_t)n * F + f] = s;
+  }
+}
+
+extern "C" __global__ void look_bwd(const unsigned short* __restrict__ table, const unsigned* __restrict__ pose,
+                                    const float* __restrict__ w, const float* __restrict__ dout, float* __restrict__ dq, int F, int P) {
+  __shared__ float d[36];
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
+  dout += (size_t)n * F;
+  w += (size_t)n * 36;
+  for (int v = warp; v < 36; v += blockDim.x / 32) {
+    float dot = 0.f;
+    for (int f = lane; f < F; f += 32) dot += dout[f] * from_half(views[(size_t)v * F + f]);
+    dot = warp_sum(dot);
+    if (lane == 0) d[v] = dot;
+  }
+  __syncthreads();
+  if (warp == 0) {
+    float a = d[lane], b = lane < 4 ? d[32 + lane] : 0.f, wa = w[lane], wb = lane < 4 ? w[32 + lane] : 0.f;
+    float mean = warp_sum(wa * a + wb * b);
+    d[lane] = wa * (a - mean);
+    if (lane < 4) d[32 + lane] = wb * (b - mean);
+  }
+  __syncthreads();
+  for (int f = threadIdx.x; f < F; f += blockDim.x) {
+    float s = 0.f;
+    for (int v = 0; v < 36; v++) s += d[v] * from_half(views[(size_t)v * F + f]);
+    dq[(size_t)n * F + f] += s;
+  }
+}
+
+// What can be done at each pose, action by action: the row of the view that faces it (NONE: no such action; action 0, to stop,
+// is the row of zeros), sin and cos of heading and elevation, and the pose after it.
+struct Ways {
+  const unsigned short* table;
+  const unsigned *rows, *next;
+  const float* directions;
+  int A, F, P;
+};
+__device__ __forceinline__ size_t way_at(const Ways& s, unsigned pose, int a) { return (size_t)plain(pose, s.P) * s.A + a; }
+// Number k of the way's direction; the mirror changes the sign of the heading's sine.
+__device__ __forceinline__ float direction(const Ways& s, unsigned pose, size_t at, int k) {
+  float d = s.directions[4 * at + k];
+  return k == 0 && pose >= s.P ? -d : d;
+}
+#define NONE 0xffffffffu
+
+// The embedding [F + 4] of the action made at each of N moments.
+extern "C" __global__ void chosen(Ways s, const unsigned* __restrict__ pose, const unsigned* __restrict__ action,
+                                  float* __restrict__ out, int N) {
+  int F = s.F, width = F + 4;
+  EACH(i, (size_t)N * width) {
+    size_t n = i / width;
+    int f = i - n * width;
+    size_t at = way_at(s, pose[n], action[n]);
+    out[i] = f < F ? from_half(s.table[(size_t)s.rows[at] * F + f]) : direction(s, pose[n], at, f - F);
+  }
+}
+
+// The score of an action by a warp: z is [F views, 4 directions, constant].
+__device__ __forceinline__ float score_of(const Ways& s, const float* z, unsigned pose, int a, const float* bias, int lane) {
+  size_t at = way_at(s, pose, a);
+  unsigned row = s.rows[at];
+  if (row == NONE) return -1e30f;
+  float dot = 0.f;
+  for (int f = lane; f < s.F; f += 32) dot += z[f] * from_half(s.table[(size_t)row * s.F + f]);
+  if (lane < 4) dot += z[s.F + lane] * direction(s, pose, at, lane);
+  return warp_sum(dot) + z[s.F + 4] + bias[0];
+}
+
+// Logits [N, A]. A block a moment.
+extern "C" __global__ void score_fwd(Ways s, const float* __restrict__ z, const unsigned* __restrict__ pose,
+                                     const float* __restrict__ bias, float* __restrict__ logits) {
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int a = warp; a < s.A; a += blockDim.x / 32) {
+    float x = score_of(s, z + (size_t)n * (s.F + 5), pose[n], a, bias, lane);
+    if (lane == 0) logits[(size_t)n * s.A + a] = x;
+  }
+}
+
+extern "C" __global__ void score_bwd(Ways s, const unsigned* __restrict__ pose, const float* __restrict__ d,
+                                     float* __restrict__ dz) {
+  int n = blockIdx.x, width = s.F + 5;
+  d += (size_t)n * s.A;
+  for (int f = threadIdx.x; f < width; f += blockDim.x) {
+    float sum = 0.f;
+    for (int a = 0; a < s.A; a++) {
+      size_t at = way_at(s, pose[n], a);
+      unsigned row = s.rows[at];
+      if (row == NONE) continue;
+      float x = f < s.F ? from_half(s.table[(size_t)row * s.F + f]) : f < s.F + 4 ? direction(s, pose[n], at, f - s.F) : 1.f;
+      sum += d[a] * x;
+    }
+    dz[(size_t)n * width + f] += sum;
+  }
+}
+
+// A step of walkers, a block each: scores, the choice (the likeliest where u < 0, else by inversion; to stop where that was
+// done before, and at the last step), the pose after it, and the choice's embedding.
+extern "C" __global__ void walk_step(Ways s, const float* __restrict__ z, const float* __restrict__ bias,
+                                     const unsigned* __restrict__ pose, unsigned* __restrict__ after,
+                                     const float* __restrict__ u, unsigned* __restrict__ done,
+                                     unsigned* __restrict__ action, float* __restrict__ embedding, int last) {
+  extern __shared__ float logit[];
+  __shared__ unsigned made;
+  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int a = warp; a < s.A; a += blockDim.x / 32) {
+    float x = score_of(s, z + (size_t)n * (s.F + 5), pose[n], a, bias, lane);
+    if (lane == 0) logit[a] = x;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int best = 0;
+    for (int a = 1; a < s.A; a++)
+      if (logit[a] > logit[best]) best = a;
+    if (u[n] >= 0.f) {
+      float top = logit[best], sum = 0.f;
+      for (int a = 0; a < s.A; a++) sum += expf(logit[a] - top);
+      float left = u[n] * sum;
+      for (int a = 0; a < s.A; a++) {
+        left -= expf(logit[a] - top);
+        if (left < 0.f) { best = a; break; }
+      }
+    }
+    if (last || done[n]) best = 0;
+    if (best == 0) done[n] = 1;
+    action[n] = best;
+    after[n] = s.next[way_at(s, pose[n], best)];
+    made = best;
+  }
+  __syncthreads();
+  size_t at = way_at(s, pose[n], made);
+  for (int f = threadIdx.x; f < s.F + 4; f += blockDim.x)
+    embedding[(size_t)n * (s.F + 4) + f] = f < s.F ? from_half(s.table[(size_t)s.rows[at] * s.F + f]) : direction(s, pose[n], at, f - s.F);
+}
+
+// ---- What is recalled of earlier outputs (entries 0 to t of R rows of H). A block a row.
+extern "C" __global__ void recall_fwd(const float* __restrict__ x, int ldx, const float* __restrict__ outputs, int t,
+                                      float* __restrict__ out, int ldo, int R, int H) {
+  extern __shared__ float cosine[];
+  int r = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  x += (size_t)r * ldx;
+  outputs += (size_t)r * H;
+  for (int j = warp; j <= t; j += blockDim.x / 32) {
+    const float* o = outputs + (size_t)j * R * H;
+    float product = 0.f, own = 0.f, squared = 0.f;
+    for (int i = lane; i < H; i += 32) {
+      float a = x[i], b = o[i];
+      product += a * b;
+      own += b * b;
+      squared += a * a;
+    }
+    product = warp_sum(product);
+    float c = product / fmaxf(sqrtf(warp_sum(squared)) * sqrtf(warp_sum(own)), 1e-8f);
+    if (lane == 0) cosine[j] = c < .9f ? 0.f : c;
+  }
+  __syncthreads();
+  float total = 1e-8f;
+  for (int j = 0; j <= t; j++) total += cosine[j];
+  for (int i = threadIdx.x; i < H; i += blockDim.x) {
+    float s = 0.f;
+    for (int j = 0; j <= t; j++)
+      if (cosine[j] != 0.f) s += cosine[j] / total * outputs[(size_t)j * R * H + i];
+    out[(size_t)r * ldo + i] = s;
+  }
+}
+
+extern "C" __global__ void recall_bwd(const float* __restrict__ x, int ldx, const float* __restrict__ outputs, int t,
+                                      const float* __restrict__ grad, int ldg, float* __restrict__ dx,
+                                      float* __restrict__ d_outputs, int R, int H) {
+  extern __shared__ float cosine[];  // and of each entry its gain, product of norms and squared norm
+  float *gain = cosine + t + 1, *norms = gain + t + 1, *squares = norms + t + 1;
+  __shared__ float squared;
+  int r = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  x += (size_t)r * ldx;
+  dx += (size_t)r * ldx;
+  grad += (size_t)r * ldg;
+  outputs += (size_t)r * H;
+  d_outputs += (size_t)r * H;
+  for (int j = warp; j <= t; j += blockDim.x / 32) {
+    const float* o = outputs + (size_t)j * R * H;
+    float product = 0.f, own = 0.f, mine = 0.f, g = 0.f;
+    for (int i = lane; i < H; i += 32) {
+      float a = x[i], b = o[i];
+      product += a * b;
+      own += b * b;
+      mine += a * a;
+      g += grad[i] * b;
+    }
+    product = warp_sum(product);
+    own = warp_sum(own);
+    mine = warp_sum(mine);
+    g = warp_sum(g);
+    float both = fmaxf(sqrtf(mine) * sqrtf(own), 1e-8f), c = product / both;
+    if (lane == 0) {
+      cosine[j] = c < .9f ? 0.f : c;
+      gain[j] = g;
+      norms[j] = both;
+      squares[j] = own;
+      if (j == 0) squared = mine;
+    }
+  }
+  __syncthreads();
+  float total = 1e-8f, mean = 0.f;
+  for (int j = 0; j <= t; j++) {
+    total += cosine[j];
+    mean += cosine[j] * gain[j];
+  }
+  mean /= total;
+  for (int i = threadIdx.x; i < H; i += blockDim.x) {
+    float sum = 0.f;
+    for (int j = 0; j <= t; j++) {
+      float c = cosine[j];
+      if (c == 0.f) continue;
+      size_t at = (size_t)j * R * H + i;
+      float slope = (gain[j] - mean) / total, fixed = norms[j] > 1e-8f ? slope * c : 0.f;
+      sum += slope / norms[j] * outputs[at] - fixed / squared * x[i];
+      d_outputs[at] += c / total * grad[i] + slope / norms[j] * x[i] - fixed / squares[j] * outputs[at];
+    }
+    dx[i] += sum;
+  }
+}
+
+// out = u − σ(g)·r for ug = [u, r] of N rows.
+extern "C" __global__ void gate_fwd(const float* __restrict__ ug, const float* __restrict__ g, float* __restrict__ out, int N, int H) {
+  EACH(i, (size_t)N * H) {
+    size_t n = i / H, h = i - n * H;
+    out[i] = ug[n * 2 * H + h] - sigm(g[i]) * ug[n * 2 * H + H + h];
+  }
+}
+extern "C" __global__ void gate_bwd(const float* __restrict__ ug, const float* __restrict__ g, const float* __restrict__ d,
+                                    float* __restrict__ d_ug, float* __restrict__ dg, int N, int H) {
+  EACH(i, (size_t)N * H) {
+    size_t n = i / H, h = i - n * H;
+    float s = sigm(g[i]);
+    d_ug[n * 2 * H + h] += d[i];
+    d_ug[n * 2 * H + H + h] -= d[i] * s;
+    dg[i] -= d[i] * ug[n * 2 * H + H + h] * s * (1.f - s);
+  }
+}
+
+// ---- Weights that meet an action's embedding: directions of D numbers are four blocks of equal ones.
+
+// out [N, F + 4 (+ 1)] from w [N, F + D]: the blocks' columns summed; one more column where there is a bias.
+extern "C" __global__ void fold(const float* __restrict__ w, int ldw, const float* __restrict__ bias, float* __restrict__ out,
+                                int ldo, int N, int F, int D) {
+  EACH(i, (size_t)N * ldo) {
+    size_t n = i / ldo;
+    int f = i - n * ldo;
+    if (f < F) out[i] = w[n * ldw + f];
+    else if (f == F + 4) out[i] = bias[n];
+    else {
+      float s = 0.f;
+      for (int k = 0; k < D / 4; k++) s += w[n * ldw + F + (f - F) * (D / 4) + k];
+      out[i] = s;
+    }
+  }
+}
+
+// The gradient of w (and of the bias) from that of what fold gives: not added to.
+extern "C" __global__ void unfold(const float* __restrict__ d, int ldd, float* __restrict__ dw, int ldw, float* __restrict__ db,
+                                  int N, int F, int D) {
+  EACH(i, (size_t)N * (F + D)) {
+    size_t n = i / (F + D);
+    int f = i - n * (F + D);
+    dw[n * ldw + f] = d[n * ldd + (f < F ? f : F + (f - F) / (D / 4))];
+    if (db && f == 0) db[n] = d[n * ldd + F + 4];
+  }
+}

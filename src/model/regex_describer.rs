@@ -274,7 +274,7 @@ impl RegexDescriber {
         })?;
         let weights = Decoder::weights(&self.params)?;
         let steps = || self.gpu.recorder.run(device, &format!("{name} steps"), || rollout.steps(&weights));
-        let greedy = |row: usize| row % group == 0;
+        let greedy = |row: usize| row.is_multiple_of(group);
         let all = roll(&rollout, items.len() * group, shape.0 * group, horizon, greedy, stream, steps)?;
         let all: Vec<_> = all.into_iter().map(|r| r.ended.then_some(r.symbols)).collect();
         Ok(all.chunks(group).map(<[_]>::to_vec).collect())

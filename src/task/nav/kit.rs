@@ -157,6 +157,8 @@ impl TaskKit for NavFamily {
             return Err("Choose which way it faces: a heading of 0 to 11, in steps of 30° from north.".into());
         };
         let (house, place) = (text("house"), text("viewpoint"));
+        // Names are short; what is not is told of in part.
+        let shown = |typed: &str| typed.chars().take(60).collect::<String>();
         // A viewpoint's name says which house it is in.
         let scene = match world.place(place) {
             Some((found, _)) if house.is_empty() => &world.scenes()[found],
@@ -166,7 +168,7 @@ impl TaskKit for NavFamily {
             }
             _ => world.scene(house).ok_or_else(|| {
                 let one = world.scenes().first().map_or("", |scene| &scene.name);
-                format!("There is no house {house} here; a house of this run is {one}.")
+                format!("There is no house {} here; a house of this run is {one}.", shown(house))
             })?,
         };
         let all: Vec<usize> = (0..scene.graph.len()).collect();
@@ -188,7 +190,8 @@ impl TaskKit for NavFamily {
             rooms.sort_unstable();
             rooms.dedup();
             let rooms = if rooms.is_empty() { String::new() } else { format!(" Its rooms: {}.", rooms.join(", ")) };
-            return Err(format!("There is no viewpoint {place} and no such room in {}.{rooms}", scene.name));
+            let (place, house) = (shown(place), &scene.name);
+            return Err(format!("There is no viewpoint {place} and no such room in {house}.{rooms}"));
         }
         let viewpoint = scene.graph.id(fit[chance.random_range(0..fit.len())]).to_owned();
         Ok(Start { scan: scene.name.clone(), viewpoint, heading: heading as u8 })

@@ -113,7 +113,8 @@ pub(super) fn run(args: &Args) -> CliResult {
                 };
                 for (name, lines) in found {
                     let total: f64 = lines.values().map(|l| l.milliseconds).sum();
-                    println!("{name}: {total:.2} ms in {} launches", lines.values().map(|l| l.launches).sum::<u64>());
+                    let (launches, flops) = lines.values().fold((0, 0.0), |(n, f), l| (n + l.launches, f + l.flops));
+                    println!("{name}: {total:.2} ms in {launches} launches, {:.0} GFLOP of products", flops / 1e9);
                     let mut sorted: Vec<_> = lines.into_iter().collect();
                     sorted.sort_by(|a, b| b.1.milliseconds.total_cmp(&a.1.milliseconds));
                     for (what, l) in sorted {

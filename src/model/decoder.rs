@@ -225,3 +225,12 @@ pub struct Rolled {
     /// Whether END came within the horizon.
     pub ended: bool,
 }
+
+impl Rolled {
+    /// Row `row` of what was written step by step.
+    pub fn of(steps: &[Vec<u32>], row: usize) -> Self {
+        let end = steps.iter().position(|step| step[row] == END);
+        let symbols = steps[..end.unwrap_or(steps.len())].iter().map(|step| step[row]).collect();
+        Self { symbols, ended: end.is_some() }
+    }
+}

@@ -15,12 +15,11 @@ use crate::nn::adam::Adam;
 use crate::nn::layers::{Embedding, Grad, Linear};
 use crate::nn::loss;
 use crate::nn::params::Params;
-use crate::nn::sample::{GREEDY, pick};
+use crate::nn::sample::{draws, pick};
 use crate::nn::steps::{Sequence, StepLinear};
 use crate::nn::tokens::{END, PAD, START, Tokens};
 use crate::rng::Stream;
 use candle_core::{DType, Device, Result, Tensor, bail};
-use rand::RngExt;
 
 /// Words of a description that are written at most.
 pub const DESCRIPTION_WORDS: usize = 50;
@@ -179,12 +178,8 @@ impl NavDescriber {
         }
         let paths = self.read(&Walks::new(walks, views)?, views, Grad::Off)?;
         let (rows, device) = (walks.len() * (samples + 1), self.params.device());
-        // All numbers at once: what a row draws depends on its place alone, not on when others end.
-        let draws = (0..horizon * rows).map(|i| {
-            let u = stream.random::<f32>();
-            if i % rows < walks.len() { GREEDY } else { u }
-        });
-        let draws = Tensor::from_vec(draws.collect::<Vec<_>>(), (horizon, rows), device)?;
+        let draws = draws(horizon * rows, |i| i % rows < walks.len(), stream);
+        let draws = Tensor::from_vec(draws, (horizon, rows), device)?;
         let mut run = Words::new(self, &paths, samples + 1, horizon, Grad::Off)?;
         let mut previous = Tensor::full(START, rows, device)?;
         let mut written: Vec<Vec<u32>> = Vec::with_capacity(horizon);
@@ -201,11 +196,7 @@ impl NavDescriber {
                 break;
             }
         }
-        let rolled = |row: usize| {
-            let end = written.iter().position(|step| step[row] == END);
-            let symbols = written[..end.unwrap_or(written.len())].iter().map(|step| step[row]).collect();
-            Rolled { symbols, ended: end.is_some() }
-        };
+        let rolled = |row| Rolled::of(&written, row);
         Ok((0..walks.len()).map(|b| (0..=samples).map(|k| rolled(k * walks.len() + b)).collect()).collect())
     }
 }

@@ -4,10 +4,9 @@ use crate::model::nav::views::ViewTable;
 use crate::model::nav::walk::{Observation, Scene, Walk};
 use crate::model::nav_student::{Lesson, NavStudent};
 use crate::nn::layers::Grad;
-use crate::nn::sample::{GREEDY, pick};
+use crate::nn::sample::{draws, pick};
 use crate::rng::Stream;
 use candle_core::{DType, Result, Tensor, bail};
-use rand::RngExt;
 
 /// A batch of walkers somewhere.
 pub trait Environment {
@@ -107,12 +106,8 @@ impl NavStudent {
         stream: &mut Stream,
     ) -> Result<Rolled> {
         let (n, device) = (requests.len(), self.params.device());
-        // All numbers at once: what a walker draws depends on its place alone, not on when others stop.
-        let draws = (0..how.horizon * n).map(|_| {
-            let u = stream.random::<f32>();
-            if how.sample { u } else { GREEDY }
-        });
-        let draws = Tensor::from_vec(draws.collect::<Vec<_>>(), (how.horizon, n), device)?;
+        let draws = draws(how.horizon * n, |_| !how.sample, stream);
+        let draws = Tensor::from_vec(draws, (how.horizon, n), device)?;
         let mut run = self.begin(requests, 1, how.horizon, 4, how.grad)?;
         let mut rolled = Rolled { walks: vec![Walk::default(); n], stopped: vec![false; n], logits: Vec::new() };
         let mut going = vec![true; n];

@@ -1,7 +1,9 @@
 //! Picking the next symbol of every row from its logits, on the device, with randomness drawn beforehand.
 
 use crate::nn::cpu::cpu_slice;
+use crate::rng::Stream;
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use rand::RngExt;
 
 /// The value of `u` that asks for the most likely symbol instead of a sample.
 pub const GREEDY: f32 = -1.0;
@@ -10,6 +12,17 @@ pub const GREEDY: f32 = -1.0;
 /// largest logit where `u` is [`GREEDY`].
 pub fn pick(logits: &Tensor, u: &Tensor) -> Result<Tensor> {
     logits.contiguous()?.apply_op2_no_bwd(&u.contiguous()?, &Pick)
+}
+
+/// `n` numbers to choose by, of which those that `greedy` names ask for the likeliest. One is drawn for each of them, so that
+/// what a row draws depends on its place alone: not on who is greedy, when others end, or which device chooses.
+pub fn draws(n: usize, greedy: impl Fn(usize) -> bool, stream: &mut Stream) -> Vec<f32> {
+    (0..n)
+        .map(|i| {
+            let u = stream.random::<f32>();
+            if greedy(i) { GREEDY } else { u }
+        })
+        .collect()
 }
 
 struct Pick;

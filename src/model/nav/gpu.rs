@@ -13,12 +13,11 @@ use crate::nn::adam::Adam;
 use crate::nn::cuda::tape::{Memory, Tape, Var, Ways};
 use crate::nn::cuda::{self, Arg};
 use crate::nn::loss;
-use crate::nn::sample::GREEDY;
+use crate::nn::sample::draws;
 use crate::nn::tokens::{END, PAD, START, check, real_steps};
 use crate::rng::Stream;
 use candle_core::backend::BackendStorage;
 use candle_core::{DType, Device, Result, Storage, Tensor, bail};
-use rand::RngExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -243,13 +242,7 @@ impl NavStudent {
         if poses.len() != n || poses.iter().any(|p| *p as usize >= views.places() * super::ways::HEADINGS) {
             bail!("{} poses for {n} requests, or one that is nowhere", poses.len())
         }
-        // The same numbers as on the CPU.
-        let draws: Vec<f32> = (0..horizon * n)
-            .map(|_| {
-                let u = stream.random::<f32>();
-                if sample { u } else { GREEDY }
-            })
-            .collect();
+        let draws = draws(horizon * n, |_| !sample, stream);
         let mut made = vec![Vec::with_capacity(n); horizon];
         for from in (0..n).step_by(WALKERS) {
             let to = n.min(from + WALKERS);
@@ -393,13 +386,7 @@ impl NavDescriber {
             return Ok(None);
         }
         let (device, n, copies) = (self.params.device(), walks.len(), samples + 1);
-        // The same numbers as on the CPU.
-        let numbers: Vec<f32> = (0..horizon * n * copies)
-            .map(|i| {
-                let u = stream.random::<f32>();
-                if i % (n * copies) < n { GREEDY } else { u }
-            })
-            .collect();
+        let numbers = draws(horizon * n * copies, |i| i % (n * copies) < n, stream);
         let mut parcel = Parcel::default();
         let told = Told::new(&mut parcel, walks, self.reference_padding);
         let r = told.rows * copies;
@@ -446,11 +433,7 @@ impl NavDescriber {
                 break;
             }
         }
-        let rolled = |row: usize| {
-            let end = written.iter().position(|step| step[row] == END);
-            let symbols = written[..end.unwrap_or(written.len())].iter().map(|step| step[row]).collect();
-            Rolled { symbols, ended: end.is_some() }
-        };
+        let rolled = |row| Rolled::of(&written, row);
         Ok(Some((0..n).map(|b| (0..copies).map(|k| rolled(k * n + b)).collect()).collect()))
     }
 

@@ -28,7 +28,8 @@ pub(super) struct Args {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub set: Vec<String>,
     /// What to do, several with commas: time updates, iteration; agreement: how far the device's results are from the
-    /// CPU's; and in builds for GPUs, recurrence: LSTM layers alone; profile: every kernel of an update with its time
+    /// CPU's; and in builds for GPUs, recurrence: LSTM layers alone; profile: every kernel of an update with its time;
+    /// programs: how far operations launched together are from the same ones launched singly
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]
     pub only: Vec<String>,
     /// Samples of each figure
@@ -52,6 +53,9 @@ pub(super) struct Args {
     /// Carry out recurrences step by step instead of in one launch, and leave products of few rows to cuBLAS
     #[arg(long)]
     pub by_step: bool,
+    /// Launch every operation of a transformer's steps by itself
+    #[arg(long)]
+    pub single: bool,
     /// Folder to keep the figures in, as NAME-gpu.json or NAME-cpu.json
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -73,6 +77,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     crate::nn::device::set_fast_products(!args.full_precision);
     crate::nn::device::set_recording(!args.no_recording);
     crate::nn::device::set_whole_recurrences(!args.by_step);
+    crate::nn::device::set_programs(!args.single);
     let effort = Effort { samples: args.samples, each: args.each.max(1), warm: args.warm };
     let mut timings = Vec::new();
     for what in &args.only {
@@ -91,6 +96,14 @@ pub(super) fn run(args: &Args) -> CliResult {
                 // Few units: each tile of rows has its blocks; many: blocks take several tiles.
                 for (hidden, steps) in [(64, 8), (512, 4)] {
                     for apart in crate::model::agreement::agreement(&device, hidden, steps)? {
+                        println!("{hidden} hidden units: {}", serde_json::to_string(&apart)?);
+                    }
+                }
+            }
+            #[cfg(feature = "cuda")]
+            "programs" => {
+                for hidden in [64, 256, 512] {
+                    for apart in crate::model::agreement::programs(&device, hidden, 8)? {
                         println!("{hidden} hidden units: {}", serde_json::to_string(&apart)?);
                     }
                 }
@@ -162,8 +175,12 @@ fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Arg
     if let Some(batch) = args.batch {
         command.push_str(&format!(" --batch {batch}"));
     }
-    let flags =
-        [("full-precision", args.full_precision), ("no-recording", args.no_recording), ("by-step", args.by_step)];
+    let flags = [
+        ("full-precision", args.full_precision),
+        ("no-recording", args.no_recording),
+        ("by-step", args.by_step),
+        ("single", args.single),
+    ];
     for (flag, on) in flags {
         if on {
             command.push_str(&format!(" --{flag}"));

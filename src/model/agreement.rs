@@ -138,6 +138,14 @@ pub fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart
     Ok(all)
 }
 
+/// Compares, on a GPU, operations that are gathered into programs with the same ones launched singly.
+///
+/// # Errors
+/// When a model cannot be made or a step fails.
+pub fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
+    nav::programs(device, hidden, steps)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

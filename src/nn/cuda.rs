@@ -11,6 +11,7 @@ pub mod loss;
 pub mod lstm;
 pub mod profile;
 pub mod record;
+pub mod steps;
 pub mod tape;
 
 use candle_core::backend::BackendStorage;
@@ -25,7 +26,8 @@ const SOURCE: &str = concat!(
     include_str!("cuda/transformer.cu"),
     include_str!("cuda/walks.cu"),
     include_str!("cuda/small.cu"),
-    include_str!("cuda/recurrence.cu")
+    include_str!("cuda/recurrence.cu"),
+    include_str!("cuda/steps.cu")
 );
 
 /// The kernels for the device's generation: clusters of blocks came with 9.0, TF32 products with 8.0. A program has cards of
@@ -337,7 +339,7 @@ pub(crate) fn product_of_few(
     c: Mat,
     relu: bool,
 ) -> Result<()> {
-    if m > FEW || a.t || !candle_core::cuda::gemm_reduced_precision_f32() || !small_products() {
+    if a.t || !few(m) {
         product(device, (m, n, k), a, b, if add { 1.0 } else { 0.0 }, c, 1)?;
         if !relu {
             return Ok(());
@@ -366,6 +368,11 @@ pub(crate) fn product_of_few(
     ];
     let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
     profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_product", grid, &args))
+}
+
+/// Whether a product of `rows` rows is made by `small.cu`.
+fn few(rows: usize) -> bool {
+    rows <= FEW && candle_core::cuda::gemm_reduced_precision_f32() && small_products()
 }
 
 /// Whether products of few rows are made by `small.cu`.

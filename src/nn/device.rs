@@ -65,6 +65,14 @@ pub fn set_whole_recurrences(on: bool) {
     let _ = on;
 }
 
+/// Whether a GPU gathers the operations of a transformer's steps and launches many at once where it can, for the whole program.
+/// On at first; the results are the same to the bit.
+pub fn set_programs(on: bool) {
+    #[cfg(feature = "cuda")]
+    crate::nn::cuda::steps::set_programs(on);
+    let _ = on;
+}
+
 /// What the device is, for figures: the card's name, or the processor's with the threads that products use.
 pub fn describe(device: &Device) -> String {
     #[cfg(feature = "cuda")]

@@ -152,6 +152,21 @@ fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Re
     Ok(Found { losses, params: model.params, written, flags: Vec::new() })
 }
 
+/// Compares programs with single operations on `device`.
+pub(super) fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
+    let reading = Reading { reference_padding: false, positions: true };
+    let mut found = Vec::new();
+    for on in [false, true] {
+        crate::nn::device::set_programs(on);
+        found.push((students(device, hidden, steps, reading), describers(device, hidden, steps, false)));
+    }
+    let (Some(gathered), Some(single)) = (found.pop(), found.pop()) else { return Ok(Vec::new()) };
+    Ok(vec![
+        compare("nav student, gathered", single.0?, gathered.0?)?,
+        compare("nav describer, gathered", single.1?, gathered.1?)?,
+    ])
+}
+
 /// Compares `device` with the CPU.
 pub(super) fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
     let cpu = &Device::Cpu;

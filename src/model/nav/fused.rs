@@ -389,6 +389,7 @@ impl Pass<'_, '_> {
         let first = texts.rows(0, r);
         tape.linear(first, w_text, from_texts.rows(0, r), false)?;
         let gate_w = tape.weight("state.gate")?;
+        tape.begin_steps(r)?;
         for t in 0..steps {
             let (at, places) = (t * r, course.poses(t, r));
             let now = |x: Var| x.rows(at, r);
@@ -425,6 +426,7 @@ impl Pass<'_, '_> {
                 }
             }
         }
+        tape.end_steps(r)?;
         if let Course::Known { .. } = course {
             score(0, n)?;
         }
@@ -483,6 +485,7 @@ impl Pass<'_, '_> {
         let after_own = tape.var(n, h)?;
         let inner = self.result("path.forward.inner", n)?;
         let forward_n = self.normed("path.forward", self.result("path.forward.outer", n)?)?;
+        tape.begin_steps(b)?;
         for t in 0..steps {
             let at = t * b;
             let now = |x: Var| x.rows(at, b);
@@ -493,6 +496,7 @@ impl Pass<'_, '_> {
             self.attend("path.memory", &own, (t, b, 1), false, now(inputs), &own_n, now(after_own))?;
             self.forward("path.forward", at, now(after_own), inner, &forward_n, outputs.rows(at + b, b))?;
         }
+        tape.end_steps(b)?;
         if tape.learns() {
             self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
             tape.learn(from_outputs.cols(0, h), query, (tape.g("path_view.key.weight")?, f), true, 0);
@@ -566,9 +570,11 @@ impl Pass<'_, '_> {
         tape.linear(embedded, tape.weight("word.input")?, w.inputs, false)?;
         tape.learn_layer("word.input", embedded, w.inputs)?;
         tape.linear(w.inputs, tape.weight("word.memory.query")?, w.own.q, false)?;
+        tape.begin_steps(b)?;
         for t in 0..words {
             self.word(&w, t, true)?;
         }
+        tape.end_steps(b)?;
         self.learn_joined(&["word.memory.key", "word.memory.value"], w.outputs.rows(0, n), w.entries)?;
         self.learn_attention("word.memory", &w.own, w.inputs, &w.own_n, w.after_own)?;
         self.learn_attention("word.path", &w.path, w.after_own, &w.path_n, w.after_path)?;

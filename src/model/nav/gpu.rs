@@ -418,10 +418,11 @@ impl NavDescriber {
             self.gpu.common.recorder.run(device, &format!("{name} {from}"), || {
                 let tape = Tape::again(&self.params, &kept.0);
                 let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+                tape.begin_steps(r)?;
                 for t in from..to {
                     self.write(&pass, &writing, t, slot_at + 4 * (draws + t * r) as u64)?;
                 }
-                Ok(())
+                tape.end_steps(r)
             })?;
             let symbols = writing.symbols.to_vec1::<u32>()?;
             for step in symbols.chunks(r).take(to).skip(from) {

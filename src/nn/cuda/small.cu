@@ -1,7 +1,8 @@
 // ---- Products of few rows -----------------------------------------------------------------------------------------
 // C [M, N] = A [M, K] · W (+ C, through ReLU) in TF32, for matrices so small that a product is over before a larger one's
-// machinery has begun. A block has 32 x 32 numbers of C; its 8 warps share K among them, 16 at a time, and take their factors
-// straight from memory, all at once. W is stored [N, K], or [K, N] where it is turned.
+// machinery has begun. A block has 32 rows and 8·J columns of C; its 8 warps share K among them, 16 at a time, and take their
+// factors straight from memory, all at once. W is stored [N, K], or [K, N] where it is turned. A number of C is the same
+// whatever J is.
 #if __CUDA_ARCH__ >= 800
 
 __device__ __forceinline__ unsigned tf32(float x) {
@@ -16,7 +17,7 @@ __device__ __forceinline__ void mma8(float (&d)[4], unsigned a0, unsigned a1, un
 }
 
 // The first `left` of four numbers `step` apart, zeros for the others.
-__device__ __forceinline__ float4 some(const float* __restrict__ x, size_t step, int left) {
+__device__ __forceinline__ float4 some(const float* x, size_t step, int left) {
   float4 r = {0.f, 0.f, 0.f, 0.f};
   if (left > 0) r.x = x[0];
   if (left > 1) r.y = x[step];
@@ -25,53 +26,54 @@ __device__ __forceinline__ float4 some(const float* __restrict__ x, size_t step,
   return r;
 }
 
-// d += 32 x 16 · 16 x 32.
-__device__ __forceinline__ void multiply16(float (&d)[2][4][4], const float4 (&a)[4], const float4 (&b)[4]) {
+// d += 32 x 16 · 16 x 8J.
+template <int J> __device__ __forceinline__ void multiply16(float (&d)[2][J][4], const float4 (&a)[4], const float4 (&b)[J]) {
 #pragma unroll
   for (int i = 0; i < 2; i++)
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < J; j++) {
       const float4 &x = a[2 * i], &y = a[2 * i + 1];
       mma8(d[i][j], tf32(x.x), tf32(y.x), tf32(x.y), tf32(y.y), tf32(b[j].x), tf32(b[j].y));
       mma8(d[i][j], tf32(x.z), tf32(y.z), tf32(x.w), tf32(y.w), tf32(b[j].z), tf32(b[j].w));
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) small_product(const float* __restrict__ A, int lda, const float* __restrict__ W,
-                                                                int ldw, int turned, float* C, int ldc, int M, int N, int K,
-                                                                int add, int relu) {
-  __shared__ float part[8][32][33];
+#define PART (8 * 32 * 33)  // numbers of shared memory for it, with J = 4
+
+template <int J> __device__ void small_tile(const float* A, int lda, const float* __restrict__ W, int ldw, int turned, float* C, int ldc,
+                                            int M, int N, int K, int add, int relu, int m0, int n0, float* shared) {
+  float(*part)[32][8 * J + 1] = reinterpret_cast<float(*)[32][8 * J + 1]>(shared);
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  int m0 = blockIdx.y * 32, n0 = blockIdx.x * 32;
   bool fours_a = (size_t)A % 16 == 0 && lda % 4 == 0, fours_w = (size_t)W % 16 == 0 && ldw % 4 == 0;
-  float d[2][4][4];
+  float d[2][J][4];
 #pragma unroll
   for (int i = 0; i < 2; i++)
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < J; j++)
 #pragma unroll
       for (int k = 0; k < 4; k++) d[i][j][k] = 0.f;
   // Rows and columns beyond the matrix are read as its last; nobody looks at what they give. The order of k within the 16 is
   // the same for both factors, and any: a lane has four neighbours.
-  const float *a_row[4], *w_row[4];
+  const float *a_row[4], *w_row[J];
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    a_row[i] = A + (size_t)min(m0 + g + 8 * i, M - 1) * lda + 4 * t;
+  for (int i = 0; i < 4; i++) a_row[i] = A + (size_t)min(m0 + g + 8 * i, M - 1) * lda + 4 * t;
+#pragma unroll
+  for (int i = 0; i < J; i++) {
     int n = min(n0 + g + 8 * i, N - 1);
     w_row[i] = turned ? W + (size_t)4 * t * ldw + n : W + (size_t)n * ldw + 4 * t;
   }
   int whole = fours_a && (fours_w || turned) ? K / 16 * 16 : 0;
 #pragma unroll 4
   for (int k0 = warp * 16; k0 < whole; k0 += 128) {
-    float4 a[4], b[4];
+    float4 a[4], b[J];
 #pragma unroll
     for (int i = 0; i < 4; i++) a[i] = *(const float4*)(a_row[i] + k0);
     if (!turned) {
 #pragma unroll
-      for (int j = 0; j < 4; j++) b[j] = *(const float4*)(w_row[j] + k0);
+      for (int j = 0; j < J; j++) b[j] = *(const float4*)(w_row[j] + k0);
     } else {
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
+      for (int j = 0; j < J; j++) {
         const float* w = w_row[j] + (size_t)k0 * ldw;
         b[j] = {w[0], w[ldw], w[2 * (size_t)ldw], w[3 * (size_t)ldw]};
       }
@@ -80,19 +82,19 @@ extern "C" __global__ void __launch_bounds__(256) small_product(const float* __r
   }
   // What is left at the end of K, or does not lie in fours.
   for (int k0 = whole + warp * 16; k0 < K; k0 += 128) {
-    float4 a[4], b[4];
+    float4 a[4], b[J];
     int left = K - k0 - 4 * t;
 #pragma unroll
     for (int i = 0; i < 4; i++) a[i] = some(a_row[i] + k0, 1, left);
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < J; j++)
       b[j] = turned ? some(w_row[j] + (size_t)k0 * ldw, ldw, left) : some(w_row[j] + k0, 1, left);
     multiply16(d, a, b);
   }
 #pragma unroll
   for (int i = 0; i < 2; i++)
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < J; j++) {
       part[warp][16 * i + g][8 * j + 2 * t] = d[i][j][0];
       part[warp][16 * i + g][8 * j + 2 * t + 1] = d[i][j][1];
       part[warp][16 * i + g + 8][8 * j + 2 * t] = d[i][j][2];
@@ -100,14 +102,20 @@ extern "C" __global__ void __launch_bounds__(256) small_product(const float* __r
     }
   __syncthreads();
 #pragma unroll
-  for (int r = warp; r < 32; r += 8) {
-    int m = m0 + r, n = n0 + lane;
+  for (int i = threadIdx.x; i < 32 * 8 * J; i += 256) {
+    int r = i / (8 * J), c = i % (8 * J), m = m0 + r, n = n0 + c;
     if (m >= M || n >= N) continue;
     float s = add ? C[(size_t)m * ldc + n] : 0.f;
 #pragma unroll
-    for (int w = 0; w < 8; w++) s += part[w][r][lane];
+    for (int w = 0; w < 8; w++) s += part[w][r][c];
     C[(size_t)m * ldc + n] = relu ? fmaxf(s, 0.f) : s;
   }
+}
+
+extern "C" __global__ void __launch_bounds__(256) small_product(const float* A, int lda, const float* __restrict__ W, int ldw, int turned,
+                                                                float* C, int ldc, int M, int N, int K, int add, int relu) {
+  __shared__ float part[PART];
+  small_tile<4>(A, lda, W, ldw, turned, C, ldc, M, N, K, add, relu, blockIdx.y * 32, blockIdx.x * 32, part);
 }
 
 #endif

@@ -3,6 +3,7 @@
 //! arenas; gradients are added up where they are used. Weights get theirs at the end, from all steps in one product.
 
 use super::arena::Arena;
+use super::steps::{self, Kind, Steps};
 use super::*;
 use crate::nn::params::Params;
 use std::cell::RefCell;
@@ -94,7 +95,7 @@ unsafe impl DeviceRepr for Heads {}
 
 /// What can be done at each pose, as the kernels have it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ways {
     pub(crate) table: u64,
     pub(crate) rows: u64,
@@ -129,6 +130,14 @@ impl Attention {
         Self { q: self.q.rows(from, rows), seen: self.seen.rows(from, rows), kept, ..*self }
     }
 
+    /// As an operation of a program has them.
+    fn sizes(&self, own: bool) -> [i32; 12] {
+        let Heads { memories, memory, entry, value, heads, size, ldw, entries, scale, .. } = self.heads;
+        let scale = scale.to_bits() as i32;
+        let (q, seen) = (self.q.ld as i32, self.seen.ld as i32);
+        [q, seen, own.into(), memories, memory, entry, value, heads, size, ldw, entries, scale]
+    }
+
     fn items(&self) -> usize {
         (self.heads.memories * self.heads.queries * self.heads.heads) as usize
     }
@@ -157,6 +166,8 @@ pub(crate) struct Tape<'a> {
     back: RefCell<Vec<Later<'a>>>,
     end: RefCell<Vec<Later<'a>>>,
     last: RefCell<Vec<Later<'a>>>,
+    /// Operations that wait to be launched together, between [`Tape::begin_steps`] and [`Tape::end_steps`].
+    steps: RefCell<Option<Steps>>,
 }
 
 const WARPS: u32 = 4;
@@ -180,7 +191,7 @@ impl<'a> Tape<'a> {
     /// A further pass over what lies in the memory, without learning; nothing new may be put there.
     pub fn again(params: &'a Params, memory: &'a Memory) -> Self {
         let none = RefCell::default;
-        Self { params, grads: None, memory, back: none(), end: none(), last: none() }
+        Self { params, grads: None, memory, back: none(), end: none(), last: none(), steps: RefCell::default() }
     }
 
     /// Whether there is something to learn.
@@ -193,7 +204,50 @@ impl<'a> Tape<'a> {
     }
 
     fn launch(&self, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
+        self.settle()?;
         launch(self.device(), name, grid, args)
+    }
+
+    /// From here to [`Tape::end_steps`] operations on `rows` rows only meet the same rows of others, where they meet any that
+    /// is written in between: they can be gathered. On the way back, too.
+    pub fn begin_steps(&self, rows: usize) -> Result<()> {
+        self.later(|t| t.leave());
+        self.enter(rows)
+    }
+
+    /// See [`Tape::begin_steps`].
+    pub fn end_steps(&self, rows: usize) -> Result<()> {
+        self.later(move |t| t.enter(rows));
+        self.leave()
+    }
+
+    fn enter(&self, rows: usize) -> Result<()> {
+        if steps::possible(self.device(), rows)? {
+            *self.steps.borrow_mut() = Some(Steps::new(rows));
+        }
+        Ok(())
+    }
+
+    fn leave(&self) -> Result<()> {
+        self.settle()?;
+        *self.steps.borrow_mut() = None;
+        Ok(())
+    }
+
+    /// Launches what was gathered.
+    fn settle(&self) -> Result<()> {
+        match &mut *self.steps.borrow_mut() {
+            Some(steps) => steps.launch(self.device()),
+            None => Ok(()),
+        }
+    }
+
+    /// Gathers an operation on `rows` rows; false where it has to be launched.
+    fn gather(&self, rows: usize, kind: Kind, sizes: &[i32], places: &[u64], ways: Option<Ways>) -> Result<bool> {
+        match &mut *self.steps.borrow_mut() {
+            Some(steps) if steps.rows == rows => steps.add(self.device(), kind, sizes, places, ways).map(|()| true),
+            _ => Ok(false),
+        }
     }
 
     fn later(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
@@ -291,18 +345,28 @@ impl<'a> Tape<'a> {
 
     fn affine(&self, x: Var, w: Weight, y: Var, fresh: bool, relu: bool) -> Result<()> {
         let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
-        product_of_few(self.device(), (y.rows, w.m, w.k), x.mat(), b, !fresh, y.mat(), relu)?;
+        self.multiply((y.rows, w.m, w.k), x.mat(), b, !fresh, y.mat(), relu)?;
         if x.d != 0 && y.d != 0 {
             self.later(move |t| {
-                if relu {
-                    let n = y.rows * y.cols;
+                let n = y.rows * y.cols;
+                if relu && !t.gather(y.rows, Kind::ReluBack, &[y.cols as i32], &[y.d, y.v], None)? {
                     t.launch("act_bwd", each(n), &[p(y.d), p(y.v), i(n), i(0)])?;
                 }
                 let b = Mat { t: w.turned, ..Mat::new(w.at, w.ld) };
-                product_of_few(t.device(), (y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, true, Mat::new(x.d, x.ld), false)
+                t.multiply((y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, true, Mat::new(x.d, x.ld), false)
             });
         }
         Ok(())
+    }
+
+    /// [`product_of_few`], gathered where it can be.
+    fn multiply(&self, (m, n, k): (usize, usize, usize), a: Mat, b: Mat, add: bool, c: Mat, relu: bool) -> Result<()> {
+        let sizes = [a.ld, b.ld, c.ld, n, k, (!b.t).into(), add.into(), relu.into()].map(|x| x as i32);
+        if self.gather(m, Kind::Product, &sizes, &[a.at, b.at, c.at], None)? {
+            return Ok(());
+        }
+        self.settle()?;
+        product_of_few(self.device(), (m, n, k), a, b, add, c, relu)
     }
 
     /// At the end: the gradient `[out, in]` (`turned`: `[in, out]`) of a weight that made all rows of `y` from those of
@@ -340,7 +404,9 @@ impl<'a> Tape<'a> {
     /// `y = x` with column m times `s[m]`, a parameter; at the end the gradient of `s`.
     pub fn scale(&self, x: Var, s: u64, y: Var, ds: u64) -> Result<()> {
         let n = x.rows * x.cols;
-        self.launch("scale_fwd", each(n), &[p(x.v), p(s), p(y.v), i(x.rows), i(x.cols)])?;
+        if !self.gather(x.rows, Kind::Scale, &[x.cols as i32], &[x.v, s, y.v], None)? {
+            self.launch("scale_fwd", each(n), &[p(x.v), p(s), p(y.v), i(x.rows), i(x.cols)])?;
+        }
         self.later(move |t| {
             t.launch("scale_bwd", each(n), &[p(y.d), p(s), p(x.d), i(x.rows), i(x.cols)])?;
             t.column_sum(Var { v: y.d, ..y }, Some(x), ds)
@@ -354,8 +420,14 @@ impl<'a> Tape<'a> {
         let grid = ((n.div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, 0);
         let parts = [p(a.v), i(a.ld), p(y.v), i(y.ld), p(w)];
         let more = [p(b), p(out.v), i(out.ld), p(stats), i(n), i(m)];
-        self.launch("norm_fwd", grid, &[&parts[..], &more].concat())?;
+        let sizes = [a.ld, y.ld, out.ld, m].map(|x| x as i32);
+        if !self.gather(n, Kind::Norm, &sizes, &[a.v, y.v, w, b, out.v, stats], None)? {
+            self.launch("norm_fwd", grid, &[&parts[..], &more].concat())?;
+        }
         self.later(move |t| {
+            if t.gather(n, Kind::NormBack, &sizes, &[a.v, y.v, w, stats, out.d, a.d, y.d], None)? {
+                return Ok(());
+            }
             let more = [p(stats), p(out.d), i(out.ld), p(a.d), p(y.d), i(n), i(m)];
             t.launch("norm_bwd", grid, &[&parts[..], &more].concat())
         });
@@ -378,8 +450,18 @@ impl<'a> Tape<'a> {
         let grid = move |bytes: u32| ((a.items().div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, bytes);
         let args = [p(a.q.v), i(a.q.ld), p(a.memory.v), p(a.lengths)];
         let more = [p(a.seen.v), i(a.seen.ld), p(a.kept.0), Arg::H(a.heads)];
-        self.launch("attend_fwd", grid(scores), &[&args[..], &more].concat())?;
+        // In a program a row is known by its number alone.
+        let rows = if a.heads.from_memory == 1 { a.q.rows } else { 0 };
+        let sizes = a.sizes(own);
+        let places = [a.q.v, a.memory.v, a.lengths, a.seen.v, a.kept.0];
+        if !self.gather(rows, Kind::Attend, &sizes, &places, None)? {
+            self.launch("attend_fwd", grid(scores), &[&args[..], &more].concat())?;
+        }
         self.later(move |t| {
+            let places = [a.q.v, a.memory.v, a.lengths, a.seen.d, a.kept.0, a.kept.1, a.q.d, a.memory.d];
+            if t.gather(rows, Kind::AttendBack, &sizes, &places, None)? {
+                return Ok(());
+            }
             let more = [p(a.seen.d), i(a.seen.ld), p(a.kept.0), p(a.kept.1), p(a.q.d), p(a.memory.d)];
             t.launch("attend_bwd", grid(2 * scores), &[&args[..], &more, &[i(own.into()), Arg::H(a.heads)]].concat())
         });
@@ -401,8 +483,13 @@ impl<'a> Tape<'a> {
     pub fn look(&self, q: Var, ways: Ways, poses: u64, seen: Var, weights: u64) -> Result<()> {
         let grid = ((q.rows as u32, 1), 256, 0);
         let args = [p(q.v), p(ways.table), p(poses), p(seen.v), p(weights), i(q.cols), Arg::I(ways.poses)];
-        self.launch("look_fwd", grid, &args)?;
+        if !self.gather(q.rows, Kind::Look, &[], &[q.v, poses, seen.v, weights], Some(ways))? {
+            self.launch("look_fwd", grid, &args)?;
+        }
         self.later(move |t| {
+            if t.gather(q.rows, Kind::LookBack, &[], &[poses, weights, seen.d, q.d], Some(ways))? {
+                return Ok(());
+            }
             let args = [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::I(ways.poses)];
             t.launch("look_bwd", grid, &args)
         });
@@ -439,6 +526,10 @@ impl<'a> Tape<'a> {
     ) -> Result<()> {
         let grid = ((z.rows as u32, 1), 128, 4 * ways.actions as u32);
         let after = poses + 4 * z.rows as u64;
+        let places = [z.v, bias, poses, after, draws, done, actions, embedding.v];
+        if self.gather(z.rows, Kind::Walk, &[last.into()], &places, Some(ways))? {
+            return Ok(());
+        }
         let args = [Arg::W(ways), p(z.v), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
         self.launch("walk_step", grid, &[&args[..], &[p(embedding.v), i(last.into())]].concat())
     }
@@ -448,8 +539,14 @@ impl<'a> Tape<'a> {
         let (r, h) = (x.rows, x.cols);
         let grid = move |numbers: usize| ((r as u32, 1), 256, 4 * (numbers * (t + 1)) as u32);
         let args = [p(x.v), i(x.ld), p(outputs.v), i(t)];
-        self.launch("recall_fwd", grid(1), &[&args[..], &[p(out.v), i(out.ld), i(r), i(h)]].concat())?;
+        let sizes = [x.ld, t, out.ld, r, h].map(|x| x as i32);
+        if !self.gather(r, Kind::Recall, &sizes, &[x.v, outputs.v, out.v], None)? {
+            self.launch("recall_fwd", grid(1), &[&args[..], &[p(out.v), i(out.ld), i(r), i(h)]].concat())?;
+        }
         self.later(move |tape| {
+            if tape.gather(r, Kind::RecallBack, &sizes, &[x.v, outputs.v, out.d, x.d, outputs.d], None)? {
+                return Ok(());
+            }
             let more = [p(out.d), i(out.ld), p(x.d), p(outputs.d), i(r), i(h)];
             tape.launch("recall_bwd", grid(4), &[&args[..], &more].concat())
         });
@@ -459,8 +556,14 @@ impl<'a> Tape<'a> {
     /// `out = u − σ(g)·r` for `ug` = `[u, r]`.
     pub fn gate(&self, ug: Var, g: Var, out: Var) -> Result<()> {
         let (n, h) = (out.rows, out.cols);
-        self.launch("gate_fwd", each(n * h), &[p(ug.v), p(g.v), p(out.v), i(n), i(h)])?;
+        let sizes = [h as i32];
+        if !self.gather(n, Kind::Gate, &sizes, &[ug.v, g.v, out.v], None)? {
+            self.launch("gate_fwd", each(n * h), &[p(ug.v), p(g.v), p(out.v), i(n), i(h)])?;
+        }
         self.later(move |t| {
+            if t.gather(n, Kind::GateBack, &sizes, &[ug.v, g.v, out.d, ug.d, g.d], None)? {
+                return Ok(());
+            }
             t.launch("gate_bwd", each(n * h), &[p(ug.v), p(g.v), p(out.d), p(ug.d), p(g.d), i(n), i(h)])
         });
         Ok(())
@@ -508,12 +611,18 @@ impl<'a> Tape<'a> {
 
     /// Input of one step of words: `x = table[ids] + time`.
     pub fn word(&self, table: Var, ids: u64, time: Var, x: Var) -> Result<()> {
+        if self.gather(x.rows, Kind::Word, &[x.cols as i32], &[table.v, ids, time.v, x.v], None)? {
+            return Ok(());
+        }
         let args = [p(table.v), p(ids), p(time.v), p(x.v), i(x.rows), i(x.cols)];
         self.launch("word_in", each(x.rows * x.cols), &args)
     }
 
     /// The next words, from logits with a bias: to `out` and `again`.
     pub fn pick(&self, logits: Var, bias: u64, draws: u64, out: u64, again: u64) -> Result<()> {
+        if self.gather(logits.rows, Kind::Pick, &[logits.cols as i32], &[logits.v, bias, draws, out, again], None)? {
+            return Ok(());
+        }
         let args = [p(logits.v), p(bias), p(draws), p(out), p(again), i(logits.cols)];
         self.launch("pick_word", ((logits.rows as u32, 1), 256, 0), &args)
     }

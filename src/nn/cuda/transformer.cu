@@ -1,6 +1,7 @@
 // ---- Transformers that go step by step ----------------------------------------------------------------------------
 // Rows of a matrix are `ld` numbers apart. Backward kernels add to the gradients they give, unless they say otherwise. What
-// several threads add to goes through one of them, so that a run repeats itself.
+// several threads add to goes through one of them, so that a run repeats itself. What is done with one row is a function, which
+// its kernel calls, and `steps.cu`; such functions do not promise the compiler that nothing else changes what they read.
 
 // a · b over n numbers, by a warp.
 __device__ __forceinline__ float dot_of(const float* a, const float* b, int H, int lane) {
@@ -63,11 +64,10 @@ extern "C" __global__ void act_fwd(float* __restrict__ x, int n, int tanh) {
   EACH(i, n) x[i] = tanh ? tanh_(x[i]) : fmaxf(x[i], 0.f);
 }
 // Next words, a block of 256 a row of logits [N, V] with a bias: as `pick`.
-extern "C" __global__ void pick_word(const float* __restrict__ logits, const float* __restrict__ bias,
-                                     const float* __restrict__ u, unsigned* __restrict__ out, unsigned* __restrict__ again, int V) {
+__device__ void pick_word_row(const float* logits, const float* bias, const float* u, unsigned* out, unsigned* again, int V, int row) {
   __shared__ float best[8], sums[8];
   __shared__ int at[8], chosen;
-  int row = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const float* x = logits + (size_t)row * V;
   int share = (V + 255) / 256, from = threadIdx.x * share, to = min(from + share, V);
   float top = -3.4e38f;
@@ -114,18 +114,22 @@ extern "C" __global__ void pick_word(const float* __restrict__ logits, const flo
   __syncthreads();
   if (threadIdx.x == 0) out[row] = again[row] = chosen;
 }
+extern "C" __global__ void pick_word(const float* logits, const float* bias, const float* u, unsigned* out, unsigned* again, int V) {
+  pick_word_row(logits, bias, u, out, again, V, blockIdx.x);
+}
 
 // The gradient d of what came out becomes that of what went in, in place.
-extern "C" __global__ void act_bwd(float* __restrict__ d, const float* __restrict__ y, int n, int tanh) {
-  EACH(i, n) {
-    if (tanh) d[i] *= 1.f - y[i] * y[i];
-    else if (y[i] <= 0.f) d[i] = 0.f;
-  }
+__device__ __forceinline__ void act_bwd_at(float* d, const float* y, int tanh, size_t i) {
+  if (tanh) d[i] *= 1.f - y[i] * y[i];
+  else if (y[i] <= 0.f) d[i] = 0.f;
+}
+extern "C" __global__ void act_bwd(float* d, const float* y, int n, int tanh) {
+  EACH(i, n) act_bwd_at(d, y, tanh, i);
 }
 
 // y[n, m] = x[n, m] · s[m].
 extern "C" __global__ void scale_fwd(const float* __restrict__ x, const float* __restrict__ s, float* __restrict__ y, int N, int M) {
-  EACH(i, (size_t)N * M) y[i] = x[i] * s[i % M];
+  EACH(i, (size_t)N * M) y[i] = x[i] * s[i % M];  // likewise in `steps.cu`
 }
 extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* __restrict__ s, float* __restrict__ dx, int N, int M) {
   EACH(i, (size_t)N * M) dx[i] += dy[i] * s[i % M];
@@ -135,11 +139,9 @@ extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* 
 // asked for at once; rows that are longer are gone through again.
 #define NORM 8
 
-extern "C" __global__ void norm_fwd(const float* __restrict__ a, int lda, const float* __restrict__ y, int ldy,
-                                    const float* __restrict__ w, const float* __restrict__ b, float* __restrict__ out,
-                                    int ldo, float* __restrict__ stats, int N, int M) {
-  int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-  if (n >= N) return;
+__device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const float* y, int ldy, const float* w, const float* b,
+                                             float* out, int ldo, float* stats, int M, int n) {
+  int lane = threadIdx.x % 32;
   a += (size_t)n * lda; y += (size_t)n * ldy; out += (size_t)n * ldo;
   float x[NORM], sum = 0.f, mean, scale;
 #pragma unroll
@@ -164,13 +166,16 @@ extern "C" __global__ void norm_fwd(const float* __restrict__ a, int lda, const 
   for (int m = lane + 32 * NORM; m < M; m += 32) out[m] = (a[m] + y[m] - mean) * scale * w[m] + b[m];
   if (lane == 0) { stats[2 * n] = mean; stats[2 * n + 1] = scale; }
 }
+extern "C" __global__ void norm_fwd(const float* a, int lda, const float* y, int ldy, const float* w, const float* b, float* out,
+                                    int ldo, float* stats, int N, int M) {
+  int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (n < N) norm_fwd_row(a, lda, y, ldy, w, b, out, ldo, stats, M, n);
+}
 
 // da and dy (0: none) += the gradient of a + y.
-extern "C" __global__ void norm_bwd(const float* __restrict__ a, int lda, const float* __restrict__ y, int ldy,
-                                    const float* __restrict__ w, const float* __restrict__ stats,
-                                    const float* __restrict__ dout, int ldo, float* da, float* dy, int N, int M) {
-  int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-  if (n >= N) return;
+__device__ __forceinline__ void norm_bwd_row(const float* a, int lda, const float* y, int ldy, const float* w, const float* stats,
+                                             const float* dout, int ldo, float* da, float* dy, int M, int n) {
+  int lane = threadIdx.x % 32;
   a += (size_t)n * lda; y += (size_t)n * ldy; dout += (size_t)n * ldo;
   if (da) da += (size_t)n * lda;
   if (dy) dy += (size_t)n * ldy;
@@ -208,6 +213,11 @@ extern "C" __global__ void norm_bwd(const float* __restrict__ a, int lda, const 
     if (dy) dy[m] += d;
   }
 }
+extern "C" __global__ void norm_bwd(const float* a, int lda, const float* y, int ldy, const float* w, const float* stats,
+                                    const float* dout, int ldo, float* da, float* dy, int N, int M) {
+  int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (n < N) norm_bwd_row(a, lda, y, ldy, w, stats, dout, ldo, da, dy, M, n);
+}
 
 // dw and db of all rows: not added to. A block of 32 x 32 threads has 32 columns.
 extern "C" __global__ void norm_params(const float* __restrict__ a, int lda, const float* __restrict__ y, int ldy,
@@ -242,7 +252,7 @@ struct Heads {
 #define HEAD_PARTS 4  // numbers of a head that a lane has: heads have at most 128
 
 // a · b over n numbers, by one thread; in fours where they lie so.
-__device__ __forceinline__ float dot_alone(const float* __restrict__ a, const float* __restrict__ b, int n) {
+__device__ __forceinline__ float dot_alone(const float* a, const float* b, int n) {
   float s = 0.f, t = 0.f;
   if (n % 4 == 0 && ((size_t)a | (size_t)b) % 16 == 0) {
 #pragma unroll 8
@@ -257,15 +267,9 @@ __device__ __forceinline__ float dot_alone(const float* __restrict__ a, const fl
 }
 
 // Lanes have an entry each for scores, and numbers of the head for what is seen.
-extern "C" __global__ void attend_fwd(const float* __restrict__ q, int ldq, const float* __restrict__ kv,
-                                      const unsigned* __restrict__ len, float* __restrict__ out, int ldo,
-                                      float* __restrict__ w, Heads s) {
-  extern __shared__ float scratch[];
-  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-  if (item >= s.B * s.Q * s.heads) return;
-  int h = item % s.heads, b = item / s.heads % s.B, i = item / s.heads / s.B;
-  int row = b * s.sb + i * s.si, n = len ? min((int)len[b], s.n0) : s.n0;
-  float* score = scratch + threadIdx.x / 32 * s.ldw;
+__device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const float* kv, const unsigned* len, float* out, int ldo,
+                                               float* w, const Heads& s, int b, int row, int h, float* score) {
+  int lane = threadIdx.x % 32, n = len ? min((int)len[b], s.n0) : s.n0;
   q += (size_t)row * ldq + h * s.size;
   w += ((size_t)row * s.heads + h) * s.ldw;
   kv += (size_t)b * s.kb + h * s.size;
@@ -292,19 +296,21 @@ extern "C" __global__ void attend_fwd(const float* __restrict__ q, int ldq, cons
     out[(size_t)row * ldo + h * s.size + d] = seen;
   }
 }
+extern "C" __global__ void attend_fwd(const float* q, int ldq, const float* kv, const unsigned* len, float* out, int ldo, float* w, Heads s) {
+  extern __shared__ float scratch[];
+  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (item >= s.B * s.Q * s.heads) return;
+  int b = item / s.heads % s.B, row = b * s.sb + item / s.heads / s.B * s.si;
+  attend_fwd_row(q, ldq, kv, len, out, ldo, w, s, b, row, item % s.heads, scratch + threadIdx.x / 32 * s.ldw);
+}
 
 // dq += the gradient of the queries; ds [rows, heads, ldw] = that of the scores, for attend_memory_bwd. Where a memory has
 // one query (own), dkv += that of its entries at once.
-extern "C" __global__ void attend_bwd(const float* __restrict__ q, int ldq, const float* __restrict__ kv,
-                                      const unsigned* __restrict__ len, const float* __restrict__ dout, int ldo,
-                                      const float* __restrict__ w, float* __restrict__ ds, float* __restrict__ dq,
-                                      float* __restrict__ dkv, int own, Heads s) {
-  extern __shared__ float scratch[];
-  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-  if (item >= s.B * s.Q * s.heads) return;
-  int h = item % s.heads, b = item / s.heads % s.B, i = item / s.heads / s.B;
-  int row = b * s.sb + i * s.si, n = len ? min((int)len[b], s.n0) : s.n0;
-  float *slope = scratch + threadIdx.x / 32 * 2 * s.ldw, *weight = slope + s.ldw;
+__device__ __forceinline__ void attend_bwd_row(const float* q, int ldq, const float* kv, const unsigned* len, const float* dout,
+                                               int ldo, const float* w, float* ds, float* dq, float* dkv, int own, const Heads& s,
+                                               int b, int row, int h, float* scratch) {
+  int lane = threadIdx.x % 32, n = len ? min((int)len[b], s.n0) : s.n0;
+  float *slope = scratch, *weight = slope + s.ldw;
   size_t at = ((size_t)row * s.heads + h) * s.ldw, entry = (size_t)b * s.kb + h * s.size;
   const float* g = dout + (size_t)row * ldo + h * s.size;
   float mean = 0.f;
@@ -341,6 +347,14 @@ extern "C" __global__ void attend_bwd(const float* __restrict__ q, int ldq, cons
       }
     }
   }
+}
+extern "C" __global__ void attend_bwd(const float* q, int ldq, const float* kv, const unsigned* len, const float* dout, int ldo,
+                                      const float* w, float* ds, float* dq, float* dkv, int own, Heads s) {
+  extern __shared__ float scratch[];
+  int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (item >= s.B * s.Q * s.heads) return;
+  int b = item / s.heads % s.B, row = b * s.sb + item / s.heads / s.B * s.si;
+  attend_bwd_row(q, ldq, kv, len, dout, ldo, w, ds, dq, dkv, own, s, b, row, item % s.heads, scratch + threadIdx.x / 32 * 2 * s.ldw);
 }
 
 // dkv += the gradient of entries that several queries look at. A warp an entry and head.

@@ -12,10 +12,9 @@ __device__ __forceinline__ float from_half(unsigned short x) {
 __device__ __forceinline__ unsigned plain(unsigned pose, int P) { return pose < P ? pose : pose - P; }
 
 // out = the views of the row's place, weighted by softmax(q · view) (kept in w [N, 36]).
-extern "C" __global__ void look_fwd(const float* __restrict__ q, const unsigned short* __restrict__ table,
-                                    const unsigned* __restrict__ pose, float* __restrict__ out, float* __restrict__ w, int F, int P) {
-  __shared__ float score[36];
-  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+__device__ void look_fwd_row(const float* q, const unsigned short* table, const unsigned* pose, float* out, float* w, int F, int P,
+                             int n, float* score) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
   q += (size_t)n * F;
   for (int v = warp; v < 36; v += blockDim.x / 32) {
@@ -42,11 +41,14 @@ extern "C" __global__ void look_fwd(const float* __restrict__ q, const unsigned 
     out[(size_t)n * F + f] = s;
   }
 }
+extern "C" __global__ void look_fwd(const float* q, const unsigned short* table, const unsigned* pose, float* out, float* w, int F, int P) {
+  __shared__ float score[36];
+  look_fwd_row(q, table, pose, out, w, F, P, blockIdx.x, score);
+}
 
-extern "C" __global__ void look_bwd(const unsigned short* __restrict__ table, const unsigned* __restrict__ pose,
-                                    const float* __restrict__ w, const float* __restrict__ dout, float* __restrict__ dq, int F, int P) {
-  __shared__ float d[36];
-  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+__device__ void look_bwd_row(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq, int F,
+                             int P, int n, float* d) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
   dout += (size_t)n * F;
   w += (size_t)n * 36;
@@ -69,6 +71,11 @@ extern "C" __global__ void look_bwd(const unsigned short* __restrict__ table, co
     for (int v = 0; v < 36; v++) s += d[v] * from_half(views[(size_t)v * F + f]);
     dq[(size_t)n * F + f] += s;
   }
+}
+extern "C" __global__ void look_bwd(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq,
+                                    int F, int P) {
+  __shared__ float d[36];
+  look_bwd_row(table, pose, w, dout, dq, F, P, blockIdx.x, d);
 }
 
 // What can be done at each pose, action by action: the row of the view that faces it (NONE: no such action; action 0, to stop,
@@ -139,13 +146,10 @@ extern "C" __global__ void score_bwd(Ways s, const unsigned* __restrict__ pose, 
 
 // A step of walkers, a block each: scores, the choice (the likeliest where u < 0, else by inversion; to stop where that was
 // done before, and at the last step), the pose after it, and the choice's embedding.
-extern "C" __global__ void walk_step(Ways s, const float* __restrict__ z, const float* __restrict__ bias,
-                                     const unsigned* __restrict__ pose, unsigned* __restrict__ after,
-                                     const float* __restrict__ u, unsigned* __restrict__ done,
-                                     unsigned* __restrict__ action, float* __restrict__ embedding, int last) {
-  extern __shared__ float logit[];
+__device__ void walk_step_row(const Ways& s, const float* z, const float* bias, const unsigned* pose, unsigned* after, const float* u,
+                              unsigned* done, unsigned* action, float* embedding, int last, int n, float* logit) {
   __shared__ unsigned made;
-  int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int a = warp; a < s.A; a += blockDim.x / 32) {
     float x = score_of(s, z + (size_t)n * (s.F + 5), pose[n], a, bias, lane);
     if (lane == 0) logit[a] = x;
@@ -175,12 +179,16 @@ extern "C" __global__ void walk_step(Ways s, const float* __restrict__ z, const 
   for (int f = threadIdx.x; f < s.F + 4; f += blockDim.x)
     embedding[(size_t)n * (s.F + 4) + f] = f < s.F ? from_half(s.table[(size_t)s.rows[at] * s.F + f]) : direction(s, pose[n], at, f - s.F);
 }
+extern "C" __global__ void walk_step(Ways s, const float* z, const float* bias, const unsigned* pose, unsigned* after, const float* u,
+                                     unsigned* done, unsigned* action, float* embedding, int last) {
+  extern __shared__ float logit[];
+  walk_step_row(s, z, bias, pose, after, u, done, action, embedding, last, blockIdx.x, logit);
+}
 
 // ---- What is recalled of earlier outputs (entries 0 to t of R rows of H). A block a row.
-extern "C" __global__ void recall_fwd(const float* __restrict__ x, int ldx, const float* __restrict__ outputs, int t,
-                                      float* __restrict__ out, int ldo, int R, int H) {
-  extern __shared__ float cosine[];
-  int r = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+__device__ void recall_fwd_row(const float* x, int ldx, const float* outputs, int t, float* out, int ldo, int R, int H, int r,
+                               float* cosine) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   x += (size_t)r * ldx;
   outputs += (size_t)r * H;
   for (int j = warp; j <= t; j += blockDim.x / 32) {
@@ -206,14 +214,17 @@ extern "C" __global__ void recall_fwd(const float* __restrict__ x, int ldx, cons
     out[(size_t)r * ldo + i] = s;
   }
 }
+extern "C" __global__ void recall_fwd(const float* x, int ldx, const float* outputs, int t, float* out, int ldo, int R, int H) {
+  extern __shared__ float scratch[];
+  recall_fwd_row(x, ldx, outputs, t, out, ldo, R, H, blockIdx.x, scratch);
+}
 
-extern "C" __global__ void recall_bwd(const float* __restrict__ x, int ldx, const float* __restrict__ outputs, int t,
-                                      const float* __restrict__ grad, int ldg, float* __restrict__ dx,
-                                      float* __restrict__ d_outputs, int R, int H) {
-  extern __shared__ float cosine[];  // and of each entry its gain, product of norms and squared norm
+// Of each entry there are its cosine, gain, product of norms and squared norm.
+__device__ void recall_bwd_row(const float* x, int ldx, const float* outputs, int t, const float* grad, int ldg, float* dx,
+                               float* d_outputs, int R, int H, int r, float* cosine) {
   float *gain = cosine + t + 1, *norms = gain + t + 1, *squares = norms + t + 1;
   __shared__ float squared;
-  int r = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   x += (size_t)r * ldx;
   dx += (size_t)r * ldx;
   grad += (size_t)r * ldg;
@@ -262,23 +273,29 @@ extern "C" __global__ void recall_bwd(const float* __restrict__ x, int ldx, cons
     dx[i] += sum;
   }
 }
+extern "C" __global__ void recall_bwd(const float* x, int ldx, const float* outputs, int t, const float* grad, int ldg, float* dx,
+                                      float* d_outputs, int R, int H) {
+  extern __shared__ float scratch[];
+  recall_bwd_row(x, ldx, outputs, t, grad, ldg, dx, d_outputs, R, H, blockIdx.x, scratch);
+}
 
 // out = u − σ(g)·r for ug = [u, r] of N rows.
-extern "C" __global__ void gate_fwd(const float* __restrict__ ug, const float* __restrict__ g, float* __restrict__ out, int N, int H) {
-  EACH(i, (size_t)N * H) {
-    size_t n = i / H, h = i - n * H;
-    out[i] = ug[n * 2 * H + h] - sigm(g[i]) * ug[n * 2 * H + H + h];
-  }
+__device__ __forceinline__ void gate_fwd_at(const float* ug, const float* g, float* out, int H, size_t i) {
+  size_t n = i / H, h = i - n * H;
+  out[i] = ug[n * 2 * H + h] - sigm(g[i]) * ug[n * 2 * H + H + h];
 }
-extern "C" __global__ void gate_bwd(const float* __restrict__ ug, const float* __restrict__ g, const float* __restrict__ d,
-                                    float* __restrict__ d_ug, float* __restrict__ dg, int N, int H) {
-  EACH(i, (size_t)N * H) {
-    size_t n = i / H, h = i - n * H;
-    float s = sigm(g[i]);
-    d_ug[n * 2 * H + h] += d[i];
-    d_ug[n * 2 * H + H + h] -= d[i] * s;
-    dg[i] -= d[i] * ug[n * 2 * H + H + h] * s * (1.f - s);
-  }
+extern "C" __global__ void gate_fwd(const float* ug, const float* g, float* out, int N, int H) {
+  EACH(i, (size_t)N * H) gate_fwd_at(ug, g, out, H, i);
+}
+__device__ __forceinline__ void gate_bwd_at(const float* ug, const float* g, const float* d, float* d_ug, float* dg, int H, size_t i) {
+  size_t n = i / H, h = i - n * H;
+  float s = sigm(g[i]);
+  d_ug[n * 2 * H + h] += d[i];
+  d_ug[n * 2 * H + H + h] -= d[i] * s;
+  dg[i] -= d[i] * ug[n * 2 * H + H + h] * s * (1.f - s);
+}
+extern "C" __global__ void gate_bwd(const float* ug, const float* g, const float* d, float* d_ug, float* dg, int N, int H) {
+  EACH(i, (size_t)N * H) gate_bwd_at(ug, g, d, d_ug, dg, H, i);
 }
 
 // ---- Weights that meet an action's embedding: directions of D numbers are four blocks of equal ones.

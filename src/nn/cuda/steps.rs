@@ -1,0 +1,134 @@
+//! Operations of a model's steps gathered into programs, which `steps.cu` goes through in one launch each: waiting for a
+//! cluster of blocks takes a fraction of the time that launching the next kernel does.
+
+use super::tape::Ways;
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Operations of a program; as in `steps.cu`.
+const OPS: usize = 120;
+
+/// Blocks of a cluster.
+const BLOCKS: usize = 16;
+
+/// Whether operations are gathered (for comparisons).
+static ON: AtomicBool = AtomicBool::new(true);
+
+/// Gathers the operations of steps into programs, or launches a kernel for each. The results are the same, bit by bit.
+pub fn set_programs(on: bool) {
+    ON.store(on, Ordering::Relaxed);
+}
+
+/// What an operation does; the order is that of `steps.cu`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Product,
+    Norm,
+    NormBack,
+    Attend,
+    AttendBack,
+    Look,
+    LookBack,
+    Recall,
+    RecallBack,
+    Gate,
+    GateBack,
+    ReluBack,
+    Scale,
+    Walk,
+    Word,
+    Pick,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Op {
+    kind: i32,
+    sizes: [i32; 13],
+    places: [u64; 9],
+}
+
+#[repr(C)]
+struct Program {
+    count: i32,
+    rows: i32,
+    tile: i32,
+    unused: i32,
+    ways: Ways,
+    ops: [Op; OPS],
+}
+
+// Safety: plain numbers in C layout, the same as the kernel's struct.
+unsafe impl DeviceRepr for Program {}
+
+/// Operations on the same rows, waiting to be launched.
+pub(super) struct Steps {
+    /// Rows of every operation.
+    pub rows: usize,
+    ways: Option<Ways>,
+    ops: Vec<Op>,
+}
+
+impl Steps {
+    /// None yet.
+    pub fn new(rows: usize) -> Self {
+        Self { rows, ways: None, ops: Vec::new() }
+    }
+
+    /// Adds one. Programs know one world's `ways`.
+    pub fn add(
+        &mut self,
+        device: &CudaDevice,
+        kind: Kind,
+        sizes: &[i32],
+        places: &[u64],
+        ways: Option<Ways>,
+    ) -> Result<()> {
+        if self.ops.len() == OPS {
+            self.launch(device)?;
+        }
+        let mut op = Op { kind: kind as i32, sizes: [0; 13], places: [0; 9] };
+        op.sizes[..sizes.len()].copy_from_slice(sizes);
+        op.places[..places.len()].copy_from_slice(places);
+        self.ops.push(op);
+        self.ways = ways.or(self.ways);
+        Ok(())
+    }
+
+    /// Launches what there is.
+    pub fn launch(&mut self, device: &CudaDevice) -> Result<()> {
+        if self.ops.is_empty() {
+            return Ok(());
+        }
+        let none = Op { kind: 0, sizes: [0; 13], places: [0; 9] };
+        // Few rows are shared among more clusters: blocks have more to do than to wait for.
+        let tile = if self.rows <= 64 { 16 } else { 32 };
+        let mut program = Program {
+            count: self.ops.len() as i32,
+            rows: self.rows as i32,
+            tile: tile as i32,
+            unused: 0,
+            ways: self.ways.unwrap_or_default(),
+            ops: [none; OPS],
+        };
+        program.ops[..self.ops.len()].copy_from_slice(&self.ops);
+        self.ops.clear();
+        let f = device.get_or_load_custom_func("steps_16", "iliad", ptx(device)?)?;
+        f.set_attribute(sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).w()?;
+        let blocks = self.rows.div_ceil(tile) * BLOCKS;
+        let config = LaunchConfig { grid_dim: (blocks as u32, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+        let name = || format!("program of {} x {} rows", program.count, program.rows);
+        profile::span(device, name, 0.0, || {
+            let mut l = f.builder();
+            l.arg(&program);
+            // Safety: the operations' buffers have the sizes that they state; the driver copies the program at once.
+            unsafe { l.launch(config) }.w().map(drop)
+        })
+    }
+}
+
+/// Whether steps of `rows` rows can be gathered: on cards with clusters, where products are those of `small.cu`.
+pub(super) fn possible(device: &CudaDevice, rows: usize) -> Result<bool> {
+    let major = device.cuda_stream().context().compute_capability().w()?.0;
+    Ok(ON.load(Ordering::Relaxed) && major >= 9 && few(rows))
+}

@@ -6,6 +6,7 @@ pub mod adam;
 pub mod arena;
 pub mod attention;
 pub mod decode;
+mod fills;
 pub mod linear;
 pub mod loss;
 pub mod lstm;
@@ -27,6 +28,7 @@ const SOURCE: &str = concat!(
     include_str!("cuda/walks.cu"),
     include_str!("cuda/small.cu"),
     include_str!("cuda/recurrence.cu"),
+    include_str!("cuda/time.cu"),
     include_str!("cuda/steps.cu")
 );
 
@@ -34,13 +36,17 @@ const SOURCE: &str = concat!(
 /// one generation.
 fn ptx(device: &CudaDevice) -> Result<&'static str> {
     static PTX: OnceLock<String> = OnceLock::new();
-    let arch =
-        if device.cuda_stream().context().compute_capability().w()?.0 >= 9 { "compute_90" } else { "compute_80" };
+    let arch = if major(device)? >= 9 { "compute_90" } else { "compute_80" };
     let options = cudarc::nvrtc::CompileOptions { arch: Some(arch), ..Default::default() };
     Ok(PTX.get_or_init(|| {
         let compiled = cudarc::nvrtc::compile_ptx_with_opts(SOURCE, options);
         compiled.expect("the kernels of this program compile").to_src()
     }))
+}
+
+/// The first number of the card's compute capability.
+fn major(device: &CudaDevice) -> Result<i32> {
+    Ok(device.cuda_stream().context().compute_capability().w()?.0)
 }
 
 /// An argument of a kernel.
@@ -77,10 +83,12 @@ pub(crate) fn warps(n: usize) -> Grid {
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx(device)?)?;
     let ((x, y), threads, shared_mem_bytes) = grid;
+    // What is beyond this has to be asked for; likewise clusters of 16.
+    use sys::CUfunction_attribute_enum::*;
     if shared_mem_bytes > 48 << 10 {
-        // What is beyond this has to be asked for; likewise clusters of 16.
-        use sys::CUfunction_attribute_enum::*;
         f.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_mem_bytes as i32).w()?;
+    }
+    if name.ends_with("_16") {
         f.set_attribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).w()?;
     }
     let mut l = f.builder();

@@ -337,6 +337,7 @@ impl Pass<'_, '_> {
         let from_texts = tape.var(n + r, 4 * h)?;
         self.biases(&from_text, from_texts)?;
         let state_bias = tape.w("state.input.bias")?;
+        tape.settle()?; // these rows are filled twice
         tape.fill(from_texts.cols(h, h).rows(r, n), state_bias, Some((time, r)))?;
 
         let text_input = tape.weight("text.input")?;

@@ -406,6 +406,7 @@ impl NavDescriber {
             tape.linear(embedding, tape.weight("word.input")?, writing.table, false)?;
             let more = Var { v: cuda::at(&writing.unspeakable)?, d: 0, rows: 1, cols: v, ld: v };
             tape.fill(writing.bias, tape.w("predictor.bias")?, Some((more, 1)))?;
+            tape.settle()?;
             let args = [Arg::P(cuda::at(&writing.previous)?), Arg::I(START as i32), Arg::I(r as i32)];
             cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)
         })?;

@@ -62,23 +62,40 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
     int n = min(n0 + g + 8 * i, N - 1);
     w_row[i] = turned ? W + (size_t)4 * t * ldw + n : W + (size_t)n * ldw + 4 * t;
   }
-  int whole = fours_a && (fours_w || turned) ? K / 16 * 16 : 0;
-#pragma unroll 4
-  for (int k0 = warp * 16; k0 < whole; k0 += 128) {
-    float4 a[4], b[J];
+  const float4 none = {0.f, 0.f, 0.f, 0.f};
+  float before[J];
 #pragma unroll
-    for (int i = 0; i < 4; i++) a[i] = *(const float4*)(a_row[i] + k0);
-    if (!turned) {
+  for (int i = 0; i < J; i++) {
+    int at = threadIdx.x + 256 * i, m = m0 + at / (8 * J), n = n0 + at % (8 * J);
+    before[i] = add && m < M && n < N ? C[(size_t)m * ldc + n] : 0.f;
+  }
+  // Sixteens that are read in fours; where K is in fours the last of them may be short.
+  constexpr int AHEAD = 2;  // sixteens that a warp asks for at once
+  int whole = fours_a && (fours_w || turned) ? (K % 4 ? K : K + 15) / 16 * 16 : 0;
+  for (int k0 = warp * 16; k0 < whole; k0 += 128 * AHEAD) {
+    float4 a[AHEAD][4], b[AHEAD][J];
 #pragma unroll
-      for (int j = 0; j < J; j++) b[j] = *(const float4*)(w_row[j] + k0);
-    } else {
+    for (int s = 0; s < AHEAD; s++) {
+      int k = k0 + 128 * s;
+      bool in = k + 4 * t < K;
+      if (k >= whole) continue;
 #pragma unroll
-      for (int j = 0; j < J; j++) {
-        const float* w = w_row[j] + (size_t)k0 * ldw;
-        b[j] = {w[0], w[ldw], w[2 * (size_t)ldw], w[3 * (size_t)ldw]};
+      for (int i = 0; i < 4; i++) a[s][i] = in ? *(const float4*)(a_row[i] + k) : none;
+      if (!turned) {
+#pragma unroll
+        for (int j = 0; j < J; j++) b[s][j] = in ? *(const float4*)(w_row[j] + k) : none;
+      } else {
+#pragma unroll
+        for (int j = 0; j < J; j++) {
+          const float* w = w_row[j] + (size_t)k * ldw;
+          b[s][j] = none;
+          if (in) b[s][j] = {w[0], w[ldw], w[2 * (size_t)ldw], w[3 * (size_t)ldw]};
+        }
       }
     }
-    multiply16(d, a, b);
+#pragma unroll
+    for (int s = 0; s < AHEAD; s++)
+      if (k0 + 128 * s < whole) multiply16(d, a[s], b[s]);
   }
   // What is left at the end of K, or does not lie in fours.
   for (int k0 = whole + warp * 16; k0 < K; k0 += 128) {
@@ -102,10 +119,10 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
     }
   __syncthreads();
 #pragma unroll
-  for (int i = threadIdx.x; i < 32 * 8 * J; i += 256) {
-    int r = i / (8 * J), c = i % (8 * J), m = m0 + r, n = n0 + c;
+  for (int i = 0; i < J; i++) {
+    int at = threadIdx.x + 256 * i, r = at / (8 * J), c = at % (8 * J), m = m0 + r, n = n0 + c;
     if (m >= M || n >= N) continue;
-    float s = add ? C[(size_t)m * ldc + n] : 0.f;
+    float s = before[i];
 #pragma unroll
     for (int w = 0; w < 8; w++) s += part[w][r][c];
     C[(size_t)m * ldc + n] = relu ? fmaxf(s, 0.f) : s;

@@ -5,14 +5,14 @@
 // addresses and sizes are is said where `tape.rs` makes it.
 #if __CUDA_ARCH__ >= 900
 
-enum { PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, LOOK, LOOK_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, SCALE, WALK, WORD, PICK };
+enum { PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW, VIEW_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, SCALE, WALK, WORD, PICK };
 
-struct Op {
+struct __align__(16) Op {
   int kind, i[13];
   void* p[9];
 };
 
-#define OPS 120  // as in `steps.rs`
+#define OPS 96  // as in `steps.rs`
 
 struct Program {
   int count, rows, tile, unused;  // operations, rows, and rows of a cluster
@@ -38,12 +38,17 @@ template <int C> struct Share {
 
 template <int C> __device__ __forceinline__ void steps(const Program& program) {
   __shared__ __align__(16) float space[PART];
+  __shared__ Op ops[OPS];
   const int rank = rank_in_cluster(), warp = threadIdx.x / 32;
   const int lo = blockIdx.x / C * program.tile, hi = min(lo + program.tile, program.rows);
   const Share<C> share = {rank, lo, hi};
   const Ways& ways = program.ways;
+  // To where all have it at once.
+  for (int k = threadIdx.x; k < program.count * (int)(sizeof(Op) / 16); k += 256)
+    reinterpret_cast<uint4*>(ops)[k] = reinterpret_cast<const uint4*>(program.ops)[k];
+  __syncthreads();
   for (int k = 0; k < program.count; k++) {
-    const Op& op = program.ops[k];
+    const Op& op = ops[k];
     auto f = [&](int j) { return static_cast<float*>(op.p[j]); };
     auto u = [&](int j) { return static_cast<unsigned*>(op.p[j]); };
     const int* i = op.i;
@@ -84,11 +89,11 @@ template <int C> __device__ __forceinline__ void steps(const Program& program) {
         });
         break;
       }
-      case LOOK:
-        share.rows([&](int n) { look_fwd_row(f(0), ways.table, u(1), f(2), f(3), ways.F, ways.P, n, space); });
+      case VIEW:
+        share.rows([&](int n) { look_fwd_row(f(0), ways.table, u(1), f(2), f(3), ways.F, ways.P, n, space, PART); });
         break;
-      case LOOK_BACK:
-        share.rows([&](int n) { look_bwd_row(ways.table, u(0), f(1), f(2), f(3), ways.F, ways.P, n, space); });
+      case VIEW_BACK:
+        share.rows([&](int n) { look_bwd_row(ways.table, u(0), f(1), f(2), f(3), ways.F, ways.P, n, space, PART); });
         break;
       case RECALL:
         share.rows([&](int n) { recall_fwd_row(f(0), i[0], f(1), i[1], f(2), i[2], i[3], i[4], n, space); });

@@ -6,7 +6,7 @@ use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Operations of a program; as in `steps.cu`.
-const OPS: usize = 120;
+const OPS: usize = 96;
 
 /// Blocks of a cluster.
 const BLOCKS: usize = 16;
@@ -129,6 +129,5 @@ impl Steps {
 
 /// Whether steps of `rows` rows can be gathered: on cards with clusters, where products are those of `small.cu`.
 pub(super) fn possible(device: &CudaDevice, rows: usize) -> Result<bool> {
-    let major = device.cuda_stream().context().compute_capability().w()?.0;
-    Ok(ON.load(Ordering::Relaxed) && major >= 9 && few(rows))
+    Ok(ON.load(Ordering::Relaxed) && major(device)? >= 9 && few(rows))
 }

@@ -3,6 +3,7 @@
 //! arenas; gradients are added up where they are used. Weights get theirs at the end, from all steps in one product.
 
 use super::arena::Arena;
+use super::fills::{self, Fill};
 use super::steps::{self, Kind, Steps};
 use super::*;
 use crate::nn::params::Params;
@@ -168,6 +169,8 @@ pub(crate) struct Tape<'a> {
     last: RefCell<Vec<Later<'a>>>,
     /// Operations that wait to be launched together, between [`Tape::begin_steps`] and [`Tape::end_steps`].
     steps: RefCell<Option<Steps>>,
+    /// Rows to be filled before anything else is launched.
+    fills: RefCell<Vec<Fill>>,
 }
 
 const WARPS: u32 = 4;
@@ -191,7 +194,16 @@ impl<'a> Tape<'a> {
     /// A further pass over what lies in the memory, without learning; nothing new may be put there.
     pub fn again(params: &'a Params, memory: &'a Memory) -> Self {
         let none = RefCell::default;
-        Self { params, grads: None, memory, back: none(), end: none(), last: none(), steps: RefCell::default() }
+        Self {
+            params,
+            grads: None,
+            memory,
+            back: none(),
+            end: none(),
+            last: none(),
+            steps: RefCell::default(),
+            fills: RefCell::default(),
+        }
     }
 
     /// Whether there is something to learn.
@@ -222,6 +234,7 @@ impl<'a> Tape<'a> {
     }
 
     fn enter(&self, rows: usize) -> Result<()> {
+        self.settle()?;
         if steps::possible(self.device(), rows)? {
             *self.steps.borrow_mut() = Some(Steps::new(rows));
         }
@@ -234,8 +247,12 @@ impl<'a> Tape<'a> {
         Ok(())
     }
 
-    /// Launches what was gathered.
-    fn settle(&self) -> Result<()> {
+    /// Launches what was gathered. To be called before something else is launched that uses it.
+    pub fn settle(&self) -> Result<()> {
+        let fills = self.fills.take();
+        if !fills.is_empty() {
+            fills::write(self.device(), &fills)?;
+        }
         match &mut *self.steps.borrow_mut() {
             Some(steps) => steps.launch(self.device()),
             None => Ok(()),
@@ -264,6 +281,7 @@ impl<'a> Tape<'a> {
 
     /// Everything backwards: gradients of all parameters. What a parameter has no part in has a gradient of zeros.
     pub fn backward(&self) -> Result<()> {
+        self.settle()?;
         self.memory.gradients.clear()?;
         for f in self.back.take().into_iter().rev().chain(self.end.take()).chain(self.last.take()) {
             f(self)?;
@@ -312,11 +330,11 @@ impl<'a> Tape<'a> {
         Ok(Weight { at: self.w(&format!("{name}.weight"))?, ld: k, m, k, turned: false })
     }
 
-    /// `y` = bias (0: zeros), and for each `of` rows a row of `time` more.
+    /// `y` = bias (0: zeros), and for each `of` rows a row of `time` more. What is filled before something else is launched is
+    /// filled in any order.
     pub fn fill(&self, y: Var, bias: u64, time: Option<(Var, usize)>) -> Result<()> {
-        let (table, of) = time.map_or((0, 1), |(t, of)| (t.v, of));
-        let args = [p(y.v), i(y.ld), p(bias), p(table), i(of), i(y.rows), i(y.cols)];
-        self.launch("fill_rows", each(y.rows * y.cols), &args)?;
+        let (table, time_ld, of) = time.map_or((0, 0, 1), |(t, of)| (t.v, t.ld, of));
+        self.write(y, bias, (table, time_ld, of))?;
         if let Some((time, of)) = time {
             let steps = y.rows / of;
             self.later(move |t| {
@@ -329,8 +347,17 @@ impl<'a> Tape<'a> {
 
     /// A copy of parameters, `from` with rows `ld` apart.
     pub fn copy(&self, from: u64, ld: usize, to: Var) -> Result<()> {
-        let args = [p(from), i(ld), p(to.v), i(to.ld), i(to.rows), i(to.cols)];
-        self.launch("copy_rows", each(to.rows * to.cols), &args)
+        self.write(to, 0, (from, ld, 1))
+    }
+
+    fn write(&self, y: Var, bias: u64, (time, time_ld, of): (u64, usize, usize)) -> Result<()> {
+        let stepping = self.steps.borrow().is_some();
+        if stepping {
+            self.settle()?;
+        }
+        let [ld, time_ld, of, rows, cols] = [y.ld, time_ld, of, y.rows, y.cols].map(|x| x as i32);
+        self.fills.borrow_mut().push(Fill { y: y.v, bias, time, ld, time_ld, of, rows, cols, unused: 0 });
+        if stepping { self.settle() } else { Ok(()) }
     }
 
     /// `y += x·Wᵀ` (`fresh`: `y = …`). The weight's own gradient: [`Tape::learn`].
@@ -656,14 +683,25 @@ impl<'a> Tape<'a> {
         let (w_at, nw_at) = (self.w(&w)?, self.w(&nw)?);
         let sizes = [i(steps), i(h)];
         let args = [p(w_at), p(self.w(&b)?), p(nw_at), p(self.w(&nb)?), p(out.v), p(lin.v), p(stats)];
-        self.launch("time_fwd", one(8 * h), &[&args[..], &sizes].concat())?;
+        // By a cluster of blocks, where the card has such.
+        let cluster =
+            [64, 128, 256, 512].into_iter().position(|n| n == h && major(self.device()).is_ok_and(|m| m >= 9));
+        let together = |names: [&'static str; 4]| cluster.map(|k| (names[k], (((h / 32) as u32, 1), h as u32, 0)));
+        match together(["time_fwd_2", "time_fwd_4", "time_fwd_8", "time_fwd_16"]) {
+            Some((name, grid)) => self.launch(name, grid, &[&args[..], &sizes[..1]].concat())?,
+            None => self.launch("time_fwd", one(8 * h), &[&args[..], &sizes].concat())?,
+        }
+        let back = together(["time_bwd_2", "time_bwd_4", "time_bwd_8", "time_bwd_16"]);
         if self.learns() {
             let d_lin = self.constant(steps, h)?;
             let norm = [p(self.g(&nw)?), p(self.g(&nb)?)];
             let (dw, db) = (self.g(&w)?, self.g(&b)?);
             self.later(move |t| {
                 let args = [p(w_at), p(nw_at), p(out.v), p(lin.v), p(stats), p(out.d), p(d_lin.v)];
-                t.launch("time_bwd", one(4 * h), &[&args[..], &norm, &sizes].concat())?;
+                match back {
+                    Some((name, grid)) => t.launch(name, grid, &[&args[..], &norm, &sizes[..1]].concat())?,
+                    None => t.launch("time_bwd", one(4 * h), &[&args[..], &norm, &sizes].concat())?,
+                }
                 // Row t of d_lin is of what was made from row t − 1.
                 t.column_sum(d_lin, None, db)?;
                 let a = Mat::new(d_lin.v, h).t();
@@ -682,6 +720,7 @@ impl<'a> Tape<'a> {
     /// The weighted negative log-likelihood of targets: to `loss`, with the gradient of the logits.
     pub fn loss(&self, logits: Var, targets: u64, weights: u64, bonus: u64, loss: u64) -> Result<()> {
         let (n, v) = (logits.rows, logits.cols);
+        self.settle()?;
         let (lse, entropy) = (self.room(n)?, self.room(n)?);
         let places = super::loss::Places { logits: logits.v, targets, weights, bonus, lse, entropy };
         super::loss::forward(self.device(), (n, v), &places, self.room(n)?, loss)?;

@@ -12,25 +12,25 @@ __device__ __forceinline__ float dot_of(const float* a, const float* b, int H, i
 
 #define EACH(i, n) for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < (n); i += (size_t)gridDim.x * blockDim.x)
 
-// y[n] = bias (0: none) + time[n / R] (0: none) for N rows of M.
-extern "C" __global__ void fill_rows(float* __restrict__ y, int ld, const float* __restrict__ bias,
-                                     const float* __restrict__ time, int R, int N, int M) {
-  EACH(i, (size_t)N * M) {
-    size_t n = i / M, m = i - n * M;
-    y[n * ld + m] = (bias ? bias[m] : 0.f) + (time ? time[(n / R) * M + m] : 0.f);
+// For N rows of M: y[n] = bias (0: none) + time[n / R] (0: none), whose rows are `ldt` apart. Of several such, one a row of blocks.
+struct Fill {
+  float* y;
+  const float *bias, *time;
+  int ld, ldt, R, N, M, unused;
+};
+#define FILLS 32  // as in `fills.rs`
+struct Fills { Fill all[FILLS]; };
+
+extern "C" __global__ void fill_rows(const __grid_constant__ Fills fills) {
+  const Fill& f = fills.all[blockIdx.y];
+  EACH(i, (size_t)f.N * f.M) {
+    size_t n = i / f.M, m = i - n * f.M;
+    f.y[n * f.ld + m] = (f.bias ? f.bias[m] : 0.f) + (f.time ? f.time[(n / f.R) * f.ldt + m] : 0.f);
   }
 }
 
 extern "C" __global__ void set_all(unsigned* __restrict__ x, int value, int n) {
   EACH(i, n) x[i] = value;
-}
-
-// to[n, m] = from[n, m].
-extern "C" __global__ void copy_rows(const float* __restrict__ from, int ldf, float* __restrict__ to, int ldt, int N, int M) {
-  EACH(i, (size_t)N * M) {
-    size_t n = i / M, m = i - n * M;
-    to[n * ldt + m] = from[n * ldf + m];
-  }
 }
 
 // time[t] += Σ_r x[t·R + r] for T steps of R rows.
@@ -143,11 +143,13 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
                                              float* out, int ldo, float* stats, int M, int n) {
   int lane = threadIdx.x % 32;
   a += (size_t)n * lda; y += (size_t)n * ldy; out += (size_t)n * ldo;
-  float x[NORM], sum = 0.f, mean, scale;
+  float x[NORM], weight[NORM], bias[NORM], sum = 0.f, mean, scale;
 #pragma unroll
   for (int i = 0; i < NORM; i++) {
     int m = lane + 32 * i;
     x[i] = m < M ? a[m] + y[m] : 0.f;
+    weight[i] = m < M ? w[m] : 0.f;
+    bias[i] = m < M ? b[m] : 0.f;
     sum += x[i];
   }
   for (int m = lane + 32 * NORM; m < M; m += 32) sum += a[m] + y[m];
@@ -161,7 +163,7 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
 #pragma unroll
   for (int i = 0; i < NORM; i++) {
     int m = lane + 32 * i;
-    if (m < M) out[m] = (x[i] - mean) * scale * w[m] + b[m];
+    if (m < M) out[m] = (x[i] - mean) * scale * weight[i] + bias[i];
   }
   for (int m = lane + 32 * NORM; m < M; m += 32) out[m] = (a[m] + y[m] - mean) * scale * w[m] + b[m];
   if (lane == 0) { stats[2 * n] = mean; stats[2 * n + 1] = scale; }
@@ -250,6 +252,7 @@ struct Heads {
 };
 
 #define HEAD_PARTS 4  // numbers of a head that a lane has: heads have at most 128
+#define ENTRIES 16    // of a memory that are asked for at once
 
 // a · b over n numbers, by one thread; in fours where they lie so.
 __device__ __forceinline__ float dot_alone(const float* a, const float* b, int n) {
@@ -273,7 +276,12 @@ __device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const fl
   q += (size_t)row * ldq + h * s.size;
   w += ((size_t)row * s.heads + h) * s.ldw;
   kv += (size_t)b * s.kb + h * s.size;
-  float top = -3.4e38f, sum = 0.f;
+  float top = -3.4e38f, sum = 0.f, value[ENTRIES];
+  auto read = [&](int d, int from) {
+#pragma unroll
+    for (int j = 0; j < ENTRIES; j++) value[j] = d < s.size && from + j < n ? kv[s.voff + d + (size_t)(from + j) * s.kj] : 0.f;
+  };
+  read(lane, 0);  // before anything is waited for
   for (int j = lane; j < n; j += 32) {
     float dot = s.scale * dot_alone(q, kv + (size_t)j * s.kj, s.size);
     score[j] = dot;
@@ -289,10 +297,13 @@ __device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const fl
   for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
   __syncwarp();
   for (int d = lane; d < s.size; d += 32) {
-    const float* v = kv + s.voff + d;
     float seen = 0.f;
-#pragma unroll 8
-    for (int j = 0; j < n; j++) seen += score[j] * v[(size_t)j * s.kj];
+    for (int from = 0; from < n; from += ENTRIES) {
+      if (from || d != lane) read(d, from);
+#pragma unroll
+      for (int j = 0; j < ENTRIES; j++)
+        if (from + j < n) seen += score[from + j] * value[j];
+    }
     out[(size_t)row * ldo + h * s.size + d] = seen;
   }
 }
@@ -324,28 +335,31 @@ __device__ __forceinline__ void attend_bwd_row(const float* q, int ldq, const fl
   for (int j = lane; j < n; j += 32) ds[at + j] = slope[j] = weight[j] * (slope[j] - mean) * s.scale;
   __syncwarp();
   for (int d = lane; d < s.size; d += 32) {
-    float sum = 0.f, query = q[(size_t)row * ldq + h * s.size + d], grad = g[d];
+    float *to = dq + (size_t)row * ldq + h * s.size + d;
+    float before = *to, sum = 0.f, query = q[(size_t)row * ldq + h * s.size + d], grad = g[d];
     size_t k = entry + d;
-#pragma unroll 8
-    for (int j = 0; j < n; j++) sum += slope[j] * kv[k + (size_t)j * s.kj];
-    dq[(size_t)row * ldq + h * s.size + d] += sum;
-    // Four entries at once: what is added to is read before any of it is written.
-    for (int from = 0; own && from < n; from += 4) {
-      float dk[4], dv[4];
+    // Some entries at once: what is added to is read before any of it is written.
+    for (int from = 0; from < n; from += ENTRIES / 2) {
+      float key[ENTRIES / 2], dk[ENTRIES / 2], dv[ENTRIES / 2];
 #pragma unroll
-      for (int c = 0; c < 4; c++) {
+      for (int c = 0; c < ENTRIES / 2; c++) {
         size_t e = k + (size_t)(from + c) * s.kj;
-        dk[c] = from + c < n ? dkv[e] : 0.f;
-        dv[c] = from + c < n ? dkv[e + s.voff] : 0.f;
+        bool in = from + c < n;
+        key[c] = in ? kv[e] : 0.f;
+        dk[c] = in && own ? dkv[e] : 0.f;
+        dv[c] = in && own ? dkv[e + s.voff] : 0.f;
       }
 #pragma unroll
-      for (int c = 0; c < 4; c++) {
+      for (int c = 0; c < ENTRIES / 2; c++) {
         if (from + c >= n) continue;
+        sum += slope[from + c] * key[c];
+        if (!own) continue;
         size_t e = k + (size_t)(from + c) * s.kj;
         dkv[e] = dk[c] + slope[from + c] * query;
         dkv[e + s.voff] = dv[c] + weight[from + c] * grad;
       }
     }
+    *to = before + sum;
   }
 }
 extern "C" __global__ void attend_bwd(const float* q, int ldq, const float* kv, const unsigned* len, const float* dout, int ldo,
@@ -463,78 +477,4 @@ extern "C" __global__ void take_fwd(const float* __restrict__ x, const unsigned*
 }
 extern "C" __global__ void take_bwd(const float* __restrict__ d, const unsigned* __restrict__ rows, float* __restrict__ dx, int B, int H) {
   EACH(i, (size_t)B * H) dx[(size_t)rows[i / H] * H + i % H] += d[i];
-}
-
-// ---- The encoding of time: 0, then t ← LayerNorm(t + ReLU(W·t + b)), T steps by one block of 1024. Of H numbers.
-__device__ __forceinline__ float block_sum(float x, float* space) {
-  x = warp_sum(x);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) space[threadIdx.x / 32] = x;
-  __syncthreads();
-  return warp_sum(space[threadIdx.x % 32]);
-}
-
-extern "C" __global__ void time_fwd(const float* __restrict__ w, const float* __restrict__ b, const float* __restrict__ nw,
-                                    const float* __restrict__ nb, float* time, float* lin, float* stats, int T, int H) {
-  extern __shared__ float now[];
-  __shared__ float space[32];
-  float* sum = now + H;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  for (int h = threadIdx.x; h < H; h += blockDim.x) { now[h] = 0.f; time[h] = 0.f; }
-  for (int t = 1; t < T; t++) {
-    __syncthreads();
-    for (int o = warp; o < H; o += 32) {
-      float x = fmaxf(dot_of(w + (size_t)o * H, now, H, lane) + b[o], 0.f);
-      if (lane == 0) { lin[(size_t)t * H + o] = x; sum[o] = now[o] + x; }
-    }
-    __syncthreads();
-    float s = 0.f;
-    for (int h = threadIdx.x; h < H; h += blockDim.x) s += sum[h];
-    float mean = block_sum(s, space) / H;
-    s = 0.f;
-    for (int h = threadIdx.x; h < H; h += blockDim.x) s += (sum[h] - mean) * (sum[h] - mean);
-    float scale = rsqrtf(block_sum(s, space) / H + 1e-6f);
-    for (int h = threadIdx.x; h < H; h += blockDim.x) {
-      now[h] = (sum[h] - mean) * scale * nw[h] + nb[h];
-      time[(size_t)t * H + h] = now[h];
-    }
-    if (threadIdx.x == 0) { stats[2 * t] = mean; stats[2 * t + 1] = scale; }
-  }
-}
-
-// From the gradient d [T, H] of all encodings (which grows on the way back): d_lin [T, H], that of W·t + b, row t from t − 1; and
-// those of the norm's weights. Row 0 of d_lin is zero.
-extern "C" __global__ void time_bwd(const float* __restrict__ w, const float* __restrict__ nw, const float* __restrict__ time,
-                                    const float* __restrict__ lin, const float* __restrict__ stats, float* d,
-                                    float* __restrict__ d_lin, float* __restrict__ dnw, float* __restrict__ dnb, int T, int H) {
-  extern __shared__ float dl[];
-  __shared__ float space[32];
-  for (int h = threadIdx.x; h < H; h += blockDim.x) dnw[h] = dnb[h] = d_lin[h] = 0.f;
-  for (int t = T - 1; t > 0; t--) {
-    __syncthreads();
-    const float *before = time + (size_t)(t - 1) * H, *l = lin + (size_t)t * H;
-    float *own = d + (size_t)t * H, mean = stats[2 * t], scale = stats[2 * t + 1], level = 0.f, slope = 0.f;
-    for (int h = threadIdx.x; h < H; h += blockDim.x) {
-      float unit = (before[h] + l[h] - mean) * scale, g = own[h];
-      dnw[h] += g * unit;
-      dnb[h] += g;
-      level += g * nw[h];
-      slope += g * nw[h] * unit;
-    }
-    level = block_sum(level, space) / H;
-    slope = block_sum(slope, space) / H;
-    for (int h = threadIdx.x; h < H; h += blockDim.x) {
-      float unit = (before[h] + l[h] - mean) * scale;
-      float g = scale * (own[h] * nw[h] - level - unit * slope), m = l[h] > 0.f ? g : 0.f;
-      dl[h] = m;
-      d_lin[(size_t)t * H + h] = m;
-      own[h - H] += g;
-    }
-    __syncthreads();
-    for (int h = threadIdx.x; h < H; h += blockDim.x) {
-      float s = 0.f;
-      for (int o = 0; o < H; o++) s += dl[o] * w[(size_t)o * H + h];
-      own[h - H] += s;
-    }
-  }
 }

@@ -11,16 +11,54 @@ __device__ __forceinline__ float from_half(unsigned short x) {
 // (float16) a place. A block a row.
 __device__ __forceinline__ unsigned plain(unsigned pose, int P) { return pose < P ? pose : pose - P; }
 
+#define LOOK 40  // numbers of shared memory that a look needs; with 18·F more the views lie there
+
+// The views of a place, in shared memory where there is room; all are asked for at once. By a block of 256.
+__device__ __forceinline__ const unsigned short* bring(const unsigned short* views, int F, float* shared, int room) {
+  if (F % 2 || LOOK + 18 * F > room) return views;
+  uint4* to = reinterpret_cast<uint4*>(shared + LOOK);
+  const uint4* from = reinterpret_cast<const uint4*>(views);
+  int n = 36 * F / 8;
+  for (int i = threadIdx.x; i < n; i += 6 * 256) {
+    uint4 part[6];
+#pragma unroll
+    for (int k = 0; k < 6; k++)
+      if (i + 256 * k < n) part[k] = from[i + 256 * k];
+#pragma unroll
+    for (int k = 0; k < 6; k++)
+      if (i + 256 * k < n) to[i + 256 * k] = part[k];
+  }
+  return reinterpret_cast<const unsigned short*>(to);
+}
+
+#define PARTS 12  // numbers of a row that a lane asks for at once
+
+// x · y over n numbers, those of y float16, by a warp.
+__device__ __forceinline__ float dot_half(const float* x, const unsigned short* y, int n, int lane) {
+  float dot = 0.f;
+  for (int from = lane; from < n; from += 32 * PARTS) {
+    float a[PARTS], b[PARTS];
+#pragma unroll
+    for (int k = 0; k < PARTS; k++) {
+      bool in = from + 32 * k < n;
+      a[k] = in ? x[from + 32 * k] : 0.f;
+      b[k] = in ? from_half(y[from + 32 * k]) : 0.f;
+    }
+#pragma unroll
+    for (int k = 0; k < PARTS; k++) dot += a[k] * b[k];
+  }
+  return dot;
+}
+
 // out = the views of the row's place, weighted by softmax(q · view) (kept in w [N, 36]).
 __device__ void look_fwd_row(const float* q, const unsigned short* table, const unsigned* pose, float* out, float* w, int F, int P,
-                             int n, float* score) {
+                             int n, float* score, int room) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
+  const unsigned short* views = bring(table + (size_t)(plain(pose[n], P) / 12) * 36 * F, F, score, room);
   q += (size_t)n * F;
+  __syncthreads();
   for (int v = warp; v < 36; v += blockDim.x / 32) {
-    float dot = 0.f;
-    for (int f = lane; f < F; f += 32) dot += q[f] * from_half(views[(size_t)v * F + f]);
-    dot = warp_sum(dot);
+    float dot = warp_sum(dot_half(q, views + (size_t)v * F, F, lane));
     if (lane == 0) score[v] = dot;
   }
   __syncthreads();
@@ -42,20 +80,19 @@ __device__ void look_fwd_row(const float* q, const unsigned short* table, const 
   }
 }
 extern "C" __global__ void look_fwd(const float* q, const unsigned short* table, const unsigned* pose, float* out, float* w, int F, int P) {
-  __shared__ float score[36];
-  look_fwd_row(q, table, pose, out, w, F, P, blockIdx.x, score);
+  __shared__ float score[LOOK];
+  look_fwd_row(q, table, pose, out, w, F, P, blockIdx.x, score, LOOK);
 }
 
 __device__ void look_bwd_row(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq, int F,
-                             int P, int n, float* d) {
+                             int P, int n, float* d, int room) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const unsigned short* views = table + (size_t)(plain(pose[n], P) / 12) * 36 * F;
+  const unsigned short* views = bring(table + (size_t)(plain(pose[n], P) / 12) * 36 * F, F, d, room);
   dout += (size_t)n * F;
   w += (size_t)n * 36;
+  __syncthreads();
   for (int v = warp; v < 36; v += blockDim.x / 32) {
-    float dot = 0.f;
-    for (int f = lane; f < F; f += 32) dot += dout[f] * from_half(views[(size_t)v * F + f]);
-    dot = warp_sum(dot);
+    float dot = warp_sum(dot_half(dout, views + (size_t)v * F, F, lane));
     if (lane == 0) d[v] = dot;
   }
   __syncthreads();
@@ -74,8 +111,8 @@ __device__ void look_bwd_row(const unsigned short* table, const unsigned* pose, 
 }
 extern "C" __global__ void look_bwd(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq,
                                     int F, int P) {
-  __shared__ float d[36];
-  look_bwd_row(table, pose, w, dout, dq, F, P, blockIdx.x, d);
+  __shared__ float d[LOOK];
+  look_bwd_row(table, pose, w, dout, dq, F, P, blockIdx.x, d, LOOK);
 }
 
 // What can be done at each pose, action by action: the row of the view that faces it (NONE: no such action; action 0, to stop,
@@ -111,8 +148,7 @@ __device__ __forceinline__ float score_of(const Ways& s, const float* z, unsigne
   size_t at = way_at(s, pose, a);
   unsigned row = s.rows[at];
   if (row == NONE) return -1e30f;
-  float dot = 0.f;
-  for (int f = lane; f < s.F; f += 32) dot += z[f] * from_half(s.table[(size_t)row * s.F + f]);
+  float dot = dot_half(z, s.table + (size_t)row * s.F, s.F, lane);
   if (lane < 4) dot += z[s.F + lane] * direction(s, pose, at, lane);
   return warp_sum(dot) + z[s.F + 4] + bias[0];
 }

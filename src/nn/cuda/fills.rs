@@ -1,0 +1,63 @@
+//! Biases and the like, which lie where products are added to them: gathered, and written in one launch.
+
+use super::*;
+
+/// Of one launch; as in `transformer.cu`.
+const FILLS: usize = 32;
+
+/// N rows of M: `y[n] = bias + time[n / of]`, either of which may be 0 for none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fill {
+    /// Where it is written, rows `ld` numbers apart.
+    pub y: u64,
+    /// A row for all.
+    pub bias: u64,
+    /// A row for each `of` rows, `time_ld` numbers apart.
+    pub time: u64,
+    /// Numbers from row to row.
+    pub ld: i32,
+    /// Numbers from a row of `time` to the next.
+    pub time_ld: i32,
+    /// Rows that share a row of `time`.
+    pub of: i32,
+    /// Rows.
+    pub rows: i32,
+    /// Columns.
+    pub cols: i32,
+    /// Nothing.
+    pub unused: i32,
+}
+
+#[repr(C)]
+struct Together {
+    all: [Fill; FILLS],
+}
+
+// Safety: plain numbers in C layout, the same as the kernel's struct.
+unsafe impl DeviceRepr for Together {}
+
+/// Writes all, in any order.
+pub(super) fn write(device: &CudaDevice, fills: &[Fill]) -> Result<()> {
+    for some in fills.chunks(FILLS) {
+        let mut together = Together { all: [Fill::default(); FILLS] };
+        together.all[..some.len()].copy_from_slice(some);
+        let most = some.iter().map(|f| f.rows as usize * f.cols as usize).max().unwrap_or(0);
+        let f = device.get_or_load_custom_func("fill_rows", "iliad", ptx(device)?)?;
+        let blocks = most.div_ceil(2048).clamp(1, 512) as u32;
+        let config =
+            LaunchConfig { grid_dim: (blocks, some.len() as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+        profile::span(
+            device,
+            || format!("fill_rows of {}", some.len()),
+            0.0,
+            || {
+                let mut l = f.builder();
+                l.arg(&together);
+                // Safety: the buffers have the sizes that are stated; the driver copies the list at once.
+                unsafe { l.launch(config) }.w().map(drop)
+            },
+        )?;
+    }
+    Ok(())
+}

@@ -61,6 +61,18 @@ fn mixing() -> Vec<Row> {
     };
     vec![
         weight("lambda-0", "λ = 0 (no marginal)", "algorithm.mixing.lambda=0", 0.0, None),
+        row(
+            "lambda-0-unmoved",
+            "λ = 0, walks that stay where they are described, too",
+            &["algorithm.name=adel", "algorithm.mixing.lambda=0", "task.unmoved=true"],
+            (0.0, None, None),
+        ),
+        row(
+            "lambda-0.5-unmoved",
+            "λ = 0.5, likewise",
+            &["algorithm.name=adel", "algorithm.mixing.lambda=0.5", "task.unmoved=true"],
+            (32.0, None, Some(384e3)),
+        ),
         weight("lambda-0.5", "λ = 0.5", "algorithm.mixing.lambda=0.5", 32.0, Some(384e3)),
         weight("lambda-1", "λ = 1 (marginal only)", "algorithm.mixing.lambda=1", 29.4, None),
     ]

@@ -10,6 +10,7 @@ mod fills;
 pub mod linear;
 pub mod loss;
 pub mod lstm;
+pub mod operands;
 pub mod profile;
 pub mod record;
 pub mod steps;
@@ -61,9 +62,9 @@ pub(crate) enum Arg {
     /// A number.
     F(f32),
     /// Sizes of an attention.
-    H(tape::Heads),
+    H(operands::Heads),
     /// What can be done at each pose.
-    W(tape::Ways),
+    W(operands::Ways),
 }
 
 /// Blocks, threads of a block, bytes of shared memory.

@@ -3,7 +3,8 @@
 //! and encodings of time lie in the results before products are added to them; what all steps have in common is one product.
 
 use super::NavSizes;
-use crate::nn::cuda::tape::{Attention, Heads, Tape, Var, Ways, Weight};
+use crate::nn::cuda::operands::{Attention, Heads, Var, Ways, Weight};
+use crate::nn::cuda::tape::Tape;
 use candle_core::Result;
 
 /// Requests on the device: B of L ids each.

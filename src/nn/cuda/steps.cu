@@ -31,24 +31,19 @@ template <int C> struct Share {
     for (int n = rank * 8 + threadIdx.x / 32; n < (hi - lo) * parts; n += 8 * C) { __syncwarp(); part(lo + n / parts, n % parts); }
   }
   template <class F> __device__ void numbers(int n, F number) const {
-    size_t end = (size_t)hi * n;
-    for (size_t at = (size_t)lo * n + rank * 256 + threadIdx.x; at < end; at += 256 * C) number(at);
+    unsigned end = hi * n;
+    for (unsigned at = lo * n + rank * 256 + threadIdx.x; at < end; at += 256 * C) number(at);
   }
 };
 
 template <int C> __device__ __forceinline__ void steps(const Program& program) {
   __shared__ __align__(16) float space[PART];
-  __shared__ Op ops[OPS];
   const int rank = rank_in_cluster(), warp = threadIdx.x / 32;
   const int lo = blockIdx.x / C * program.tile, hi = min(lo + program.tile, program.rows);
   const Share<C> share = {rank, lo, hi};
   const Ways& ways = program.ways;
-  // To where all have it at once.
-  for (int k = threadIdx.x; k < program.count * (int)(sizeof(Op) / 16); k += 256)
-    reinterpret_cast<uint4*>(ops)[k] = reinterpret_cast<const uint4*>(program.ops)[k];
-  __syncthreads();
   for (int k = 0; k < program.count; k++) {
-    const Op& op = ops[k];
+    const Op& op = program.ops[k];
     auto f = [&](int j) { return static_cast<float*>(op.p[j]); };
     auto u = [&](int j) { return static_cast<unsigned*>(op.p[j]); };
     const int* i = op.i;
@@ -102,27 +97,30 @@ template <int C> __device__ __forceinline__ void steps(const Program& program) {
         share.rows([&](int n) { recall_bwd_row(f(0), i[0], f(1), i[1], f(2), i[2], f(3), f(4), i[3], i[4], n, space); });
         break;
       case GATE:
-        share.numbers(i[0], [&](size_t at) { gate_fwd_at(f(0), f(1), f(2), i[0], at); });
+        share.numbers(i[0], [&](unsigned at) { gate_fwd_at(f(0), f(1), f(2), i[0], at); });
         break;
       case GATE_BACK:
-        share.numbers(i[0], [&](size_t at) { gate_bwd_at(f(0), f(1), f(2), f(3), f(4), i[0], at); });
+        share.numbers(i[0], [&](unsigned at) { gate_bwd_at(f(0), f(1), f(2), f(3), f(4), i[0], at); });
         break;
       case RELU_BACK:
-        share.numbers(i[0], [&](size_t at) { act_bwd_at(f(0), f(1), 0, at); });
+        share.numbers(i[0], [&](unsigned at) { act_bwd_at(f(0), f(1), 0, at); });
         break;
       case SCALE:
-        share.numbers(i[0], [&](size_t at) { f(2)[at] = f(0)[at] * f(1)[at % i[0]]; });
+        share.numbers(i[0], [&](unsigned at) { f(2)[at] = f(0)[at] * f(1)[at % (unsigned)i[0]]; });
         break;
       case WALK:
         share.rows([&](int n) { walk_step_row(ways, f(0), f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[0], n, space); });
         break;
       case WORD:
-        share.numbers(i[0], [&](size_t at) { f(3)[at] = f(0)[u(1)[at / i[0]] * (size_t)i[0] + at % i[0]] + f(2)[at % i[0]]; });
+        share.numbers(i[0], [&](unsigned at) { unsigned n = at / (unsigned)i[0], m = at - n * i[0]; f(3)[at] = f(0)[u(1)[n] * (size_t)i[0] + m] + f(2)[m]; });
         break;
       case PICK:
         share.rows([&](int n) { pick_word_row(f(0), f(1), f(2), u(3), u(4), i[0], n); });
         break;
     }
+    // The next one's addresses are on their way while this one is waited for.
+    const Op& next = program.ops[min(k + 1, program.count - 1)];
+    asm volatile("" ::"r"(next.kind), "l"(next.p[0]), "l"(next.p[8]));
     cluster_sync();
   }
 }

@@ -1,7 +1,7 @@
 //! Operations of a model's steps gathered into programs, which `steps.cu` goes through in one launch each: waiting for a
 //! cluster of blocks takes a fraction of the time that launching the next kernel does.
 
-use super::tape::Ways;
+use super::operands::Ways;
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 

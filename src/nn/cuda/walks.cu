@@ -316,15 +316,15 @@ extern "C" __global__ void recall_bwd(const float* x, int ldx, const float* outp
 }
 
 // out = u − σ(g)·r for ug = [u, r] of N rows.
-__device__ __forceinline__ void gate_fwd_at(const float* ug, const float* g, float* out, int H, size_t i) {
-  size_t n = i / H, h = i - n * H;
+__device__ __forceinline__ void gate_fwd_at(const float* ug, const float* g, float* out, int H, unsigned i) {
+  unsigned n = i / (unsigned)H, h = i - n * H;
   out[i] = ug[n * 2 * H + h] - sigm(g[i]) * ug[n * 2 * H + H + h];
 }
 extern "C" __global__ void gate_fwd(const float* ug, const float* g, float* out, int N, int H) {
   EACH(i, (size_t)N * H) gate_fwd_at(ug, g, out, H, i);
 }
-__device__ __forceinline__ void gate_bwd_at(const float* ug, const float* g, const float* d, float* d_ug, float* dg, int H, size_t i) {
-  size_t n = i / H, h = i - n * H;
+__device__ __forceinline__ void gate_bwd_at(const float* ug, const float* g, const float* d, float* d_ug, float* dg, int H, unsigned i) {
+  unsigned n = i / (unsigned)H, h = i - n * H;
   float s = sigm(g[i]);
   d_ug[n * 2 * H + h] += d[i];
   d_ug[n * 2 * H + H + h] -= d[i] * s;

@@ -99,7 +99,7 @@ impl TaskKit for NavFamily {
             "corpus" => NavWorld::load(Path::new(&task.path))?,
             other => return Err(no_such_world(other)),
         };
-        let world = Arc::new(world.with_marginal(task.marginal).with_perf(task.perf));
+        let world = Arc::new(world.with_marginal(task.marginal).with_perf(task.perf).with_unmoved(task.unmoved));
         houses::remember(&world);
         Ok(world)
     }

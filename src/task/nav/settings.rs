@@ -21,6 +21,9 @@ pub struct TaskSettings {
     pub perf: Perf,
     /// How P_ω draws paths.
     pub marginal: Marginal,
+    /// Whether walks that end where they began are described, too.
+    #[serde(default)]
+    pub unmoved: bool,
 }
 
 /// perf(ê, e) ≥ τ.
@@ -91,6 +94,7 @@ fn task(world: &str) -> TaskSettings {
         seed: 1,
         perf: Perf::default(),
         marginal: Marginal::default(),
+        unmoved: false,
     }
 }
 

@@ -33,6 +33,7 @@ pub struct NavWorld {
     names: Vec<String>,
     marginal: Marginal,
     perf: Perf,
+    unmoved: bool,
 }
 
 impl NavWorld {
@@ -71,7 +72,17 @@ impl NavWorld {
                 places.insert(viewpoint.id.clone(), (house as u32, i as u32));
             }
         }
-        NavWorld { scenes, by_name, places, corpus, words, names, marginal: Marginal::default(), perf: Perf::default() }
+        NavWorld {
+            scenes,
+            by_name,
+            places,
+            corpus,
+            words,
+            names,
+            marginal: Marginal::default(),
+            perf: Perf::default(),
+            unmoved: false,
+        }
     }
 
     /// The same world with another P_ω.
@@ -82,6 +93,11 @@ impl NavWorld {
     /// The same world in which [`World::performs`] means something else.
     pub fn with_perf(self, perf: Perf) -> NavWorld {
         NavWorld { perf, ..self }
+    }
+
+    /// The same world, in which walks that end where they began are described, or are not.
+    pub fn with_unmoved(self, unmoved: bool) -> NavWorld {
+        NavWorld { unmoved, ..self }
     }
 
     /// Whether a walk ends within 3 m of where another does (along the ways of the house).
@@ -264,9 +280,9 @@ impl World for NavWorld {
         }
     }
 
-    /// A walk that ends where it began, its loops cut out, has nothing to describe.
+    /// A walk that ends where it began, its loops cut out, has nothing to describe, unless the settings say so.
     fn describable(&self, start: &Start, execution: &Walk) -> bool {
-        self.path(start, execution).is_some_and(|(_, path)| path[0] != path[path.len() - 1])
+        self.path(start, execution).is_some_and(|(_, path)| self.unmoved || path[0] != path[path.len() - 1])
     }
 
     fn valid(&self, start: &Start, execution: &Walk) -> bool {

@@ -152,14 +152,12 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
     bias[i] = m < M ? b[m] : 0.f;
     sum += x[i];
   }
-#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) sum += a[m] + y[m];
   mean = warp_sum(sum) / M;
   sum = 0.f;
 #pragma unroll
   for (int i = 0; i < NORM; i++)
     if (lane + 32 * i < M) { float d = x[i] - mean; sum += d * d; }
-#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) { float d = a[m] + y[m] - mean; sum += d * d; }
   scale = rsqrtf(warp_sum(sum) / M + 1e-6f);
 #pragma unroll
@@ -167,7 +165,6 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
     int m = lane + 32 * i;
     if (m < M) out[m] = (x[i] - mean) * scale * weight[i] + bias[i];
   }
-#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) out[m] = (a[m] + y[m] - mean) * scale * w[m] + b[m];
   if (lane == 0) { stats[2 * n] = mean; stats[2 * n + 1] = scale; }
 }
@@ -197,7 +194,6 @@ __device__ __forceinline__ void norm_bwd_row(const float* a, int lda, const floa
     level += g[i];
     slope += g[i] * unit[i];
   }
-#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) {
     float d = dout[m] * w[m];
     level += d;
@@ -213,7 +209,6 @@ __device__ __forceinline__ void norm_bwd_row(const float* a, int lda, const floa
     if (da) da[m] = old_a[i] + d;
     if (dy) dy[m] = old_y[i] + d;
   }
-#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) {
     float d = scale * (dout[m] * w[m] - level - (a[m] + y[m] - mean) * scale * slope);
     if (da) da[m] += d;
@@ -259,45 +254,22 @@ struct Heads {
 #define HEAD_PARTS 4  // numbers of a head that a lane has: heads have at most 128
 #define ENTRIES 16    // of a memory that are asked for at once
 
-// out[j] = scale · a · entry j, of n entries `step` apart, by a warp. Lanes share entries, so that they read what lies together.
-__device__ __forceinline__ void dots(const float* a, const float* entries, size_t step, int n, int size, float scale, float* out) {
-  int lane = threadIdx.x % 32, share = size / 4;
-  if (size % 4 == 0 && 32 % share == 0 && ((size_t)a | (size_t)entries | 4 * step) % 16 == 0) {
-    int part = lane % share, own = lane / share, at_once = 32 / share;
-    float4 x = *(const float4*)(a + 4 * part);
-#pragma unroll 1
-    for (int from = own; from - own < n; from += 8 * at_once) {
-      float4 y[8];
-      float s[8];
-      const float* at = entries + (size_t)from * step + 4 * part;
-#pragma unroll
-      for (int c = 0; c < 8; c++) {
-        y[c] = {0.f, 0.f, 0.f, 0.f};
-        if (from + c * at_once < n) y[c] = *(const float4*)at;
-        at += at_once * step;
-      }
-#pragma unroll
-      for (int c = 0; c < 8; c++) s[c] = x.x * y[c].x + x.y * y[c].y + x.z * y[c].z + x.w * y[c].w;
-#pragma unroll 1
-      for (int d = share / 2; d; d /= 2)
-#pragma unroll
-        for (int c = 0; c < 8; c++) s[c] += __shfl_xor_sync(~0u, s[c], d);
-#pragma unroll
-      for (int c = 0; c < 8; c++)
-        if (part == 0 && from + c * at_once < n) out[from + c * at_once] = s[c] * scale;
+// a · b over n numbers, by one thread; in fours where they lie so.
+__device__ __forceinline__ float dot_alone(const float* a, const float* b, int n) {
+  float s = 0.f, t = 0.f;
+  if (n % 4 == 0 && ((size_t)a | (size_t)b) % 16 == 0) {
+#pragma unroll 8
+    for (int i = 0; i < n; i += 4) {
+      float4 x = *(const float4*)(a + i), y = *(const float4*)(b + i);
+      s += x.x * y.x + x.y * y.y;
+      t += x.z * y.z + x.w * y.w;
     }
   } else
-  #pragma unroll 1
-  for (int j = lane; j < n; j += 32) {
-      float s = 0.f;
-#pragma unroll 1
-      for (int i = 0; i < size; i++) s += a[i] * entries[(size_t)j * step + i];
-      out[j] = scale * s;
-    }
-  __syncwarp();
+    for (int i = 0; i < n; i++) s += a[i] * b[i];
+  return s + t;
 }
 
-// Lanes have an entry each for weights, and numbers of the head for what is seen.
+// Lanes have an entry each for scores, and numbers of the head for what is seen.
 __device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const float* kv, const unsigned* len, float* out, int ldo,
                                                float* w, const Heads& s, int b, int row, int h, float* score) {
   int lane = threadIdx.x % 32, n = len ? min((int)len[b], s.n0) : s.n0;
@@ -306,29 +278,26 @@ __device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const fl
   kv += (size_t)b * s.kb + h * s.size;
   float top = -3.4e38f, sum = 0.f, value[ENTRIES];
   auto read = [&](int d, int from) {
-    const float* at = kv + s.voff + d + (size_t)from * s.kj;
 #pragma unroll
-    for (int j = 0; j < ENTRIES; j++, at += s.kj) value[j] = d < s.size && from + j < n ? *at : 0.f;
+    for (int j = 0; j < ENTRIES; j++) value[j] = d < s.size && from + j < n ? kv[s.voff + d + (size_t)(from + j) * s.kj] : 0.f;
   };
   read(lane, 0);  // before anything is waited for
-  dots(q, kv, s.kj, n, s.size, s.scale, score);
-#pragma unroll 1
-  for (int j = lane; j < n; j += 32) top = fmaxf(top, score[j]);
+  for (int j = lane; j < n; j += 32) {
+    float dot = s.scale * dot_alone(q, kv + (size_t)j * s.kj, s.size);
+    score[j] = dot;
+    top = fmaxf(top, dot);
+  }
   top = warp_max(top);
-#pragma unroll 1
   for (int j = lane; j < n; j += 32) {
     float e = expf(score[j] - top);
     score[j] = e;
     sum += e;
   }
   sum = 1.f / warp_sum(sum);
-#pragma unroll 1
   for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
   __syncwarp();
-#pragma unroll 1
   for (int d = lane; d < s.size; d += 32) {
     float seen = 0.f;
-#pragma unroll 1
     for (int from = 0; from < n; from += ENTRIES) {
       if (from || d != lane) read(d, from);
 #pragma unroll
@@ -356,23 +325,20 @@ __device__ __forceinline__ void attend_bwd_row(const float* q, int ldq, const fl
   size_t at = ((size_t)row * s.heads + h) * s.ldw, entry = (size_t)b * s.kb + h * s.size;
   const float* g = dout + (size_t)row * ldo + h * s.size;
   float mean = 0.f;
-  dots(g, kv + entry + s.voff, s.kj, n, s.size, 1.f, slope);
-#pragma unroll 1
   for (int j = lane; j < n; j += 32) {
+    float dot = dot_alone(g, kv + entry + s.voff + (size_t)j * s.kj, s.size);
     weight[j] = w[at + j];
-    mean += weight[j] * slope[j];
+    slope[j] = dot;
+    mean += weight[j] * dot;
   }
   mean = warp_sum(mean);
-#pragma unroll 1
   for (int j = lane; j < n; j += 32) ds[at + j] = slope[j] = weight[j] * (slope[j] - mean) * s.scale;
   __syncwarp();
-#pragma unroll 1
   for (int d = lane; d < s.size; d += 32) {
     float *to = dq + (size_t)row * ldq + h * s.size + d;
     float before = *to, sum = 0.f, query = q[(size_t)row * ldq + h * s.size + d], grad = g[d];
     size_t k = entry + d;
     // Some entries at once: what is added to is read before any of it is written.
-#pragma unroll 1
     for (int from = 0; from < n; from += ENTRIES / 2) {
       float key[ENTRIES / 2], dk[ENTRIES / 2], dv[ENTRIES / 2];
 #pragma unroll

@@ -189,6 +189,12 @@ pub trait Family: Send + Sync {
     fn script(&self) -> Option<&'static str> {
         None
     }
+
+    /// Addresses of the modules that [`Family::script`] will ask for to draw an execution, so that pages which show one at once can
+    /// have them fetched together with it.
+    fn modules(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// A view that the family's template cannot show (stored by another version, or damaged).

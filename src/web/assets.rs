@@ -109,4 +109,13 @@ mod tests {
             assert!(find(path).is_none(), "{path}");
         }
     }
+
+    #[test]
+    fn what_families_load_is_there() {
+        for family in crate::task::registry::families() {
+            for path in family.modules().iter().copied().chain(family.script()) {
+                assert!(find(path).is_some(), "{path} of {}", family.name());
+            }
+        }
+    }
 }

@@ -112,6 +112,7 @@ struct HousePage {
     page: Page,
     name: String,
     script: &'static str,
+    modules: &'static [&'static str],
     walk: String,
     map: String,
     facts: Vec<(&'static str, String)>,
@@ -153,6 +154,7 @@ impl HousePage {
         Ok(HousePage {
             page,
             script: NavFamily.script().unwrap_or_default(),
+            modules: NavFamily.modules(),
             walk: large,
             map: small,
             facts: facts(scene),

@@ -167,7 +167,28 @@ impl Family for NavFamily {
     fn script(&self) -> Option<&'static str> {
         Some("js/walk.js")
     }
+
+    fn modules(&self) -> &'static [&'static str] {
+        &MODULES
+    }
 }
+
+const MODULES: [&str; 14] = [
+    "js/walk/plan.js",
+    "js/walk/player.js",
+    "js/walk/scene.js",
+    "js/walk/stage.js",
+    "js/walk/house.js",
+    "js/walk/graph.js",
+    "js/walk/brush.js",
+    "js/walk/fixtures.js",
+    "js/walk/furniture.js",
+    "js/walk/light.js",
+    "js/walk/shell.js",
+    "js/walk/textures.js",
+    "vendor/three.module.min.js",
+    "vendor/three.core.min.js",
+];
 
 /// Good descriptions of the guide's walk.
 const GOOD: [(&str, &str); 3] = [
@@ -221,6 +242,19 @@ mod tests {
         assert!(html.contains("<svg") && html.contains("role=\"img\""), "{html}");
         assert_eq!(html.matches("class=\"map-stop").count(), stops);
         assert!(!html.contains("data-walk"));
+    }
+
+    #[test]
+    fn all_modules_of_a_walk_are_fetched_together() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("static/js/walk");
+        let files = std::fs::read_dir(folder).unwrap();
+        let mut there: Vec<_> =
+            files.map(|file| format!("js/walk/{}", file.unwrap().file_name().to_string_lossy())).collect();
+        let mut named: Vec<_> =
+            MODULES.iter().filter(|name| name.starts_with("js/")).map(|n| (*n).to_owned()).collect();
+        there.sort();
+        named.sort();
+        assert_eq!(named, there);
     }
 
     #[test]

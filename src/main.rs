@@ -1,6 +1,6 @@
 //! The program. Everything is in the library: see `src/cli.rs`.
 
-/// Training asks for the same large blocks at every step. The system's own allocator gives them back in between, and a fifth of a step's
+/// Training asks for the same large blocks at every step. The system's own allocator gives them back in between, and a sixth of a step's
 /// time on a CPU went into having them mapped and cleared anew.
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -128,8 +128,5 @@ template <int C> __device__ __forceinline__ void steps(const Program& program) {
 extern "C" __global__ void __cluster_dims__(16, 1, 1) __launch_bounds__(256) steps_16(const __grid_constant__ Program program) {
   steps<16>(program);
 }
-extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(256) steps_8(const __grid_constant__ Program program) {
-  steps<8>(program);
-}
 
 #endif

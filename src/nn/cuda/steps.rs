@@ -101,7 +101,7 @@ impl Steps {
             return Ok(());
         }
         let none = Op { kind: 0, sizes: [0; 13], places: [0; 9] };
-        // Few rows are shared among more clusters: blocks have more to do than to wait for.
+        // Few rows are shared among more clusters, so that each has less to do.
         let tile = if self.rows <= 64 { 16 } else { 32 };
         let mut program = Program {
             count: self.ops.len() as i32,

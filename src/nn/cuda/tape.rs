@@ -345,7 +345,8 @@ impl<'a> Tape<'a> {
         let args = [p(a.q.v), i(a.q.ld), p(a.memory.v), p(a.lengths)];
         let more = [p(a.seen.v), i(a.seen.ld), p(a.kept.0), Arg::H(a.heads)];
         // In a program a row is known by its number alone.
-        let rows = if a.heads.from_memory == 1 { a.q.rows } else { 0 };
+        // Its warps have room for the weights of so many entries.
+        let rows = if a.heads.from_memory == 1 && a.heads.ldw <= 512 { a.q.rows } else { 0 };
         let sizes = a.sizes(own);
         let places = [a.q.v, a.memory.v, a.lengths, a.seen.v, a.kept.0];
         if !self.gather(rows, Kind::Attend, &sizes, &places, None)? {

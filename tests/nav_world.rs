@@ -110,6 +110,17 @@ fn what_is_no_walk_is_told_apart() {
 }
 
 #[test]
+fn walks_that_stay_are_described_where_the_settings_say_so() {
+    let world = NavWorld::builtin(1, &Size::tiny()).with_unmoved(true);
+    let task = world.task(Split::Train, 0);
+    let with = |ends: &[&str]| Walk { viewpoints: ends.iter().map(|v| (*v).to_owned()).collect() };
+    let gold = world.gold(Split::Train, 0).viewpoints;
+    assert!(world.describable(&task.start, &with(&[&gold[0]])));
+    assert!(world.describable(&task.start, &with(&[&gold[0], &gold[1], &gold[0]])));
+    assert!(!world.describable(&task.start, &with(&[&gold[0], "nowhere"])));
+}
+
+#[test]
 fn views_differ_between_places_and_fit_the_settings() {
     let world = &*TINY;
     assert_eq!(world.names().iter().collect::<HashSet<_>>().len(), world.names().len());

@@ -5,11 +5,14 @@
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay`, for which the bindings have no name: milliseconds until free memory goes back to the system; −1: never.
+/// `mi_option_purge_delay`, for which the bindings have no name: milliseconds until free memory goes back to the system.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
+/// Longer than a step; a server that rests becomes small again.
+const MILLISECONDS: std::ffi::c_long = 6_000;
 
 fn main() -> std::process::ExitCode {
     // Safety: sets an option of the allocator above, before any other thread is there.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, MILLISECONDS) };
     iliad::cli::main()
 }

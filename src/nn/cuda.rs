@@ -82,6 +82,18 @@ pub(crate) fn warps(n: usize) -> Grid {
 
 /// Launches a kernel of the `.cu` files beside this one.
 pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
+    launch_with::<u32>(device, name, grid, None, args, || name.to_owned())
+}
+
+/// The same for a kernel that first takes a list of what it is to do; a profile calls it `called`.
+fn launch_with<T: DeviceRepr>(
+    device: &CudaDevice,
+    name: &'static str,
+    grid: Grid,
+    list: Option<&T>,
+    args: &[Arg],
+    called: impl FnOnce() -> String,
+) -> Result<()> {
     let f = device.get_or_load_custom_func(name, "iliad", ptx(device)?)?;
     let ((x, y), threads, shared_mem_bytes) = grid;
     // What is beyond this has to be asked for; likewise clusters of 16.
@@ -93,6 +105,9 @@ pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: 
         f.set_attribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).w()?;
     }
     let mut l = f.builder();
+    if let Some(list) = list {
+        l.arg(list);
+    }
     for arg in args {
         match arg {
             Arg::P(x) => l.arg(x),
@@ -104,9 +119,9 @@ pub(crate) fn launch(device: &CudaDevice, name: &'static str, grid: Grid, args: 
         };
     }
     let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (threads, 1, 1), shared_mem_bytes };
-    // Safety: the callers state the kernel's arguments, with buffers of the sizes it works on.
+    // Safety: the callers state the kernel's arguments, with buffers of the sizes it works on; the driver copies them at once.
     let mut go = || unsafe { l.launch(config) }.w().map(drop);
-    profile::span(device, || name.to_owned(), 0.0, &mut go)
+    profile::span(device, called, 0.0, &mut go)
 }
 
 /// Address of a contiguous storage of 4-byte elements. Only for use on the device's own stream.

@@ -155,12 +155,11 @@ fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Re
 /// Compares programs with single operations on `device`.
 pub(super) fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
     let reading = Reading { reference_padding: false, positions: true };
-    let mut found = Vec::new();
-    for on in [false, true] {
-        crate::nn::device::set_programs(on);
-        found.push((students(device, hidden, steps, reading), describers(device, hidden, steps, false)));
-    }
-    let (Some(gathered), Some(single)) = (found.pop(), found.pop()) else { return Ok(Vec::new()) };
+    let made = |gathered: bool| {
+        crate::nn::device::set_programs(gathered);
+        (students(device, hidden, steps, reading), describers(device, hidden, steps, false))
+    };
+    let (single, gathered) = (made(false), made(true));
     Ok(vec![
         compare("nav student, gathered", single.0?, gathered.0?)?,
         compare("nav describer, gathered", single.1?, gathered.1?)?,

@@ -43,21 +43,9 @@ pub(super) fn write(device: &CudaDevice, fills: &[Fill]) -> Result<()> {
         let mut together = Together { all: [Fill::default(); FILLS] };
         together.all[..some.len()].copy_from_slice(some);
         let most = some.iter().map(|f| f.rows as usize * f.cols as usize).max().unwrap_or(0);
-        let f = device.get_or_load_custom_func("fill_rows", "iliad", ptx(device)?)?;
         let blocks = most.div_ceil(2048).clamp(1, 512) as u32;
-        let config =
-            LaunchConfig { grid_dim: (blocks, some.len() as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
-        profile::span(
-            device,
-            || format!("fill_rows of {}", some.len()),
-            0.0,
-            || {
-                let mut l = f.builder();
-                l.arg(&together);
-                // Safety: the buffers have the sizes that are stated; the driver copies the list at once.
-                unsafe { l.launch(config) }.w().map(drop)
-            },
-        )?;
+        let grid = ((blocks, some.len() as u32), 256, 0);
+        launch_with(device, "fill_rows", grid, Some(&together), &[], || format!("fill_rows of {}", some.len()))?;
     }
     Ok(())
 }

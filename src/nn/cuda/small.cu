@@ -69,8 +69,8 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
     int at = threadIdx.x + 256 * i, m = m0 + at / (8 * J), n = n0 + at % (8 * J);
     before[i] = add && m < M && n < N ? C[(size_t)m * ldc + n] : 0.f;
   }
-  // Sixteens that are read in fours; where K is in fours the last of them may be short.
   constexpr int AHEAD = 2;  // sixteens that a warp asks for at once
+  // Sixteens that are read in fours; where K is in fours the last of them may be short.
   int whole = fours_a && (fours_w || turned) ? (K % 4 ? K : K + 15) / 16 * 16 : 0;
   for (int k0 = warp * 16; k0 < whole; k0 += 128 * AHEAD) {
     float4 a[AHEAD][4], b[AHEAD][J];

@@ -12,7 +12,8 @@ struct __align__(16) Op {
   void* p[9];
 };
 
-#define OPS 96  // as in `steps.rs`
+#define OPS 96     // as in `steps.rs`
+#define BLOCKS 16  // of a cluster; likewise
 
 struct Program {
   int count, rows, tile, unused;  // operations, rows, and rows of a cluster
@@ -20,27 +21,27 @@ struct Program {
   Op ops[OPS];
 };
 
-// What a block of a cluster of C has of its rows lo to hi: of rows, of `parts` of each row (a warp a part), of n numbers of each
+// What a block of a cluster has of its rows lo to hi: of rows, of `parts` of each row (a warp a part), of n numbers of each
 // row (a thread a number). A block is together again before it begins a row.
-template <int C> struct Share {
+struct Share {
   int rank, lo, hi;
   template <class F> __device__ void rows(F row) const {
-    for (int n = lo + rank; n < hi; n += C) { __syncthreads(); row(n); }
+    for (int n = lo + rank; n < hi; n += BLOCKS) { __syncthreads(); row(n); }
   }
   template <class F> __device__ void parts(int parts, F part) const {
-    for (int n = rank * 8 + threadIdx.x / 32; n < (hi - lo) * parts; n += 8 * C) { __syncwarp(); part(lo + n / parts, n % parts); }
+    for (int n = rank * 8 + threadIdx.x / 32; n < (hi - lo) * parts; n += 8 * BLOCKS) { __syncwarp(); part(lo + n / parts, n % parts); }
   }
   template <class F> __device__ void numbers(int n, F number) const {
     unsigned end = hi * n;
-    for (unsigned at = lo * n + rank * 256 + threadIdx.x; at < end; at += 256 * C) number(at);
+    for (unsigned at = lo * n + rank * 256 + threadIdx.x; at < end; at += 256 * BLOCKS) number(at);
   }
 };
 
-template <int C> __device__ __forceinline__ void steps(const Program& program) {
+extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(256) steps_16(const __grid_constant__ Program program) {
   __shared__ __align__(16) float space[PART];
   const int rank = rank_in_cluster(), warp = threadIdx.x / 32;
-  const int lo = blockIdx.x / C * program.tile, hi = min(lo + program.tile, program.rows);
-  const Share<C> share = {rank, lo, hi};
+  const int lo = blockIdx.x / BLOCKS * program.tile, hi = min(lo + program.tile, program.rows);
+  const Share share = {rank, lo, hi};
   const Ways& ways = program.ways;
   for (int k = 0; k < program.count; k++) {
     const Op& op = program.ops[k];
@@ -53,11 +54,11 @@ template <int C> __device__ __forceinline__ void steps(const Program& program) {
     };
     switch (op.kind) {
       case PRODUCT:
-        if (i[3] <= 16 * C)
-          for (int n = 16 * rank; n < i[3]; n += 16 * C)
+        if (i[3] <= 16 * BLOCKS)
+          for (int n = 16 * rank; n < i[3]; n += 16 * BLOCKS)
             small_tile<2>(f(0), i[0], f(1), i[1], i[5], f(2), i[2], hi, i[3], i[4], i[6], i[7], lo, n, space);
         else
-          for (int n = 32 * rank; n < i[3]; n += 32 * C) {
+          for (int n = 32 * rank; n < i[3]; n += 32 * BLOCKS) {
             __syncthreads();
             small_tile<4>(f(0), i[0], f(1), i[1], i[5], f(2), i[2], hi, i[3], i[4], i[6], i[7], lo, n, space);
           }
@@ -106,13 +107,13 @@ template <int C> __device__ __forceinline__ void steps(const Program& program) {
         share.numbers(i[0], [&](unsigned at) { act_bwd_at(f(0), f(1), 0, at); });
         break;
       case SCALE:
-        share.numbers(i[0], [&](unsigned at) { f(2)[at] = f(0)[at] * f(1)[at % (unsigned)i[0]]; });
+        share.numbers(i[0], [&](unsigned at) { scale_fwd_at(f(0), f(1), f(2), i[0], at); });
         break;
       case WALK:
         share.rows([&](int n) { walk_step_row(ways, f(0), f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[0], n, space); });
         break;
       case WORD:
-        share.numbers(i[0], [&](unsigned at) { unsigned n = at / (unsigned)i[0], m = at - n * i[0]; f(3)[at] = f(0)[u(1)[n] * (size_t)i[0] + m] + f(2)[m]; });
+        share.numbers(i[0], [&](unsigned at) { word_in_at(f(0), u(1), f(2), f(3), i[0], at); });
         break;
       case PICK:
         share.rows([&](int n) { pick_word_row(f(0), f(1), f(2), u(3), u(4), i[0], n); });
@@ -123,10 +124,6 @@ template <int C> __device__ __forceinline__ void steps(const Program& program) {
     asm volatile("" ::"r"(next.kind), "l"(next.p[0]), "l"(next.p[8]));
     cluster_sync();
   }
-}
-
-extern "C" __global__ void __cluster_dims__(16, 1, 1) __launch_bounds__(256) steps_16(const __grid_constant__ Program program) {
-  steps<16>(program);
 }
 
 #endif

@@ -113,16 +113,9 @@ impl Steps {
         };
         program.ops[..self.ops.len()].copy_from_slice(&self.ops);
         self.ops.clear();
-        let f = device.get_or_load_custom_func("steps_16", "iliad", ptx(device)?)?;
-        f.set_attribute(sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).w()?;
-        let blocks = self.rows.div_ceil(tile) * BLOCKS;
-        let config = LaunchConfig { grid_dim: (blocks as u32, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
-        let name = || format!("program of {} x {} rows", program.count, program.rows);
-        profile::span(device, name, 0.0, || {
-            let mut l = f.builder();
-            l.arg(&program);
-            // Safety: the operations' buffers have the sizes that they state; the driver copies the program at once.
-            unsafe { l.launch(config) }.w().map(drop)
+        let grid = (((self.rows.div_ceil(tile) * BLOCKS) as u32, 1), 256, 0);
+        launch_with(device, "steps_16", grid, Some(&program), &[], || {
+            format!("program of {} x {} rows", program.count, program.rows)
         })
     }
 }

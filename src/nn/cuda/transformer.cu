@@ -128,8 +128,9 @@ extern "C" __global__ void act_bwd(float* d, const float* y, int n, int tanh) {
 }
 
 // y[n, m] = x[n, m] · s[m].
+__device__ __forceinline__ void scale_fwd_at(const float* x, const float* s, float* y, int M, unsigned i) { y[i] = x[i] * s[i % M]; }
 extern "C" __global__ void scale_fwd(const float* __restrict__ x, const float* __restrict__ s, float* __restrict__ y, int N, int M) {
-  EACH(i, (size_t)N * M) y[i] = x[i] * s[i % M];  // likewise in `steps.cu`
+  EACH(i, (size_t)N * M) scale_fwd_at(x, s, y, M, i);
 }
 extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* __restrict__ s, float* __restrict__ dx, int N, int M) {
   EACH(i, (size_t)N * M) dx[i] += dy[i] * s[i % M];
@@ -432,12 +433,12 @@ extern "C" __global__ void embed_bwd(const float* __restrict__ dx, const unsigne
 }
 
 // x[r] = table[ids[r]] + time.
-extern "C" __global__ void word_in(const float* __restrict__ table, const unsigned* __restrict__ ids,
-                                   const float* __restrict__ time, float* __restrict__ x, int R, int H) {
-  EACH(i, (size_t)R * H) {
-    size_t r = i / H, h = i - r * H;
-    x[i] = table[(size_t)ids[r] * H + h] + time[h];
-  }
+__device__ __forceinline__ void word_in_at(const float* table, const unsigned* ids, const float* time, float* x, int H, unsigned i) {
+  unsigned r = i / (unsigned)H, h = i - r * H;
+  x[i] = table[(size_t)ids[r] * H + h] + time[h];
+}
+extern "C" __global__ void word_in(const float* table, const unsigned* ids, const float* time, float* x, int R, int H) {
+  EACH(i, (size_t)R * H) word_in_at(table, ids, time, x, H, i);
 }
 
 // out[b] = the mean of the first count[b] of the L rows of x [B, L, H].

@@ -6,6 +6,8 @@ pub mod blocks;
 pub(crate) mod fused;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
+#[cfg(feature = "cuda")]
+pub(crate) mod made;
 pub mod recall;
 pub mod views;
 pub mod walk;

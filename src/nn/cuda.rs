@@ -5,6 +5,7 @@
 pub mod adam;
 pub mod arena;
 pub mod attention;
+pub mod combine;
 pub mod decode;
 mod fills;
 pub mod linear;
@@ -389,6 +390,7 @@ pub(crate) fn product_of_few(
         whole(k),
         whole(add.into()),
         whole(relu.into()),
+        Arg::P(0),
     ];
     let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
     profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_product", grid, &args))

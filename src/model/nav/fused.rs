@@ -17,22 +17,6 @@ pub(crate) struct Requests {
     pub counted: u64,
 }
 
-/// What the walks of a batch are: known, or yet to be made.
-pub(crate) enum Course {
-    /// Poses `[S, R]` and actions `[S, R]`.
-    Known { poses: u64, actions: u64 },
-    /// Poses `[S + 1, R]`, of which the first are given; numbers to choose by `[S, R]`; whether each has stopped `[R]`; and
-    /// where the actions `[S, R]` are written.
-    Made { poses: u64, draws: u64, done: u64, actions: u64 },
-}
-
-impl Course {
-    fn poses(&self, t: usize, rows: usize) -> u64 {
-        let (Course::Known { poses, .. } | Course::Made { poses, .. }) = self;
-        poses + 4 * (t * rows) as u64
-    }
-}
-
 /// A sublayer's result, the norm that follows, and what that keeps.
 struct Normed {
     name: String,
@@ -48,7 +32,7 @@ pub(crate) struct Pass<'a, 'b> {
 }
 
 impl Pass<'_, '_> {
-    fn heads(&self) -> Heads {
+    pub(super) fn heads(&self) -> Heads {
         let NavSizes { hidden, heads, .. } = self.sizes;
         Heads {
             memories: 0,
@@ -246,7 +230,7 @@ impl Pass<'_, '_> {
     }
 
     /// Keys and values of something read.
-    fn entries(&self, name: &str, x: Var) -> Result<Var> {
+    pub(super) fn entries(&self, name: &str, x: Var) -> Result<Var> {
         let h = self.sizes.hidden;
         let y = self.tape.var(x.rows, 2 * h)?;
         let parts = [&*format!("{name}.key"), &*format!("{name}.value")];
@@ -259,7 +243,7 @@ impl Pass<'_, '_> {
     }
 
     /// The request encoder: contexts `[B · L, H]` and summaries `[B, H]`.
-    fn read(&self, requests: &Requests, encodings: u64) -> Result<(Var, Var)> {
+    pub(super) fn read(&self, requests: &Requests, encodings: u64) -> Result<(Var, Var)> {
         let (h, tape) = (self.sizes.hidden, self.tape);
         let (b, l) = (requests.rows, requests.length);
         let x = tape.var(b * l, h)?;
@@ -300,19 +284,19 @@ impl Pass<'_, '_> {
     }
 
     /// tanh of the bridge.
-    fn bridge(&self, x: Var) -> Result<Var> {
+    pub(super) fn bridge(&self, x: Var) -> Result<Var> {
         let y = self.linear("bridge", x)?;
         self.tape.tanh(y)?;
         Ok(y)
     }
 
-    /// The student on `copies` walks of each request, S steps: scores' inputs `[S · R, F + 5]` of known walks, or the walks.
+    /// The student on `copies` known walks of each request, S steps: scores' inputs `[S · R, F + 5]`. Poses and actions `[S, R]`.
     /// `encodings`: of positions, or 0.
     pub fn student(
         &self,
         requests: &Requests,
         encodings: u64,
-        course: &Course,
+        (poses, actions): (u64, u64),
         steps: usize,
         copies: usize,
     ) -> Result<Var> {
@@ -351,11 +335,9 @@ impl Pass<'_, '_> {
         let inputs = tape.var(n, h)?;
         tape.fill(inputs, tape.w("text.input.bias")?, Some((time, r)))?;
         let made = tape.constant(n, f + 4)?;
-        if let Course::Known { poses, actions } = course {
-            tape.chosen(ways, *poses, *actions, made)?;
-            if steps > 1 {
-                tape.linear(made.rows(0, n - r), w_previous, inputs.rows(r, n - r), false)?;
-            }
+        tape.chosen(ways, poses, actions, made)?;
+        if steps > 1 {
+            tape.linear(made.rows(0, n - r), w_previous, inputs.rows(r, n - r), false)?;
         }
 
         let (query1, query2) = (tape.var(n, f)?, tape.var(n, f)?);
@@ -378,22 +360,15 @@ impl Pass<'_, '_> {
 
         let score_w = tape.fold("predictor.action.weight", Some("predictor.action.bias"), h, (f, d), f + d)?;
         let w_score = Weight { at: score_w.v, ld: f + 5, m: f + 5, k: h, turned: true };
-        let (out_w, out_b) = (tape.w("predictor.output.weight")?, tape.w("predictor.output.bias")?);
+        let out_w = tape.w("predictor.output.weight")?;
         let projected = self.result("predictor.state", n)?;
         let (asked, scores) = (tape.var(n, h)?, tape.var(n, f + 5)?);
-        let score = |from: usize, rows: usize| -> Result<()> {
-            let y = projected.rows(from, rows);
-            tape.linear(outputs.rows(r + from, rows), tape.weight("predictor.state")?, y, false)?;
-            tape.scale(y, out_w, asked.rows(from, rows), tape.g("predictor.output.weight")?)?;
-            tape.linear(asked.rows(from, rows), w_score, scores.rows(from, rows), true)
-        };
-
         let first = texts.rows(0, r);
         tape.linear(first, w_text, from_texts.rows(0, r), false)?;
         let gate_w = tape.weight("state.gate")?;
         tape.begin_steps(r)?;
         for t in 0..steps {
-            let (at, places) = (t * r, course.poses(t, r));
+            let (at, places) = (t * r, poses + 4 * (t * r) as u64);
             let now = |x: Var| x.rows(at, r);
             let output = now(outputs);
             tape.linear(output, w_output, now(from_outputs), false)?;
@@ -418,23 +393,11 @@ impl Pass<'_, '_> {
             tape.recall(x, outputs.rows(0, at + r), t, recalled)?;
             tape.linear(now(gated), gate_w, now(gate), false)?;
             tape.gate(now(gated), now(gate), outputs.rows(at + r, r))?;
-            if let Course::Made { draws, done, actions, .. } = course {
-                score(at, r)?;
-                let skip = 4 * at as u64;
-                let last = t + 1 == steps;
-                tape.walk(now(scores), ways, out_b, places, draws + skip, *done, actions + skip, now(made), last)?;
-                if !last {
-                    tape.linear(now(made), w_previous, inputs.rows(at + r, r), false)?;
-                }
-            }
         }
         tape.end_steps(r)?;
-        if let Course::Known { .. } = course {
-            score(0, n)?;
-        }
-        if !tape.learns() {
-            return Ok(scores);
-        }
+        tape.linear(outputs.rows(r, n), tape.weight("predictor.state")?, projected, false)?;
+        tape.scale(projected, out_w, asked, tape.g("predictor.output.weight")?)?;
+        tape.linear(asked, w_score, scores, true)?;
         self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
         self.learn_joined(&from_text, texts, from_texts)?;
         for (name, query, of) in [("current_view", query1, from_outputs), ("next_view", query2, from_texts.rows(r, n))]
@@ -499,89 +462,61 @@ impl Pass<'_, '_> {
             self.forward("path.forward", at, now(after_own), inner, &forward_n, outputs.rows(at + b, b))?;
         }
         tape.end_steps(b)?;
-        if tape.learns() {
-            self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
-            tape.learn(from_outputs.cols(0, h), query, (tape.g("path_view.key.weight")?, f), true, 0);
-            tape.learn(made, inputs, (brought.d, f + 4), false, 0);
-            let w = tape.g("path.input.weight")? + 4 * (f + d) as u64;
-            tape.learn(seen, inputs, (w, input.ld), false, tape.g("path.input.bias")?);
-            self.learn_attention("path.memory", &own, inputs, &own_n, after_own)?;
-            self.learn_forward("path.forward", after_own, inner, &forward_n, outputs.rows(b, n))?;
-        }
+        self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
+        tape.learn(from_outputs.cols(0, h), query, (tape.g("path_view.key.weight")?, f), true, 0);
+        tape.learn(made, inputs, (brought.d, f + 4), false, 0);
+        let w = tape.g("path.input.weight")? + 4 * (f + d) as u64;
+        tape.learn(seen, inputs, (w, input.ld), false, tape.g("path.input.bias")?);
+        self.learn_attention("path.memory", &own, inputs, &own_n, after_own)?;
+        self.learn_forward("path.forward", after_own, inner, &forward_n, outputs.rows(b, n))?;
         Ok(outputs.rows(b, n))
     }
 
-    /// The word decoder over paths read: ready for `words` steps of `copies` descriptions of each.
-    pub fn words(&self, paths: &Paths, copies: usize, words: usize) -> Result<Words> {
+    /// Logits `[T · B, V]` of known descriptions `ids` `[T, B]` of walks.
+    pub fn describer(&self, paths: &Paths, ids: u64, words: usize) -> Result<Var> {
         let (h, tape) = (self.sizes.hidden, self.tape);
         let (b, s) = (paths.rows, paths.steps);
+        let n = words * b;
         let context = self.path((paths.poses, paths.actions), b, s)?;
         let last = tape.var(b, h)?;
         tape.take(context, paths.last, last)?;
         let initial = self.bridge(last)?;
-        let (r, n) = (b * copies, b * copies * words);
-        let outputs = tape.var(n + r, h)?;
-        tape.repeat(initial, outputs.rows(0, r))?;
+        let outputs = tape.var(n + b, h)?;
+        tape.repeat(initial, outputs.rows(0, b))?;
         let time = tape.time("word_time", words, h)?;
         let memory = self.entries("word.path", context)?;
+        let parts = ["word.memory.key", "word.memory.value"];
         let entries = tape.var(n, 2 * h)?;
-        self.biases(&["word.memory.key", "word.memory.value"], entries)?;
-        let w_entries = self.joined(&["word.memory.key", "word.memory.value"], h)?;
-        let own = self.growing("word.memory", entries, r, words)?;
+        self.biases(&parts, entries)?;
+        let w_entries = self.joined(&parts, h)?;
+        let own = self.growing("word.memory", entries, b, words)?;
         let own_n = self.normed("word.memory", self.result("word.memory.output", n)?)?;
-        let path = self.source("word.path", memory, paths.lengths, s, (words, copies), true)?;
+        let path = self.source("word.path", memory, paths.lengths, s, (words, 1), true)?;
         let path_n = self.normed("word.path", self.result("word.path.output", n)?)?;
-        Ok(Words {
-            rows: r,
-            copies,
-            time,
-            inputs: tape.var(n, h)?,
-            outputs,
-            entries,
-            w_entries,
-            own,
-            own_n,
-            path,
-            path_n,
-            after_own: tape.var(n, h)?,
-            after_path: tape.var(n, h)?,
-            inner: self.result("word.forward.inner", n)?,
-            forward_n: self.normed("word.forward", self.result("word.forward.outer", n)?)?,
-        })
-    }
-
-    /// Step `t` of the word decoder, whose input is there; `asked`: its query as well.
-    pub fn word(&self, w: &Words, t: usize, asked: bool) -> Result<()> {
-        let (r, at) = (w.rows, t * w.rows);
-        let now = |x: Var| x.rows(at, r);
-        self.tape.linear(now(w.outputs), w.w_entries, now(w.entries), false)?;
-        let place = (t, r, w.copies);
-        self.attend("word.memory", &w.own, place, asked, now(w.inputs), &w.own_n, now(w.after_own))?;
-        self.attend("word.path", &w.path, place, false, now(w.after_own), &w.path_n, now(w.after_path))?;
-        self.forward("word.forward", at, now(w.after_path), w.inner, &w.forward_n, w.outputs.rows(at + r, r))
-    }
-
-    /// Logits `[T · B, V]` of known descriptions `ids` `[T, B]`.
-    pub fn describer(&self, paths: &Paths, ids: u64, words: usize) -> Result<Var> {
-        let (h, tape, b) = (self.sizes.hidden, self.tape, paths.rows);
-        let n = words * b;
-        let w = self.words(paths, 1, words)?;
-        let embedded = tape.var(n, h)?;
+        let (after_own, after_path) = (tape.var(n, h)?, tape.var(n, h)?);
+        let inner = self.result("word.forward.inner", n)?;
+        let forward_n = self.normed("word.forward", self.result("word.forward.outer", n)?)?;
+        let (embedded, inputs) = (tape.var(n, h)?, tape.var(n, h)?);
         tape.embed("word_embedding", ids, 1.0, (0, 1), embedded)?;
-        tape.fill(w.inputs, tape.w("word.input.bias")?, Some((w.time, b)))?;
-        tape.linear(embedded, tape.weight("word.input")?, w.inputs, false)?;
-        tape.learn_layer("word.input", embedded, w.inputs)?;
-        tape.linear(w.inputs, tape.weight("word.memory.query")?, w.own.q, false)?;
+        tape.fill(inputs, tape.w("word.input.bias")?, Some((time, b)))?;
+        tape.linear(embedded, tape.weight("word.input")?, inputs, false)?;
+        tape.learn_layer("word.input", embedded, inputs)?;
+        tape.linear(inputs, tape.weight("word.memory.query")?, own.q, false)?;
         tape.begin_steps(b)?;
         for t in 0..words {
-            self.word(&w, t, true)?;
+            let (at, place) = (t * b, (t, b, 1));
+            let now = |x: Var| x.rows(at, b);
+            tape.linear(now(outputs), w_entries, now(entries), false)?;
+            self.attend("word.memory", &own, place, true, now(inputs), &own_n, now(after_own))?;
+            self.attend("word.path", &path, place, false, now(after_own), &path_n, now(after_path))?;
+            self.forward("word.forward", at, now(after_path), inner, &forward_n, outputs.rows(at + b, b))?;
         }
         tape.end_steps(b)?;
-        self.learn_joined(&["word.memory.key", "word.memory.value"], w.outputs.rows(0, n), w.entries)?;
-        self.learn_attention("word.memory", &w.own, w.inputs, &w.own_n, w.after_own)?;
-        self.learn_attention("word.path", &w.path, w.after_own, &w.path_n, w.after_path)?;
-        self.learn_forward("word.forward", w.after_path, w.inner, &w.forward_n, w.outputs.rows(b, n))?;
-        self.linear("predictor", w.outputs.rows(b, n))
+        self.learn_joined(&parts, outputs.rows(0, n), entries)?;
+        self.learn_attention("word.memory", &own, inputs, &own_n, after_own)?;
+        self.learn_attention("word.path", &path, after_own, &path_n, after_path)?;
+        self.learn_forward("word.forward", after_path, inner, &forward_n, outputs.rows(b, n))?;
+        self.linear("predictor", outputs.rows(b, n))
     }
 }
 
@@ -595,23 +530,4 @@ pub(crate) struct Paths {
     pub actions: u64,
     pub lengths: u64,
     pub last: u64,
-}
-
-/// Descriptions on their way.
-pub(crate) struct Words {
-    pub rows: usize,
-    pub copies: usize,
-    pub time: Var,
-    pub inputs: Var,
-    pub outputs: Var,
-    entries: Var,
-    w_entries: Weight,
-    own: Attention,
-    own_n: Normed,
-    path: Attention,
-    path_n: Normed,
-    after_own: Var,
-    after_path: Var,
-    inner: Var,
-    forward_n: Normed,
 }

@@ -2,7 +2,8 @@
 //! piece, filled up to one of a few sizes.
 
 use super::blocks::positions;
-use super::fused::{Course, Pass, Paths, Requests, Words};
+use super::fused::{Pass, Paths, Requests};
+use super::made::{Walkers, Words};
 use super::views::ViewTable;
 use super::walk::Walk;
 use crate::model::decoder::Rolled;
@@ -24,6 +25,8 @@ use std::sync::{Arc, Mutex};
 
 /// Walkers that are led at once.
 const WALKERS: usize = 256;
+/// Actions of a pose that a step of walkers chooses from; as in `walks.cu`.
+const MOST_ACTIONS: usize = 64;
 /// Words between two looks at what was written.
 const STRIDE: usize = 10;
 
@@ -47,14 +50,12 @@ struct Kept(Memory);
 unsafe impl Send for Kept {}
 unsafe impl Sync for Kept {}
 
-/// Descriptions on their way in a workspace's memory.
+/// Descriptions on their way in a workspace's memory: what steps write to, kept under the name of their sizes, as recordings
+/// of later steps may be made when the beginning is recorded already.
 struct Writing {
-    words: Words,
-    table: Var,
-    logits: Var,
-    /// The predictor's bias, and what keeps padding and START from being written.
-    bias: Var,
-    unspeakable: Tensor,
+    words: Mutex<Option<Words>>,
+    /// Keeps padding and START from being written.
+    never: Tensor,
     previous: Tensor,
     symbols: Tensor,
 }
@@ -106,6 +107,9 @@ impl Parcel {
 /// The table of views and ways as kernels have it, where walks have poses in it.
 fn ways(views: &ViewTable) -> Result<Option<Ways>> {
     let Some((ways, table)) = views.ways().and_then(|ways| Some((ways, ways.table()?))) else { return Ok(None) };
+    if ways.actions() > MOST_ACTIONS {
+        return Ok(None);
+    }
     let (storage, layout) = views.rows().storage_and_layout();
     let Storage::Cuda(storage) = &*storage else { return Ok(None) };
     if storage.dtype() != DType::F16 || !layout.is_contiguous() {
@@ -216,8 +220,8 @@ impl NavStudent {
             let place = |at: usize| slot + 4 * at as u64;
             let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
             let pass = Pass { tape: &tape, sizes: self.sizes, ways };
-            let course = Course::Known { poses: place(poses), actions: place(actions) };
-            let scores = pass.student(&requests.there(slot), encodings, &course, steps, copies)?;
+            let course = (place(poses), place(actions));
+            let scores = pass.student(&requests.there(slot), encodings, course, steps, copies)?;
             let logits = tape.var(scores.rows, ways.actions as usize)?;
             tape.score(scores, ways, place(poses), tape.w("predictor.output.bias")?, logits)?;
             let bonus = if bonus { place(entropy) } else { 0 };
@@ -279,13 +283,9 @@ impl NavStudent {
             let place = |at: usize| slot + 4 * at as u64;
             let tape = Tape::new(&self.params, &kept.0, None);
             let pass = Pass { tape: &tape, sizes: self.sizes, ways };
-            let course = Course::Made {
-                poses: place(places),
-                draws: place(draws),
-                done: place(done),
-                actions: cuda::at(&made)?,
-            };
-            pass.student(&asked.there(slot), encodings, &course, horizon, 1).map(drop)
+            let (draws, actions) = (place(draws), cuda::at(&made)?);
+            let walkers = Walkers { poses: place(places), draws, done: place(done), actions };
+            pass.lead(&asked.there(slot), encodings, &walkers, horizon)
         })?;
         Ok(made.to_vec1::<u32>()?.chunks(r).map(|step| step[..n].to_vec()).collect())
     }
@@ -396,23 +396,20 @@ impl NavDescriber {
         let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
         let kept = self.gpu.memory(device)?;
         let slot_at = cuda::at(&slot)?;
+        let writing = self.writing(&name, r, horizon)?;
         self.gpu.common.recorder.run(device, &format!("{name} begin"), || {
             let tape = Tape::new(&self.params, &kept.0, None);
             let pass = Pass { tape: &tape, sizes: self.sizes, ways };
-            let words = pass.words(&told.there(slot_at), copies, horizon)?;
-            let writing = self.writing(&name, &tape, words, r, horizon)?;
-            let (h, v) = (self.sizes.hidden, self.sizes.words);
-            let embedding = Var { v: tape.w("word_embedding.weight")?, d: 0, rows: v, cols: h, ld: h };
-            tape.fill(writing.table, tape.w("word.input.bias")?, None)?;
-            tape.linear(embedding, tape.weight("word.input")?, writing.table, false)?;
-            let more = Var { v: cuda::at(&writing.unspeakable)?, d: 0, rows: 1, cols: v, ld: v };
-            tape.fill(writing.bias, tape.w("predictor.bias")?, Some((more, 1)))?;
-            tape.settle()?;
-            let args = [Arg::P(cuda::at(&writing.previous)?), Arg::I(START as i32), Arg::I(r as i32)];
-            cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)
+            let previous = cuda::at(&writing.previous)?;
+            let args = [Arg::P(previous), Arg::I(START as i32), Arg::I(r as i32)];
+            cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)?;
+            let v = self.sizes.words;
+            let never = Var { v: cuda::at(&writing.never)?, d: 0, rows: 1, cols: v, ld: v };
+            let words = pass.words(&told.there(slot_at), copies, horizon, (previous, never))?;
+            *writing.words.lock().unwrap() = Some(words);
+            tape.settle()
         })?;
-        let writing = self.gpu.writing.lock().unwrap().get(&name).cloned();
-        let Some(writing) = writing else { bail!("nothing is being written") };
+        let Some(words) = *writing.words.lock().unwrap() else { bail!("nothing is being written") };
         let mut written: Vec<Vec<u32>> = Vec::with_capacity(horizon);
         let mut ended = vec![false; n * copies];
         for from in (0..horizon).step_by(STRIDE) {
@@ -422,7 +419,8 @@ impl NavDescriber {
                 let pass = Pass { tape: &tape, sizes: self.sizes, ways };
                 tape.begin_steps(r)?;
                 for t in from..to {
-                    self.write(&pass, &writing, t, slot_at + 4 * (draws + t * r) as u64)?;
+                    let at = |from: u64, n: usize| from + 4 * n as u64;
+                    pass.word(&words, t, at(slot_at, draws + t * r), at(cuda::at(&writing.symbols)?, t * r))?;
                 }
                 tape.end_steps(r)
             })?;
@@ -440,40 +438,22 @@ impl NavDescriber {
         Ok(Some((0..n).map(|b| (0..copies).map(|k| rolled(k * n + b)).collect()).collect()))
     }
 
-    /// What steps write to, kept under the name of their sizes: recordings of later steps may be made when the beginning
-    /// is recorded already.
-    fn writing(&self, name: &str, tape: &Tape<'_>, words: Words, r: usize, horizon: usize) -> Result<Arc<Writing>> {
-        let (h, v, device) = (self.sizes.hidden, self.sizes.words, self.params.device());
-        let (table, logits, bias) = (tape.constant(v, h)?, tape.constant(r, v)?, tape.constant(1, v)?);
+    fn writing(&self, name: &str, r: usize, horizon: usize) -> Result<Arc<Writing>> {
+        let (v, device) = (self.sizes.words, self.params.device());
         let mut all = self.gpu.writing.lock().unwrap();
         if let Some(found) = all.get(name) {
             return Ok(found.clone());
         }
-        let mut unspeakable = vec![0f32; v];
-        unspeakable[PAD as usize] = -1e9;
-        unspeakable[START as usize] = -1e9;
+        let mut never = vec![0f32; v];
+        never[PAD as usize] = -1e9;
+        never[START as usize] = -1e9;
         let made = Arc::new(Writing {
-            words,
-            table,
-            logits,
-            bias,
-            unspeakable: Tensor::new(unspeakable, device)?,
+            words: Mutex::new(None),
+            never: Tensor::new(never, device)?,
             previous: Tensor::zeros(r, DType::U32, device)?,
             symbols: Tensor::zeros(r * horizon, DType::U32, device)?,
         });
         all.insert(name.to_owned(), made.clone());
         Ok(made)
-    }
-
-    fn write(&self, pass: &Pass<'_, '_>, w: &Writing, t: usize, draws: u64) -> Result<()> {
-        let (tape, r) = (pass.tape, w.words.rows);
-        let previous = cuda::at(&w.previous)?;
-        let x = w.words.inputs.rows(t * r, r);
-        tape.word(w.table, previous, w.words.time.rows(t, 1), x)?;
-        pass.word(&w.words, t, false)?;
-        let output = w.words.outputs.rows((t + 1) * r, r);
-        tape.linear(output, tape.weight("predictor")?, w.logits, true)?;
-        let to = cuda::at(&w.symbols)? + 4 * (t * r) as u64;
-        tape.pick(w.logits, w.bias.v, draws, to, previous)
     }
 }

@@ -41,9 +41,9 @@ template <int J> __device__ __forceinline__ void multiply16(float (&d)[2][J][4],
 #define PART (8 * 32 * 33)  // numbers of shared memory for it, with J = 4
 
 template <int J> __device__ void small_tile(const float* A, int lda, const float* __restrict__ W, int ldw, int turned, float* C, int ldc,
-                                            int M, int N, int K, int add, int relu, int m0, int n0, float* shared) {
+                                            int M, int N, int K, int add, int relu, const float* bias, int m0, int n0, float* shared) {
   float(*part)[32][8 * J + 1] = reinterpret_cast<float(*)[32][8 * J + 1]>(shared);
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  int warp = thread() / 32, lane = thread() % 32, g = lane / 4, t = lane % 4;
   bool fours_a = (size_t)A % 16 == 0 && lda % 4 == 0, fours_w = (size_t)W % 16 == 0 && ldw % 4 == 0;
   float d[2][J][4];
 #pragma unroll
@@ -66,8 +66,8 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
   float before[J];
 #pragma unroll
   for (int i = 0; i < J; i++) {
-    int at = threadIdx.x + 256 * i, m = m0 + at / (8 * J), n = n0 + at % (8 * J);
-    before[i] = add && m < M && n < N ? C[(size_t)m * ldc + n] : 0.f;
+    int at = thread() + 256 * i, m = m0 + at / (8 * J), n = n0 + at % (8 * J);
+    before[i] = n >= N ? 0.f : bias ? bias[n] : add && m < M ? C[(size_t)m * ldc + n] : 0.f;
   }
   constexpr int AHEAD = 2;  // sixteens that a warp asks for at once
   // Sixteens that are read in fours; where K is in fours the last of them may be short.
@@ -120,7 +120,7 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < J; i++) {
-    int at = threadIdx.x + 256 * i, r = at / (8 * J), c = at % (8 * J), m = m0 + r, n = n0 + c;
+    int at = thread() + 256 * i, r = at / (8 * J), c = at % (8 * J), m = m0 + r, n = n0 + c;
     if (m >= M || n >= N) continue;
     float s = before[i];
 #pragma unroll
@@ -129,10 +129,164 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
   }
 }
 
+// ---- The same where a block has its columns of W in shared memory already, for programs (`steps.cu`). What is done for a
+// number of C is the same, in the same order.
+
+// Numbers from a column of such weights to the next (turned: from a k to the next): lanes then read them at once.
+__device__ __forceinline__ int pitch_of(int K, int turned, int cols) { return turned ? cols + 2 : (K + 15) / 32 * 32 + 16; }
+
+__device__ __forceinline__ void zero_at(unsigned at) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(0.f) : "memory"); }
+
+// Asks for columns n0 to n0 + cols of W; the last stands for those beyond. Up to the next sixteen of K there are zeros.
+__device__ __forceinline__ void fetch(const float* __restrict__ W, int ldw, int turned, int N, int K, int n0, int cols, unsigned weights) {
+  int pitch = pitch_of(K, turned, cols), warp = thread() / 32, lane = thread() % 32, more = (K + 15) / 16 * 16 - K;
+  for (int at = thread(); at < more * cols; at += 256)
+    zero_at(weights + 4 * (turned ? (K + at / cols) * pitch + at % cols : at / more * pitch + K + at % more));
+  if (turned) {
+    // Some threads have a row, two columns each.
+    int pairs = cols / 2, k = thread() / pairs, n = 2 * (thread() - k * pairs), every = 256 / pairs;
+    const float* from = W + (size_t)k * ldw + n0 + n;
+    unsigned to = weights + 4 * (k * pitch + n);
+    if (k < every && n0 + n + 1 < N)
+#pragma unroll 4
+      for (; k < K; k += every, from += (size_t)every * ldw, to += 4 * every * pitch)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+  } else {
+#pragma unroll 2
+    for (int n = warp; n < cols; n += 8) {
+      const float* from = W + (size_t)min(n0 + n, N - 1) * ldw + 4 * lane;
+      unsigned to = weights + 4 * (n * pitch + 4 * lane);
+#pragma unroll 2
+      for (int k = 4 * lane; k < K; k += 128, from += 128, to += 512)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    }
+  }
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// What a product writes: columns from `split` on go to another matrix.
+struct Onto {
+  float *C, *other;
+  const float* bias;  // 0: none
+  int ldc, ldo, split, add, after;  // after: 1 through ReLU, 2 as the gate of A = [u, r]: u - sigmoid(.) * r
+  __device__ float* at(int m, int n) const { return n < split ? C + m * ldc + n : other + m * ldo + n - split; }
+};
+
+// C's rows m0 to m0 + 16·I, all of which there are, columns n0 to n0 + 8·J of N, a multiple of four, as K is.
+template <int I, int J, bool TURNED> __device__ __forceinline__ void ready_tile(const float* A, int lda, const float* weights, const Onto& onto, int N,
+                                                                               int K, int m0, int n0, float* part) {
+  constexpr int PITCH = 8 * J + 8, FOURS = 2 * J, ALL = 16 * FOURS, TURNS = (ALL + 255) / 256;
+  int warp = thread() / 32, lane = thread() % 32, g = lane / 4, t = lane % 4;
+  int pitch = pitch_of(K, TURNED, 8 * J);
+  const float* a_at = A + (m0 + g) * lda + 16 * warp + 4 * t;
+  const float* w = weights + (TURNED ? (16 * warp + 4 * t) * pitch + g : g * pitch + 16 * warp + 4 * t);
+  const float4 none = {0.f, 0.f, 0.f, 0.f};
+  float4 before[I][TURNS];
+#pragma unroll
+  for (int k = 0; k < TURNS; k++) {
+    int at = thread() + 256 * k, r = at / FOURS, n = n0 + 4 * (at % FOURS);
+    bool there = at < ALL && n < N;
+#pragma unroll
+    for (int i = 0; i < I; i++) {
+      before[i][k] = none;
+      if (there && onto.bias) before[i][k] = *(const float4*)(onto.bias + n);
+      else if (there && onto.add) before[i][k] = *(const float4*)onto.at(m0 + 16 * i + r, n);
+    }
+  }
+  float d[I][J][4];
+#pragma unroll
+  for (int i = 0; i < I; i++)
+#pragma unroll
+    for (int j = 0; j < J; j++)
+#pragma unroll
+      for (int k = 0; k < 4; k++) d[i][j][k] = 0.f;
+  constexpr int AHEAD = 2;  // sixteens that a warp asks for at once
+  int left = K - 16 * warp - 4 * t, whole = K - 16 * warp;  // of this lane, of this warp
+#pragma unroll 1
+  for (bool first = true; first || whole > 0; first = false) {
+    float4 a[AHEAD][2 * I];
+#pragma unroll
+    for (int s = 0; s < AHEAD; s++)
+#pragma unroll
+      for (int i = 0; i < 2 * I; i++) {
+        a[s][i] = none;
+        if (128 * s < left) a[s][i] = *(const float4*)(a_at + 8 * i * lda + 128 * s);
+      }
+    if (first) {
+      asm volatile("cp.async.wait_all;" ::: "memory");
+      __syncthreads();
+    }
+#pragma unroll
+    for (int s = 0; s < AHEAD; s++) {
+      if (128 * s >= whole) break;
+      unsigned x[2 * I][4];
+#pragma unroll
+      for (int i = 0; i < 2 * I; i++) {
+        x[i][0] = tf32(a[s][i].x);
+        x[i][1] = tf32(a[s][i].y);
+        x[i][2] = tf32(a[s][i].z);
+        x[i][3] = tf32(a[s][i].w);
+      }
+#pragma unroll
+      for (int j = 0; j < J; j++) {
+        float4 b;
+        if constexpr (TURNED) {
+          const float* y = w + 128 * s * pitch + 8 * j;
+          b = {y[0], y[pitch], y[2 * pitch], y[3 * pitch]};
+        } else
+          b = *(const float4*)(w + 8 * j * pitch + 128 * s);
+        unsigned b0 = tf32(b.x), b1 = tf32(b.y), b2 = tf32(b.z), b3 = tf32(b.w);
+#pragma unroll
+        for (int i = 0; i < I; i++) {
+          mma8(d[i][j], x[2 * i][0], x[2 * i + 1][0], x[2 * i][1], x[2 * i + 1][1], b0, b1);
+          mma8(d[i][j], x[2 * i][2], x[2 * i + 1][2], x[2 * i][3], x[2 * i + 1][3], b2, b3);
+        }
+      }
+    }
+    left -= 128 * AHEAD;
+    whole -= 128 * AHEAD;
+    a_at += 128 * AHEAD;
+    w += TURNED ? 128 * AHEAD * pitch : 128 * AHEAD;
+  }
+  // The warps' parts are summed, sixteen rows at a time.
+#pragma unroll
+  for (int i = 0; i < I; i++) {
+    if (i) __syncthreads();
+    float* to = part + (warp * 16 + g) * PITCH + 2 * t;
+#pragma unroll
+    for (int j = 0; j < J; j++) {
+      *(float2*)(to + 8 * j) = {d[i][j][0], d[i][j][1]};
+      *(float2*)(to + 8 * PITCH + 8 * j) = {d[i][j][2], d[i][j][3]};
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < TURNS; k++) {
+      int at = thread() + 256 * k, r = at / FOURS, c = 4 * (at % FOURS), n = n0 + c;
+      if (at >= ALL || n >= N) continue;
+      float4 s = before[i][k];
+#pragma unroll
+      for (int v = 0; v < 8; v++) {
+        float4 x = *(const float4*)(part + (v * 16 + r) * PITCH + c);
+        s.x += x.x;
+        s.y += x.y;
+        s.z += x.z;
+        s.w += x.w;
+      }
+      int m = m0 + 16 * i + r;
+      if (onto.after == 1) s = {fmaxf(s.x, 0.f), fmaxf(s.y, 0.f), fmaxf(s.z, 0.f), fmaxf(s.w, 0.f)};
+      if (onto.after == 2) {
+        float4 u = *(const float4*)(A + m * lda + n), v = *(const float4*)(A + m * lda + N + n);
+        s = {u.x - sigm(s.x) * v.x, u.y - sigm(s.y) * v.y, u.z - sigm(s.z) * v.z, u.w - sigm(s.w) * v.w};
+      }
+      *(float4*)onto.at(m, n) = s;
+    }
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(256) small_product(const float* A, int lda, const float* __restrict__ W, int ldw, int turned,
-                                                                float* C, int ldc, int M, int N, int K, int add, int relu) {
+                                                                float* C, int ldc, int M, int N, int K, int add, int relu, const float* bias) {
   __shared__ float part[PART];
-  small_tile<4>(A, lda, W, ldw, turned, C, ldc, M, N, K, add, relu, blockIdx.y * 32, blockIdx.x * 32, part);
+  small_tile<4>(A, lda, W, ldw, turned, C, ldc, M, N, K, add, relu, bias, blockIdx.y * 32, blockIdx.x * 32, part);
 }
 
 #endif

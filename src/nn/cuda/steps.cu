@@ -1,7 +1,7 @@
 // ---- Many operations in one launch --------------------------------------------------------------------------------
 // What a model does step by step, operation after operation. No row needs another row's results, so a cluster of blocks that
 // has some of the rows goes through all operations by itself: its blocks share the columns, the rows or the numbers of each,
-// and wait for each other after it. Numbers are those of the kernels of the single operations, bit by bit. What an operation's
+// and wait for each other after it. Each takes a few thousand cycles, so what counts is how few instructions a thread has. Numbers are those of the kernels of the single operations, bit by bit. What an operation's
 // addresses and sizes are is said where `tape.rs` makes it.
 #if __CUDA_ARCH__ >= 900
 
@@ -16,7 +16,7 @@ struct __align__(16) Op {
 #define BLOCKS 16  // of a cluster; likewise
 
 struct Program {
-  int count, rows, tile, unused;  // operations, rows, and rows of a cluster
+  int count, rows, unused[2];  // operations, and their rows
   Ways ways;
   Op ops[OPS];
 };
@@ -29,20 +29,49 @@ struct Share {
     for (int n = lo + rank; n < hi; n += BLOCKS) { __syncthreads(); row(n); }
   }
   template <class F> __device__ void parts(int parts, F part) const {
-    for (int n = rank * 8 + threadIdx.x / 32; n < (hi - lo) * parts; n += 8 * BLOCKS) { __syncwarp(); part(lo + n / parts, n % parts); }
+    for (int n = rank * 8 + thread() / 32; n < (hi - lo) * parts; n += 8 * BLOCKS) { __syncwarp(); part(lo + n / parts, n % parts); }
   }
   template <class F> __device__ void numbers(int n, F number) const {
     unsigned end = hi * n;
-    for (unsigned at = lo * n + rank * 256 + threadIdx.x; at < end; at += 256 * BLOCKS) number(at);
+    for (unsigned at = lo * n + rank * 256 + thread(); at < end; at += 256 * BLOCKS) number(at);
   }
 };
 
-extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(256) steps_16(const __grid_constant__ Program program) {
-  __shared__ __align__(16) float space[PART];
-  const int rank = rank_in_cluster(), warp = threadIdx.x / 32;
-  const int lo = blockIdx.x / BLOCKS * program.tile, hi = min(lo + program.tile, program.rows);
+#define WEIGHTS (88 * 272)   // numbers of shared memory: a block's columns of a weight,
+#define SPACE (8 * 16 * 96)  // what operations need for themselves,
+#define VIEWS (2 * 18 * 320)  // and the views of the places of a block's rows
+
+// Writes of this block are seen by the others that have waited. One warp tells them for all.
+__device__ __forceinline__ void arrive() {
+  __syncthreads();
+  if (thread() < 32) asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+// Programs of what goes forwards, or (BACK) backwards, for clusters of 16·TILES rows.
+template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Program& program) {
+  extern __shared__ __align__(16) float space[];
+  float *weights = space + SPACE, *views = weights + WEIGHTS;
+  __shared__ int held[2];  // whose views lie there
+  const int rank = rank_in_cluster(), warp = thread() / 32;
+  const int lo = blockIdx.x / BLOCKS * 16 * TILES, hi = min(lo + 16 * TILES, program.rows);
   const Share share = {rank, lo, hi};
   const Ways& ways = program.ways;
+  const unsigned weights_at = (unsigned)__cvta_generic_to_shared(weights);
+  if (thread() < 2) held[thread()] = -1;
+  // The weights of a product are on their way while the operation before it is waited for.
+  auto ahead = [&](const Op& op) {
+    if (op.kind != PRODUCT) return;
+    int cols = op.i[8], n = cols * rank;
+    if (cols && n < op.i[3]) fetch(static_cast<float*>(op.p[1]), op.i[1], op.i[5], op.i[3], op.i[4], n, cols, weights_at);
+  };
+  auto held_of = [&](int n) {
+    int at = (n - lo) / BLOCKS;
+    Held h = {ways.F <= 320 ? held + at : nullptr, views + at * 18 * 320};
+    return h;
+  };
+  ahead(program.ops[0]);
   for (int k = 0; k < program.count; k++) {
     const Op& op = program.ops[k];
     auto f = [&](int j) { return static_cast<float*>(op.p[j]); };
@@ -52,78 +81,108 @@ extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(256)
       Heads s = {i[3], 1, 0, 0, i[4], i[5], i[6], i[7], i[8], i[9], i[10], __int_as_float(i[11])};
       return s;
     };
-    switch (op.kind) {
-      case PRODUCT:
-        if (i[3] <= 16 * BLOCKS)
-          for (int n = 16 * rank; n < i[3]; n += 16 * BLOCKS)
-            small_tile<2>(f(0), i[0], f(1), i[1], i[5], f(2), i[2], hi, i[3], i[4], i[6], i[7], lo, n, space);
-        else
-          for (int n = 32 * rank; n < i[3]; n += 32 * BLOCKS) {
-            __syncthreads();
-            small_tile<4>(f(0), i[0], f(1), i[1], i[5], f(2), i[2], hi, i[3], i[4], i[6], i[7], lo, n, space);
+    if (op.kind == PRODUCT) {
+      // Columns that a block makes at once, where they can be fetched.
+      int cols = i[8], N = i[3];
+      if (cols) {
+        Onto onto = {f(2), f(4), f(3), i[2], i[9], i[10] ? i[10] : N, i[6], i[7]};
+#pragma unroll 1
+        for (int n = cols * rank; n < N; n += cols * BLOCKS) {
+          if (n > cols * rank) { __syncthreads(); fetch(f(1), i[1], i[5], N, i[4], n, cols, weights_at); }
+#define READY(J, T) ready_tile<TILES, J, T>(f(0), i[0], weights, onto, N, i[4], lo, n, space)
+          if (BACK && i[5]) {
+            if (cols == 16) READY(2, true);
+            else if (cols == 32) READY(4, true);
+            else READY(8, true);
+          } else {
+            if (cols == 16) READY(2, false);
+            else if (cols == 32) READY(4, false);
+            else if (cols == 64) READY(8, false);
+            else READY(11, false);
           }
-        break;
-      case LAYER_NORM:
-        share.parts(1, [&](int n, int) { norm_fwd_row(f(0), i[0], f(1), i[1], f(2), f(3), f(4), i[2], f(5), i[3], n); });
-        break;
-      case LAYER_NORM_BACK:
-        share.parts(1, [&](int n, int) { norm_bwd_row(f(0), i[0], f(1), i[1], f(2), f(3), f(4), i[2], f(5), f(6), i[3], n); });
-        break;
-      case ATTEND: {
-        Heads s = heads();
-        float* score = space + warp * s.ldw;
-        share.parts(s.heads, [&](int n, int h) {
-          attend_fwd_row(f(0), i[0], f(1), u(2), f(3), i[1], f(4), s, n % s.B, n, h, score);
-        });
-        break;
+        }
+      } else
+        for (int n = 32 * rank; n < N; n += 32 * BLOCKS) {
+          __syncthreads();
+          small_tile<4>(f(0), i[0], f(1), i[1], i[5], f(2), i[2], hi, N, i[4], i[6], i[7], f(3), lo, n, space);
+        }
+    } else if (!BACK)
+      switch (op.kind) {
+        case LAYER_NORM:
+          share.parts(1, [&](int n, int) { norm_fwd_row(f(0), i[0], f(1), i[1], f(2), f(3), f(4), i[2], f(5), i[3], n); });
+          break;
+        case ATTEND: {
+          Heads s = heads();
+          float* score = space + warp * s.ldw;
+          share.parts(s.heads, [&](int n, int h) {
+            attend_fwd_row(f(0), i[0], f(1), u(2), f(3), i[1], f(4), s, n % s.B, n, h, score);
+          });
+          break;
+        }
+        case VIEW:
+          share.rows([&](int n) { look_fwd_row(f(0), i[0], ways.table, u(1), f(2), i[1], f(3), ways.F, ways.P, n, space, SPACE, held_of(n)); });
+          break;
+        case RECALL:
+          share.rows([&](int n) { recall_fwd_row(f(0), i[0], f(1), i[1], f(2), i[2], i[3], i[4], n, space); });
+          break;
+        case GATE:
+          share.numbers(i[0], [&](unsigned at) { gate_fwd_at(f(0), f(1), f(2), i[0], at); });
+          break;
+        case SCALE:
+          share.numbers(i[0], [&](unsigned at) { scale_fwd_at(f(0), f(1), f(2), i[0], at); });
+          break;
+        case WALK:
+          share.rows([&](int n) { walk_step_row(ways, f(0), i[1], f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[2], i[0], n, space, held_of(n)); });
+          break;
+        case WORD:
+          share.numbers(i[0], [&](unsigned at) { word_in_at(f(0), u(1), f(2), f(3), i[0], at); });
+          break;
+        case PICK:
+          share.rows([&](int n) { pick_word_row(f(0), i[1], f(1), f(2), u(3), u(4), i[0], f(5), f(6), f(7), i[2], n); });
+          break;
       }
-      case ATTEND_BACK: {
-        Heads s = heads();
-        float* score = space + warp * 2 * s.ldw;
-        share.parts(s.heads, [&](int n, int h) {
-          attend_bwd_row(f(0), i[0], f(1), u(2), f(3), i[1], f(4), f(5), f(6), f(7), i[2], s, n % s.B, n, h, score);
-        });
-        break;
+    else
+      switch (op.kind) {
+        case LAYER_NORM_BACK:
+          share.parts(1, [&](int n, int) { norm_bwd_row(f(0), i[0], f(1), i[1], f(2), f(3), f(4), i[2], f(5), f(6), i[3], n); });
+          break;
+        case ATTEND_BACK: {
+          Heads s = heads();
+          float* score = space + warp * 2 * s.ldw;
+          share.parts(s.heads, [&](int n, int h) {
+            attend_bwd_row(f(0), i[0], f(1), u(2), f(3), i[1], f(4), f(5), f(6), f(7), i[2], s, n % s.B, n, h, score);
+          });
+          break;
+        }
+        case VIEW_BACK:
+          share.rows([&](int n) { look_bwd_row(ways.table, u(0), f(1), f(2), f(3), ways.F, ways.P, n, space, SPACE, held_of(n)); });
+          break;
+        case RECALL_BACK:
+          share.rows([&](int n) { recall_bwd_row(f(0), i[0], f(1), i[1], f(2), i[2], f(3), f(4), i[3], i[4], n, space); });
+          break;
+        case GATE_BACK:
+          share.numbers(i[0], [&](unsigned at) { gate_bwd_at(f(0), f(1), f(2), f(3), f(4), i[0], at); });
+          break;
+        case RELU_BACK:
+          share.numbers(i[0], [&](unsigned at) { act_bwd_at(f(0), f(1), 0, at); });
+          break;
       }
-      case VIEW:
-        share.rows([&](int n) { look_fwd_row(f(0), ways.table, u(1), f(2), f(3), ways.F, ways.P, n, space, PART); });
-        break;
-      case VIEW_BACK:
-        share.rows([&](int n) { look_bwd_row(ways.table, u(0), f(1), f(2), f(3), ways.F, ways.P, n, space, PART); });
-        break;
-      case RECALL:
-        share.rows([&](int n) { recall_fwd_row(f(0), i[0], f(1), i[1], f(2), i[2], i[3], i[4], n, space); });
-        break;
-      case RECALL_BACK:
-        share.rows([&](int n) { recall_bwd_row(f(0), i[0], f(1), i[1], f(2), i[2], f(3), f(4), i[3], i[4], n, space); });
-        break;
-      case GATE:
-        share.numbers(i[0], [&](unsigned at) { gate_fwd_at(f(0), f(1), f(2), i[0], at); });
-        break;
-      case GATE_BACK:
-        share.numbers(i[0], [&](unsigned at) { gate_bwd_at(f(0), f(1), f(2), f(3), f(4), i[0], at); });
-        break;
-      case RELU_BACK:
-        share.numbers(i[0], [&](unsigned at) { act_bwd_at(f(0), f(1), 0, at); });
-        break;
-      case SCALE:
-        share.numbers(i[0], [&](unsigned at) { scale_fwd_at(f(0), f(1), f(2), i[0], at); });
-        break;
-      case WALK:
-        share.rows([&](int n) { walk_step_row(ways, f(0), f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[0], n, space); });
-        break;
-      case WORD:
-        share.numbers(i[0], [&](unsigned at) { word_in_at(f(0), u(1), f(2), f(3), i[0], at); });
-        break;
-      case PICK:
-        share.rows([&](int n) { pick_word_row(f(0), f(1), f(2), u(3), u(4), i[0], n); });
-        break;
+    // The next operation may not need this one.
+    if (i[12]) {
+      __syncthreads();
+      if (k + 1 < program.count) ahead(program.ops[k + 1]);
+      continue;
     }
-    // The next one's addresses are on their way while this one is waited for.
-    const Op& next = program.ops[min(k + 1, program.count - 1)];
-    asm volatile("" ::"r"(next.kind), "l"(next.p[0]), "l"(next.p[8]));
-    cluster_sync();
+    arrive();
+    if (k + 1 < program.count) ahead(program.ops[k + 1]);
+    wait();
   }
+  asm volatile("cp.async.wait_all;" ::: "memory");
 }
+
+#define CLUSTER extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(256)
+CLUSTER few_16(const __grid_constant__ Program program) { steps<1, false>(program); }
+CLUSTER many_16(const __grid_constant__ Program program) { steps<2, false>(program); }
+CLUSTER back_16(const __grid_constant__ Program program) { steps<1, true>(program); }
 
 #endif

@@ -40,6 +40,88 @@ pub(super) enum Kind {
     Pick,
 }
 
+impl Kind {
+    /// Whether it is done forwards, backwards, or (`None`) in both directions.
+    fn backwards(self) -> Option<bool> {
+        use Kind::*;
+        match self {
+            Product => None,
+            NormBack | AttendBack | LookBack | RecallBack | GateBack | ReluBack => Some(true),
+            Norm | Attend | Look | Recall | Gate | Scale | Walk | Word | Pick => Some(false),
+        }
+    }
+}
+
+/// Numbers of shared memory; as in `steps.cu`.
+const WEIGHTS: usize = 88 * 272;
+const SPACE: usize = 8 * 16 * 96;
+const VIEWS: usize = 2 * 18 * 320;
+
+/// Numbers of shared memory that an operation has.
+pub(super) const ROOM: usize = SPACE;
+
+/// Rows from which on a cluster has 32 of them: few rows are shared among more clusters, so that each has less to do.
+const MANY: usize = 65;
+
+/// A product `C[m, n] = A[m, k]·W` as programs make it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    pub sizes: (usize, usize, usize),
+    /// Address, and numbers from row to row.
+    pub a: (u64, usize),
+    pub w: (u64, usize),
+    pub c: (u64, usize),
+    /// W is stored `[k, n]`.
+    pub turned: bool,
+    /// It is added to what lies at C.
+    pub add: bool,
+    /// Address of a row that is added to all (0: none).
+    pub bias: u64,
+    /// 1: through ReLU. 2: `u − σ(product)·r` for A = `[u, r]`.
+    pub after: usize,
+    /// From which column on it goes to another matrix (0: none does).
+    pub split: usize,
+    pub other: (u64, usize),
+}
+
+impl Product {
+    /// Columns that a block makes at once of weights in its shared memory; 0 where it cannot be done like this.
+    fn columns(&self, backwards: bool) -> usize {
+        let (m, n, k) = self.sizes;
+        let cols = match n.div_ceil(BLOCKS) {
+            0..=16 => 16,
+            17..=32 => 32,
+            33..=64 => 64,
+            _ if self.turned => 64,
+            _ => 88,
+        };
+        let tile = if m >= MANY && !backwards { 32 } else { 16 };
+        let places = self.a.0 | self.c.0 | self.bias | self.other.0;
+        let whole = places % 16 == 0
+            && (self.a.1 | self.c.1 | self.other.1 | self.split | n | k) % 4 == 0
+            && (self.w.0 + 4 * self.w.1 as u64) % (if self.turned { 8 } else { 16 }) == 0
+            && self.w.0 % 8 == 0;
+        let room =
+            if self.turned { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
+        if whole && m % tile == 0 && room <= WEIGHTS && (!self.turned || backwards) { cols } else { 0 }
+    }
+
+    /// Whether a program of rows that go forwards can make it as one operation.
+    pub fn is_one(&self) -> bool {
+        (self.split == 0 && self.after < 2) || self.columns(false) > 0
+    }
+
+    /// As `steps.cu` has it.
+    pub fn parts(&self, backwards: bool) -> ([i32; 11], [u64; 5]) {
+        let (_, n, k) = self.sizes;
+        let flags = [self.turned.into(), self.add.into(), self.after, self.columns(backwards), self.other.1, self.split];
+        let sizes = [self.a.1, self.w.1, self.c.1, n, k].into_iter().chain(flags);
+        let mut all = [0; 11];
+        all.iter_mut().zip(sizes).for_each(|(to, x)| *to = x as i32);
+        (all, [self.a.0, self.w.0, self.c.0, self.bias, self.other.0])
+    }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Op {
@@ -52,8 +134,8 @@ struct Op {
 struct Program {
     count: i32,
     rows: i32,
-    tile: i32,
-    unused: i32,
+    /// Operations lie at a multiple of 16.
+    unused: [i32; 2],
     ways: Ways,
     ops: [Op; OPS],
 }
@@ -65,14 +147,23 @@ unsafe impl DeviceRepr for Program {}
 pub(super) struct Steps {
     /// Rows of every operation.
     pub rows: usize,
+    /// Whether they go backwards.
+    pub backwards: bool,
     ways: Option<Ways>,
     ops: Vec<Op>,
 }
 
 impl Steps {
     /// None yet.
-    pub fn new(rows: usize) -> Self {
-        Self { rows, ways: None, ops: Vec::new() }
+    pub fn new(rows: usize, backwards: bool) -> Self {
+        Self { rows, backwards, ways: None, ops: Vec::new() }
+    }
+
+    /// The last operation is not needed by the next, which need not wait for it.
+    pub fn apart(&mut self) {
+        if let Some(op) = self.ops.last_mut() {
+            op.sizes[12] = 1;
+        }
     }
 
     /// Adds one. Programs know one world's `ways`.
@@ -84,6 +175,9 @@ impl Steps {
         places: &[u64],
         ways: Option<Ways>,
     ) -> Result<()> {
+        if kind.backwards().is_some_and(|b| b != self.backwards) {
+            candle_core::bail!("{kind:?} in a program that goes the other way")
+        }
         if self.ops.len() == OPS {
             self.launch(device)?;
         }
@@ -101,20 +195,24 @@ impl Steps {
             return Ok(());
         }
         let none = Op { kind: 0, sizes: [0; 13], places: [0; 9] };
-        // Few rows are shared among more clusters, so that each has less to do.
-        let tile = if self.rows <= 64 { 16 } else { 32 };
+        let many = self.rows >= MANY && !self.backwards;
         let mut program = Program {
             count: self.ops.len() as i32,
             rows: self.rows as i32,
-            tile: tile as i32,
-            unused: 0,
+            unused: [0; 2],
             ways: self.ways.unwrap_or_default(),
             ops: [none; OPS],
         };
         program.ops[..self.ops.len()].copy_from_slice(&self.ops);
         self.ops.clear();
-        let grid = (((self.rows.div_ceil(tile) * BLOCKS) as u32, 1), 256, 0);
-        launch_with(device, "steps_16", grid, Some(&program), &[], || {
+        let blocks = self.rows.div_ceil(if many { 32 } else { 16 }) * BLOCKS;
+        let grid = ((blocks as u32, 1), 256, 4 * (WEIGHTS + SPACE + VIEWS) as u32);
+        let name = match (self.backwards, many) {
+            (true, _) => "back_16",
+            (_, true) => "many_16",
+            _ => "few_16",
+        };
+        launch_with(device, name, grid, Some(&program), &[], || {
             format!("program of {} x {} rows", program.count, program.rows)
         })
     }

@@ -3,9 +3,10 @@
 //! arenas; gradients are added up where they are used. Weights get theirs at the end, from all steps in one product.
 
 use super::arena::Arena;
+use super::combine::{self, Combine};
 use super::fills::{self, Fill};
 use super::operands::{Attention, Var, Ways, Weight};
-use super::steps::{self, Kind, Steps};
+use super::steps::{self, Kind, Product, ROOM, Steps};
 use super::*;
 use crate::nn::params::Params;
 use std::cell::RefCell;
@@ -41,6 +42,23 @@ pub(crate) struct Tape<'a> {
 }
 
 const WARPS: u32 = 4;
+
+/// What becomes of a product.
+#[derive(Clone, Copy)]
+pub(crate) enum After {
+    /// Nothing.
+    Nothing,
+    /// It goes through ReLU.
+    Relu,
+    /// It is the gate of what it was made from: `u − σ(product)·r` for `[u, r]`; with room for the product.
+    Gate(Var),
+}
+
+/// Numbers of shared memory that a look at F numbers a view has; as in `walks.cu`.
+fn look_room(f: usize) -> usize {
+    let all = 20 * f + 40 + 256 + 256 * 8;
+    if f.is_multiple_of(8) && all <= ROOM { all } else { 40 }
+}
 
 fn p(address: u64) -> Arg {
     Arg::P(address)
@@ -91,19 +109,19 @@ impl<'a> Tape<'a> {
     /// is written in between: they can be gathered. On the way back, too.
     pub fn begin_steps(&self, rows: usize) -> Result<()> {
         self.later(|t| t.leave());
-        self.enter(rows)
+        self.enter(rows, false)
     }
 
     /// See [`Tape::begin_steps`].
     pub fn end_steps(&self, rows: usize) -> Result<()> {
-        self.later(move |t| t.enter(rows));
+        self.later(move |t| t.enter(rows, true));
         self.leave()
     }
 
-    fn enter(&self, rows: usize) -> Result<()> {
+    fn enter(&self, rows: usize, backwards: bool) -> Result<()> {
         self.settle()?;
         if steps::possible(self.device(), rows)? {
-            *self.steps.borrow_mut() = Some(Steps::new(rows));
+            *self.steps.borrow_mut() = Some(Steps::new(rows, backwards));
         }
         Ok(())
     }
@@ -254,13 +272,79 @@ impl<'a> Tape<'a> {
     }
 
     /// [`product_of_few`], gathered where it can be.
-    fn multiply(&self, (m, n, k): (usize, usize, usize), a: Mat, b: Mat, add: bool, c: Mat, relu: bool) -> Result<()> {
-        let sizes = [a.ld, b.ld, c.ld, n, k, (!b.t).into(), add.into(), relu.into()].map(|x| x as i32);
-        if self.gather(m, Kind::Product, &sizes, &[a.at, b.at, c.at], None)? {
+    fn multiply(&self, sizes: (usize, usize, usize), a: Mat, b: Mat, add: bool, c: Mat, relu: bool) -> Result<()> {
+        let product = Product {
+            sizes,
+            a: (a.at, a.ld),
+            w: (b.at, b.ld),
+            c: (c.at, c.ld),
+            turned: !b.t,
+            add,
+            bias: 0,
+            after: relu.into(),
+            split: 0,
+            other: (0, 0),
+        };
+        if self.gather_product(&product)? {
             return Ok(());
         }
         self.settle()?;
-        product_of_few(self.device(), (m, n, k), a, b, add, c, relu)
+        product_of_few(self.device(), sizes, a, b, add, c, relu)
+    }
+
+    fn gather_product(&self, product: &Product) -> Result<bool> {
+        let backwards = matches!(&*self.steps.borrow(), Some(steps) if steps.backwards);
+        let (sizes, places) = product.parts(backwards);
+        self.gather(product.sizes.0, Kind::Product, &sizes, &places, None)
+    }
+
+    /// `y = x·Wᵀ + bias` (0: what is there), nothing of which is learnt; columns from those of `y` on go to `other`.
+    pub fn apply(&self, x: Var, w: Weight, bias: u64, (y, other): (Var, Option<Var>), after: After) -> Result<()> {
+        let (rows, split) = (x.rows, other.map_or(0, |_| y.cols));
+        let product = Product {
+            sizes: (rows, w.m, w.k),
+            a: (x.v, x.ld),
+            w: (w.at, w.ld),
+            c: (y.v, y.ld),
+            turned: w.turned,
+            add: bias == 0,
+            bias,
+            after: match after {
+                After::Nothing => 0,
+                After::Relu => 1,
+                After::Gate(_) => 2,
+            },
+            split,
+            other: other.map_or((0, 0), |o| (o.v, o.ld)),
+        };
+        if product.is_one() && self.gather_product(&product)? {
+            return Ok(());
+        }
+        // Else piece by piece.
+        if let Some(other) = other {
+            let skip = 4 * split as u64;
+            let rest = Weight { at: w.at + skip * w.ld as u64, m: w.m - split, ..w };
+            self.apply(x, Weight { m: split, ..w }, bias, (y, None), after)?;
+            return self.apply(x, rest, if bias == 0 { 0 } else { bias + skip }, (other, None), after);
+        }
+        let to = if let After::Gate(room) = after { room } else { y };
+        if bias != 0 {
+            self.fill(to, bias, None)?;
+        }
+        self.linear_through(x, w, to, matches!(after, After::Relu))?;
+        if matches!(after, After::Gate(_)) { self.gate(x, to, y) } else { Ok(()) }
+    }
+
+    fn linear_through(&self, x: Var, w: Weight, y: Var, relu: bool) -> Result<()> {
+        let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
+        self.multiply((x.rows, w.m, w.k), x.mat(), b, true, y.mat(), relu)
+    }
+
+    /// The next operation does not need the last one.
+    pub fn apart(&self) {
+        if let Some(steps) = &mut *self.steps.borrow_mut() {
+            steps.apart();
+        }
     }
 
     /// At the end: the gradient `[out, in]` (`turned`: `[in, out]`) of a weight that made all rows of `y` from those of
@@ -346,7 +430,7 @@ impl<'a> Tape<'a> {
         let more = [p(a.seen.v), i(a.seen.ld), p(a.kept.0), Arg::H(a.heads)];
         // In a program a row is known by its number alone.
         // Its warps have room for the weights of so many entries.
-        let rows = if a.heads.from_memory == 1 && a.heads.ldw <= 512 { a.q.rows } else { 0 };
+        let rows = if a.heads.from_memory == 1 && 16 * a.heads.ldw as usize <= ROOM { a.q.rows } else { 0 };
         let sizes = a.sizes(own);
         let places = [a.q.v, a.memory.v, a.lengths, a.seen.v, a.kept.0];
         if !self.gather(rows, Kind::Attend, &sizes, &places, None)? {
@@ -376,16 +460,18 @@ impl<'a> Tape<'a> {
 
     /// What queries `[N, F]` see of the views at `poses` `[N]`; room for 36 weights a row.
     pub fn look(&self, q: Var, ways: Ways, poses: u64, seen: Var, weights: u64) -> Result<()> {
-        let grid = ((q.rows as u32, 1), 256, 0);
-        let args = [p(q.v), p(ways.table), p(poses), p(seen.v), p(weights), i(q.cols), Arg::I(ways.poses)];
-        if !self.gather(q.rows, Kind::Look, &[], &[q.v, poses, seen.v, weights], Some(ways))? {
-            self.launch("look_fwd", grid, &args)?;
+        let room = look_room(q.cols);
+        let grid = ((q.rows as u32, 1), 256, 4 * room as u32);
+        let args = [p(q.v), i(q.ld), p(ways.table), p(poses), p(seen.v), i(seen.ld), p(weights), i(q.cols)];
+        let sizes = [q.ld as i32, seen.ld as i32];
+        if !self.gather(q.rows, Kind::Look, &sizes, &[q.v, poses, seen.v, weights], Some(ways))? {
+            self.launch("look_fwd", grid, &[&args[..], &[Arg::I(ways.poses), i(room)]].concat())?;
         }
         self.later(move |t| {
             if t.gather(q.rows, Kind::LookBack, &[], &[poses, weights, seen.d, q.d], Some(ways))? {
                 return Ok(());
             }
-            let args = [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::I(ways.poses)];
+            let args = [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::I(ways.poses), i(room)];
             t.launch("look_bwd", grid, &args)
         });
         Ok(())
@@ -419,14 +505,15 @@ impl<'a> Tape<'a> {
         embedding: Var,
         last: bool,
     ) -> Result<()> {
-        let grid = ((z.rows as u32, 1), 128, 4 * ways.actions as u32);
         let after = poses + 4 * z.rows as u64;
         let places = [z.v, bias, poses, after, draws, done, actions, embedding.v];
-        if self.gather(z.rows, Kind::Walk, &[last.into()], &places, Some(ways))? {
+        let sizes = [last.into(), z.ld as i32, embedding.ld as i32];
+        if self.gather(z.rows, Kind::Walk, &sizes, &places, Some(ways))? {
             return Ok(());
         }
-        let args = [Arg::W(ways), p(z.v), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
-        self.launch("walk_step", grid, &[&args[..], &[p(embedding.v), i(last.into())]].concat())
+        let args = [Arg::W(ways), p(z.v), i(z.ld), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
+        let more = [p(embedding.v), i(embedding.ld), i(last.into())];
+        self.launch("walk_step", ((z.rows as u32, 1), 256, 0), &[&args[..], &more].concat())
     }
 
     /// What inputs recall of the first `t + 1` outputs; `outputs` begins with the first.
@@ -513,23 +600,24 @@ impl<'a> Tape<'a> {
         self.launch("word_in", each(x.rows * x.cols), &args)
     }
 
-    /// The next words, from logits with a bias: to `out` and `again`.
-    pub fn pick(&self, logits: Var, bias: u64, draws: u64, out: u64, again: u64) -> Result<()> {
-        if self.gather(logits.rows, Kind::Pick, &[logits.cols as i32], &[logits.v, bias, draws, out, again], None)? {
+    /// The next words, from logits with a bias: to `out` and `again`. The input of the step after: `x = table[word] + time`.
+    pub fn pick(&self, logits: Var, bias: u64, draws: u64, out: u64, again: u64, next: (Var, Var, Var)) -> Result<()> {
+        let (table, time, x) = next;
+        let sizes = [logits.cols, logits.ld, x.cols].map(|n| n as i32);
+        let places = [logits.v, bias, draws, out, again, table.v, time.v, x.v];
+        if self.gather(logits.rows, Kind::Pick, &sizes, &places, None)? {
             return Ok(());
         }
-        let args = [p(logits.v), p(bias), p(draws), p(out), p(again), i(logits.cols)];
-        self.launch("pick_word", ((logits.rows as u32, 1), 256, 0), &args)
+        let args = [p(logits.v), i(logits.ld), p(bias), p(draws), p(out), p(again), i(logits.cols)];
+        let more = [p(table.v), p(time.v), p(x.v), i(x.cols)];
+        self.launch("pick_word", ((logits.rows as u32, 1), 256, 0), &[&args[..], &more].concat())
     }
 
     /// A parameter `[n, F + D]` that meets action embeddings, with its last D columns summed to 4, and one more column of
     /// a bias where there is one: `[n, F + 4 (+ 1)]`. Its gradient is unfolded at the end.
     pub fn fold(&self, name: &str, bias: Option<&str>, rows: usize, (f, d): (usize, usize), ld: usize) -> Result<Var> {
-        let width = f + 4 + usize::from(bias.is_some());
-        let out = self.var(rows, width)?;
-        let b = bias.map_or(Ok(0), |bias| self.w(bias))?;
-        let args = [p(self.w(name)?), i(ld), p(b), p(out.v), i(width), i(rows), i(f), i(d)];
-        self.launch("fold", each(rows * width), &args)?;
+        let out = self.fold_scaled(name, bias, rows, (f, d), ld, 0)?;
+        let width = out.cols;
         let (dw, db) = (self.g(name)?, bias.map_or(Ok(0), |bias| self.g(bias))?);
         if self.learns() {
             // After the gradient of what was folded has been made, which is at the end.
@@ -539,6 +627,30 @@ impl<'a> Tape<'a> {
             }));
         }
         Ok(out)
+    }
+
+    /// The same with row m times `scale[m]`, a parameter (0: none), which is not learnt.
+    pub fn fold_scaled(
+        &self,
+        name: &str,
+        bias: Option<&str>,
+        rows: usize,
+        (f, d): (usize, usize),
+        ld: usize,
+        scale: u64,
+    ) -> Result<Var> {
+        let width = f + 4 + usize::from(bias.is_some());
+        let out = self.var(rows, width)?;
+        let b = bias.map_or(Ok(0), |bias| self.w(bias))?;
+        let args = [p(self.w(name)?), i(ld), p(b), p(scale), p(out.v), i(width), i(rows), i(f), i(d)];
+        self.launch("fold", each(rows * width), &args)?;
+        Ok(out)
+    }
+
+    /// Makes products of weights, none of which needs another.
+    pub fn combine(&self, all: &[Combine]) -> Result<()> {
+        self.settle()?;
+        combine::make(self.device(), all)
     }
 
     /// The encodings of `steps` steps of time, by the parameters `name.linear` and `name.norm`.

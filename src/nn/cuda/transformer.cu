@@ -29,6 +29,42 @@ extern "C" __global__ void fill_rows(const __grid_constant__ Fills fills) {
   }
 }
 
+// C[m, n] = Σ A[m, k] · B[k, n] (+ plus[n]) of several, a row of blocks each, a block 32 x 32 numbers.
+struct Combine {
+  const float *a, *b;
+  float* c;
+  const float* plus;
+  int a_m, a_k, b_k, b_n, ldc, m, n, k;
+};
+#define COMBINED 16  // as in `combine.rs`
+struct Combines { Combine all[COMBINED]; };
+
+extern "C" __global__ void __launch_bounds__(256) combine(const __grid_constant__ Combines combines) {
+  __shared__ float a[32][33], b[32][33];
+  const Combine& s = combines.all[blockIdx.y];
+  int across = (s.n + 31) / 32, m0 = blockIdx.x / across * 32, n0 = blockIdx.x % across * 32, x = threadIdx.x % 32, y = threadIdx.x / 32;
+  if (m0 >= s.m) return;
+  float sum[4] = {0.f, 0.f, 0.f, 0.f};
+  for (int k0 = 0; k0 < s.k; k0 += 32) {
+    for (int i = y; i < 32; i += 8) {
+      // Lanes go along what lies together.
+      int am = s.a_k == 1 ? i : x, ak = s.a_k == 1 ? x : i, bk = s.b_n == 1 ? i : x, bn = s.b_n == 1 ? x : i;
+      a[am][ak] = m0 + am < s.m && k0 + ak < s.k ? s.a[(size_t)(m0 + am) * s.a_m + (size_t)(k0 + ak) * s.a_k] : 0.f;
+      b[bk][bn] = n0 + bn < s.n && k0 + bk < s.k ? s.b[(size_t)(k0 + bk) * s.b_k + (size_t)(n0 + bn) * s.b_n] : 0.f;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < 32; k++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) sum[i] += a[y + 8 * i][k] * b[k][x];
+    __syncthreads();
+  }
+  for (int i = 0; i < 4; i++) {
+    int m = m0 + y + 8 * i, n = n0 + x;
+    if (m < s.m && n < s.n) s.c[(size_t)m * s.ldc + n] = sum[i] + (s.plus ? s.plus[n] : 0.f);
+  }
+}
+
 extern "C" __global__ void set_all(unsigned* __restrict__ x, int value, int n) {
   EACH(i, n) x[i] = value;
 }
@@ -63,16 +99,27 @@ extern "C" __global__ void column_sum(const float* __restrict__ g, int ldg, cons
 extern "C" __global__ void act_fwd(float* __restrict__ x, int n, int tanh) {
   EACH(i, n) x[i] = tanh ? tanh_(x[i]) : fmaxf(x[i], 0.f);
 }
-// Next words, a block of 256 a row of logits [N, V] with a bias: as `pick`.
-__device__ void pick_word_row(const float* logits, const float* bias, const float* u, unsigned* out, unsigned* again, int V, int row) {
+// Next words, a block of 256 a row of logits with a bias: as `pick`. Where there is a table, what the next step begins with is
+// written, too: input [H] = table[word] + time.
+#define PICK_PARTS 4  // numbers of a row that a thread has at hand
+__device__ void pick_word_row(const float* logits, int ldl, const float* bias, const float* u, unsigned* out, unsigned* again, int V,
+                              const float* table, const float* time, float* input, int H, int row) {
   __shared__ float best[8], sums[8];
   __shared__ int at[8], chosen;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const float* x = logits + (size_t)row * V;
-  int share = (V + 255) / 256, from = threadIdx.x * share, to = min(from + share, V);
+  int warp = thread() / 32, lane = thread() % 32;
+  const float* x = logits + (size_t)row * ldl;
+  int share = (V + 255) / 256, from = thread() * share, to = min(from + share, V);
   float top = -3.4e38f;
   int which = V;
-  for (int i = from; i < to; i++) {
+  float value[PICK_PARTS];  // of the first of them
+#pragma unroll
+  for (int i = 0; i < PICK_PARTS; i++) value[i] = from + i < to ? x[from + i] + bias[from + i] : -3.4e38f;
+  float r = u[row];
+#pragma unroll
+  for (int i = 0; i < PICK_PARTS; i++)
+    if (value[i] > top) { top = value[i]; which = from + i; }
+#pragma unroll 1
+  for (int i = from + PICK_PARTS; i < to; i++) {
     float v = x[i] + bias[i];
     if (v > top) { top = v; which = i; }
   }
@@ -85,20 +132,27 @@ __device__ void pick_word_row(const float* logits, const float* bias, const floa
   __syncthreads();
   for (int k = 0; k < 8; k++)
     if (best[k] > top || (best[k] == top && at[k] < which)) { top = best[k]; which = at[k]; }
-  float r = u[row];
-  if (r < 0.f) {
-    if (threadIdx.x == 0) out[row] = again[row] = which < V ? which : 0;
-    return;
-  }
+  auto chose = [&](int word) {
+    if (thread() == 0) out[row] = again[row] = word;
+    if (table)
+      for (int h = thread(); h < H; h += 256) input[(size_t)row * H + h] = table[(size_t)word * H + h] + time[h];
+  };
+  if (r < 0.f) return chose(which < V ? which : 0);
   float own = 0.f;
-  for (int i = from; i < to; i++) own += expf(x[i] + bias[i] - top);
+#pragma unroll
+  for (int i = 0; i < PICK_PARTS; i++) {
+    value[i] = from + i < to ? expf(value[i] - top) : 0.f;
+    own += value[i];
+  }
+#pragma unroll 1
+  for (int i = from + PICK_PARTS; i < to; i++) own += expf(x[i] + bias[i] - top);
   float scan = own;
   for (int s = 1; s < 32; s *= 2) {
     float v = __shfl_up_sync(~0u, scan, s);
     if (lane >= s) scan += v;
   }
   if (lane == 31) sums[warp] = scan;
-  if (threadIdx.x == 0) chosen = which < V ? which : 0;  // where rounding leaves a sliver beyond the last
+  if (thread() == 0) chosen = which < V ? which : 0;  // where rounding leaves a sliver beyond the last
   __syncthreads();
   float before = 0.f, total = 0.f;
   for (int k = 0; k < 8; k++) {
@@ -107,15 +161,26 @@ __device__ void pick_word_row(const float* logits, const float* bias, const floa
   }
   float left = r * total - (before + scan - own);
   bool mine = left >= 0.f && left < own;
-  for (int i = from; mine && i < to; i++) {
-    left -= expf(x[i] + bias[i] - top);
-    if (left < 0.f) { chosen = i; break; }
+  if (mine) {
+    int at = -1;
+#pragma unroll
+    for (int i = 0; i < PICK_PARTS; i++) {
+      left -= value[i];
+      if (at < 0 && from + i < to && left < 0.f) at = from + i;
+    }
+#pragma unroll 1
+    for (int i = from + PICK_PARTS; at < 0 && i < to; i++) {
+      left -= expf(x[i] + bias[i] - top);
+      if (left < 0.f) at = i;
+    }
+    if (at >= 0) chosen = at;
   }
   __syncthreads();
-  if (threadIdx.x == 0) out[row] = again[row] = chosen;
+  chose(chosen);
 }
-extern "C" __global__ void pick_word(const float* logits, const float* bias, const float* u, unsigned* out, unsigned* again, int V) {
-  pick_word_row(logits, bias, u, out, again, V, blockIdx.x);
+extern "C" __global__ void pick_word(const float* logits, int ldl, const float* bias, const float* u, unsigned* out, unsigned* again, int V,
+                                     const float* table, const float* time, float* input, int H) {
+  pick_word_row(logits, ldl, bias, u, out, again, V, table, time, input, H, blockIdx.x);
 }
 
 // The gradient d of what came out becomes that of what went in, in place.
@@ -140,10 +205,32 @@ extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* 
 // asked for at once; rows that are longer are gone through again.
 #define NORM 8
 
+__device__ __forceinline__ float4 four_at(const float* x, int m, int M) { return m < M ? *(const float4*)(x + m) : float4{0.f, 0.f, 0.f, 0.f}; }
+__device__ __forceinline__ float sum_of(const float4& x) { return x.x + x.y + (x.z + x.w); }
+__device__ __forceinline__ float4 operator+(const float4& a, const float4& b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
+__device__ __forceinline__ float4 operator*(const float4& a, const float4& b) { return {a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w}; }
+__device__ __forceinline__ float4 affine(const float4& a, float s, float c) { return {a.x * s + c, a.y * s + c, a.z * s + c, a.w * s + c}; }
+
+// The same where rows have up to 256 numbers that lie in fours.
+__device__ __forceinline__ bool in_fours(size_t places, int steps, int M) { return M <= 256 && (places % 16 | (steps | M) % 4) == 0; }
+__device__ __forceinline__ void norm_fwd_fours(const float* a, const float* y, const float* w, const float* b, float* out, float* stats, int M) {
+  int m = thread() % 32 * 4, k = m + 128;
+  float4 x0 = four_at(a, m, M) + four_at(y, m, M), x1 = four_at(a, k, M) + four_at(y, k, M);
+  float4 w0 = four_at(w, m, M), w1 = four_at(w, k, M), b0 = four_at(b, m, M), b1 = four_at(b, k, M);
+  float mean = warp_sum(sum_of(x0) + sum_of(x1)) / M;
+  x0 = affine(x0, 1.f, -mean);
+  x1 = affine(x1, 1.f, -mean);
+  float scale = rsqrtf(warp_sum((m < M ? sum_of(x0 * x0) : 0.f) + (k < M ? sum_of(x1 * x1) : 0.f)) / M + 1e-6f);
+  if (m < M) *(float4*)(out + m) = affine(x0, scale, 0.f) * w0 + b0;
+  if (k < M) *(float4*)(out + k) = affine(x1, scale, 0.f) * w1 + b1;
+  if (m == 0) *(float2*)stats = {mean, scale};
+}
+
 __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const float* y, int ldy, const float* w, const float* b,
                                              float* out, int ldo, float* stats, int M, int n) {
-  int lane = threadIdx.x % 32;
+  int lane = thread() % 32;
   a += (size_t)n * lda; y += (size_t)n * ldy; out += (size_t)n * ldo;
+  if (in_fours((size_t)a | (size_t)y | (size_t)w | (size_t)b | (size_t)out | (size_t)stats * 2, 0, M)) return norm_fwd_fours(a, y, w, b, out, stats + 2 * n, M);
   float x[NORM], weight[NORM], bias[NORM], sum = 0.f, mean, scale;
 #pragma unroll
   for (int i = 0; i < NORM; i++) {
@@ -153,12 +240,14 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
     bias[i] = m < M ? b[m] : 0.f;
     sum += x[i];
   }
+#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) sum += a[m] + y[m];
   mean = warp_sum(sum) / M;
   sum = 0.f;
 #pragma unroll
   for (int i = 0; i < NORM; i++)
     if (lane + 32 * i < M) { float d = x[i] - mean; sum += d * d; }
+#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) { float d = a[m] + y[m] - mean; sum += d * d; }
   scale = rsqrtf(warp_sum(sum) / M + 1e-6f);
 #pragma unroll
@@ -166,6 +255,7 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
     int m = lane + 32 * i;
     if (m < M) out[m] = (x[i] - mean) * scale * weight[i] + bias[i];
   }
+#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) out[m] = (a[m] + y[m] - mean) * scale * w[m] + b[m];
   if (lane == 0) { stats[2 * n] = mean; stats[2 * n + 1] = scale; }
 }
@@ -178,7 +268,7 @@ extern "C" __global__ void norm_fwd(const float* a, int lda, const float* y, int
 // da and dy (0: none) += the gradient of a + y.
 __device__ __forceinline__ void norm_bwd_row(const float* a, int lda, const float* y, int ldy, const float* w, const float* stats,
                                              const float* dout, int ldo, float* da, float* dy, int M, int n) {
-  int lane = threadIdx.x % 32;
+  int lane = thread() % 32;
   a += (size_t)n * lda; y += (size_t)n * ldy; dout += (size_t)n * ldo;
   if (da) da += (size_t)n * lda;
   if (dy) dy += (size_t)n * ldy;
@@ -195,6 +285,7 @@ __device__ __forceinline__ void norm_bwd_row(const float* a, int lda, const floa
     level += g[i];
     slope += g[i] * unit[i];
   }
+#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) {
     float d = dout[m] * w[m];
     level += d;
@@ -210,6 +301,7 @@ __device__ __forceinline__ void norm_bwd_row(const float* a, int lda, const floa
     if (da) da[m] = old_a[i] + d;
     if (dy) dy[m] = old_y[i] + d;
   }
+#pragma unroll 1
   for (int m = lane + 32 * NORM; m < M; m += 32) {
     float d = scale * (dout[m] * w[m] - level - (a[m] + y[m] - mean) * scale * slope);
     if (da) da[m] += d;
@@ -255,57 +347,141 @@ struct Heads {
 #define HEAD_PARTS 4  // numbers of a head that a lane has: heads have at most 128
 #define ENTRIES 16    // of a memory that are asked for at once
 
-// a · b over n numbers, by one thread; in fours where they lie so.
-__device__ __forceinline__ float dot_alone(const float* a, const float* b, int n) {
-  float s = 0.f, t = 0.f;
-  if (n % 4 == 0 && ((size_t)a | (size_t)b) % 16 == 0) {
-#pragma unroll 8
-    for (int i = 0; i < n; i += 4) {
-      float4 x = *(const float4*)(a + i), y = *(const float4*)(b + i);
-      s += x.x * y.x + x.y * y.y;
-      t += x.z * y.z + x.w * y.w;
+// out[j] = scale · a · entry j, of n entries `step` apart, by a warp. Lanes share entries, so that they read what lies together.
+__device__ __forceinline__ void dots(const float* a, const float* entries, size_t step, int n, int size, float scale, float* out) {
+  int lane = thread() % 32, share = size / 4;
+  if (size % 4 == 0 && 32 % share == 0 && ((size_t)a | (size_t)entries | 4 * step) % 16 == 0) {
+    int part = lane % share, own = lane / share, at_once = 32 / share;
+    float4 x = *(const float4*)(a + 4 * part);
+#pragma unroll 1
+    for (int from = own; from - own < n; from += 8 * at_once) {
+      float4 y[8];
+      float s[8];
+      const float* at = entries + (size_t)from * step + 4 * part;
+#pragma unroll
+      for (int c = 0; c < 8; c++) {
+        y[c] = {0.f, 0.f, 0.f, 0.f};
+        if (from + c * at_once < n) y[c] = *(const float4*)at;
+        at += at_once * step;
+      }
+#pragma unroll
+      for (int c = 0; c < 8; c++) s[c] = x.x * y[c].x + x.y * y[c].y + x.z * y[c].z + x.w * y[c].w;
+#pragma unroll 1
+      for (int d = share / 2; d; d /= 2)
+#pragma unroll
+        for (int c = 0; c < 8; c++) s[c] += __shfl_xor_sync(~0u, s[c], d);
+#pragma unroll
+      for (int c = 0; c < 8; c++)
+        if (part == 0 && from + c * at_once < n) out[from + c * at_once] = s[c] * scale;
     }
   } else
-    for (int i = 0; i < n; i++) s += a[i] * b[i];
-  return s + t;
+  #pragma unroll 1
+  for (int j = lane; j < n; j += 32) {
+      float s = 0.f;
+#pragma unroll 1
+      for (int i = 0; i < size; i++) s += a[i] * entries[(size_t)j * step + i];
+      out[j] = scale * s;
+    }
+  __syncwarp();
 }
 
-// Lanes have an entry each for scores, and numbers of the head for what is seen.
-__device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const float* kv, const unsigned* len, float* out, int ldo,
-                                               float* w, const Heads& s, int b, int row, int h, float* score) {
-  int lane = threadIdx.x % 32, n = len ? min((int)len[b], s.n0) : s.n0;
-  q += (size_t)row * ldq + h * s.size;
-  w += ((size_t)row * s.heads + h) * s.ldw;
-  kv += (size_t)b * s.kb + h * s.size;
-  float top = -3.4e38f, sum = 0.f, value[ENTRIES];
-  auto read = [&](int d, int from) {
+
+// Lanes have an entry each for weights, and four numbers of the head in some entries for the rest; DEEP of them are asked for at once.
+template <int DEEP> __device__ __forceinline__ void attend_fwd_fours(const float* q, const float* kv, float* out, float* w, const Heads& s, int n, float* score) {
+  int lane = thread() % 32, share = s.size / 4, part = lane % share, own = lane / share, at_once = 32 / share;
+  const float4 none = {0.f, 0.f, 0.f, 0.f};
+  float4 x = *(const float4*)(q + 4 * part), key[DEEP], value[DEEP];
+  int step = at_once * s.kj, size = DEEP * at_once;
+  const float* at = kv + own * s.kj + 4 * part;
+  float top = -3.4e38f;
+#pragma unroll 1
+  for (int from = 0; from < n; from += size, at += DEEP * (size_t)step) {
+    int left = n - from - own;
 #pragma unroll
-    for (int j = 0; j < ENTRIES; j++) value[j] = d < s.size && from + j < n ? kv[s.voff + d + (size_t)(from + j) * s.kj] : 0.f;
-  };
-  read(lane, 0);  // before anything is waited for
-  for (int j = lane; j < n; j += 32) {
-    float dot = s.scale * dot_alone(q, kv + (size_t)j * s.kj, s.size);
-    score[j] = dot;
-    top = fmaxf(top, dot);
+    for (int c = 0; c < DEEP; c++) key[c] = c * at_once < left ? *(const float4*)(at + c * (size_t)step) : none;
+    if (from == 0)  // before anything is waited for
+#pragma unroll
+      for (int c = 0; c < DEEP; c++) value[c] = c * at_once < left ? *(const float4*)(at + s.voff + c * (size_t)step) : none;
+    float dot[DEEP];
+#pragma unroll
+    for (int c = 0; c < DEEP; c++) dot[c] = x.x * key[c].x + x.y * key[c].y + x.z * key[c].z + x.w * key[c].w;
+#pragma unroll 1
+    for (int d = share / 2; d; d /= 2)
+#pragma unroll
+      for (int c = 0; c < DEEP; c++) dot[c] += __shfl_xor_sync(~0u, dot[c], d);
+#pragma unroll
+    for (int c = 0; c < DEEP; c++)
+      if (c * at_once < left) {
+        dot[c] *= s.scale;
+        top = fmaxf(top, dot[c]);
+        if (part == 0) score[from + own + c * at_once] = dot[c];
+      }
   }
   top = warp_max(top);
+  __syncwarp();
+  float sum = 0.f;
+#pragma unroll 1
   for (int j = lane; j < n; j += 32) {
     float e = expf(score[j] - top);
     score[j] = e;
     sum += e;
   }
   sum = 1.f / warp_sum(sum);
+#pragma unroll 1
   for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
   __syncwarp();
+  float4 seen = none;
+  at = kv + own * s.kj + 4 * part + s.voff;
+#pragma unroll 1
+  for (int from = 0; from < n; from += size, at += DEEP * (size_t)step) {
+    int left = n - from - own;
+    if (from)
+#pragma unroll
+      for (int c = 0; c < DEEP; c++) value[c] = c * at_once < left ? *(const float4*)(at + c * (size_t)step) : none;
+#pragma unroll
+    for (int c = 0; c < DEEP; c++) {
+      float weight = c * at_once < left ? score[from + own + c * at_once] : 0.f;
+      seen.x += weight * value[c].x; seen.y += weight * value[c].y; seen.z += weight * value[c].z; seen.w += weight * value[c].w;
+    }
+  }
+#pragma unroll 1
+  for (int d = share; d < 32; d *= 2) {
+    seen.x += __shfl_xor_sync(~0u, seen.x, d); seen.y += __shfl_xor_sync(~0u, seen.y, d);
+    seen.z += __shfl_xor_sync(~0u, seen.z, d); seen.w += __shfl_xor_sync(~0u, seen.w, d);
+  }
+  if (own == 0) *(float4*)(out + 4 * part) = seen;
+}
+
+__device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const float* kv, const unsigned* len, float* out, int ldo,
+                                               float* w, const Heads& s, int b, int row, int h, float* score) {
+  int lane = thread() % 32, n = len ? min((int)len[b], s.n0) : s.n0;
+  q += (size_t)row * ldq + h * s.size;
+  w += ((size_t)row * s.heads + h) * s.ldw;
+  kv += (size_t)b * s.kb + h * s.size;
+  out += (size_t)row * ldo + h * s.size;
+  if (s.size % 4 == 0 && 128 % s.size == 0 && (((size_t)q | (size_t)kv | (size_t)out) % 16 | (s.kj | s.voff) % 4) == 0)
+    return n * s.size <= 512 ? attend_fwd_fours<4>(q, kv, out, w, s, n, score) : attend_fwd_fours<8>(q, kv, out, w, s, n, score);
+  dots(q, kv, s.kj, n, s.size, s.scale, score);
+  float top = -3.4e38f, sum = 0.f;
+#pragma unroll 1
+  for (int j = lane; j < n; j += 32) top = fmaxf(top, score[j]);
+  top = warp_max(top);
+#pragma unroll 1
+  for (int j = lane; j < n; j += 32) {
+    float e = expf(score[j] - top);
+    score[j] = e;
+    sum += e;
+  }
+  sum = 1.f / warp_sum(sum);
+#pragma unroll 1
+  for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
+  __syncwarp();
+#pragma unroll 1
   for (int d = lane; d < s.size; d += 32) {
     float seen = 0.f;
-    for (int from = 0; from < n; from += ENTRIES) {
-      if (from || d != lane) read(d, from);
-#pragma unroll
-      for (int j = 0; j < ENTRIES; j++)
-        if (from + j < n) seen += score[from + j] * value[j];
-    }
-    out[(size_t)row * ldo + h * s.size + d] = seen;
+#pragma unroll 1
+    for (int j = 0; j < n; j++) seen += score[j] * kv[s.voff + d + (size_t)j * s.kj];
+    out[d] = seen;
   }
 }
 extern "C" __global__ void attend_fwd(const float* q, int ldq, const float* kv, const unsigned* len, float* out, int ldo, float* w, Heads s) {
@@ -313,7 +489,7 @@ extern "C" __global__ void attend_fwd(const float* q, int ldq, const float* kv, 
   int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (item >= s.B * s.Q * s.heads) return;
   int b = item / s.heads % s.B, row = b * s.sb + item / s.heads / s.B * s.si;
-  attend_fwd_row(q, ldq, kv, len, out, ldo, w, s, b, row, item % s.heads, scratch + threadIdx.x / 32 * s.ldw);
+  attend_fwd_row(q, ldq, kv, len, out, ldo, w, s, b, row, item % s.heads, scratch + thread() / 32 * s.ldw);
 }
 
 // dq += the gradient of the queries; ds [rows, heads, ldw] = that of the scores, for attend_memory_bwd. Where a memory has
@@ -321,25 +497,28 @@ extern "C" __global__ void attend_fwd(const float* q, int ldq, const float* kv, 
 __device__ __forceinline__ void attend_bwd_row(const float* q, int ldq, const float* kv, const unsigned* len, const float* dout,
                                                int ldo, const float* w, float* ds, float* dq, float* dkv, int own, const Heads& s,
                                                int b, int row, int h, float* scratch) {
-  int lane = threadIdx.x % 32, n = len ? min((int)len[b], s.n0) : s.n0;
+  int lane = thread() % 32, n = len ? min((int)len[b], s.n0) : s.n0;
   float *slope = scratch, *weight = slope + s.ldw;
   size_t at = ((size_t)row * s.heads + h) * s.ldw, entry = (size_t)b * s.kb + h * s.size;
   const float* g = dout + (size_t)row * ldo + h * s.size;
   float mean = 0.f;
+  dots(g, kv + entry + s.voff, s.kj, n, s.size, 1.f, slope);
+#pragma unroll 1
   for (int j = lane; j < n; j += 32) {
-    float dot = dot_alone(g, kv + entry + s.voff + (size_t)j * s.kj, s.size);
     weight[j] = w[at + j];
-    slope[j] = dot;
-    mean += weight[j] * dot;
+    mean += weight[j] * slope[j];
   }
   mean = warp_sum(mean);
+#pragma unroll 1
   for (int j = lane; j < n; j += 32) ds[at + j] = slope[j] = weight[j] * (slope[j] - mean) * s.scale;
   __syncwarp();
+#pragma unroll 1
   for (int d = lane; d < s.size; d += 32) {
     float *to = dq + (size_t)row * ldq + h * s.size + d;
     float before = *to, sum = 0.f, query = q[(size_t)row * ldq + h * s.size + d], grad = g[d];
     size_t k = entry + d;
     // Some entries at once: what is added to is read before any of it is written.
+#pragma unroll 1
     for (int from = 0; from < n; from += ENTRIES / 2) {
       float key[ENTRIES / 2], dk[ENTRIES / 2], dv[ENTRIES / 2];
 #pragma unroll
@@ -369,7 +548,7 @@ extern "C" __global__ void attend_bwd(const float* q, int ldq, const float* kv, 
   int item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (item >= s.B * s.Q * s.heads) return;
   int b = item / s.heads % s.B, row = b * s.sb + item / s.heads / s.B * s.si;
-  attend_bwd_row(q, ldq, kv, len, dout, ldo, w, ds, dq, dkv, own, s, b, row, item % s.heads, scratch + threadIdx.x / 32 * 2 * s.ldw);
+  attend_bwd_row(q, ldq, kv, len, dout, ldo, w, ds, dq, dkv, own, s, b, row, item % s.heads, scratch + thread() / 32 * 2 * s.ldw);
 }
 
 // dkv += the gradient of entries that several queries look at. A warp an entry and head.

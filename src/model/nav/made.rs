@@ -1,0 +1,448 @@
+//! Walks and descriptions as they are made on a GPU, step by step, where nothing is learnt. Linear layers that follow each other
+//! are one beforehand, layers of the same input stand side by side, and what only its own step needs has room for one step.
+
+use super::fused::{Pass, Paths, Requests};
+use crate::nn::cuda::combine::Combine;
+use crate::nn::cuda::operands::{Attention, Heads, Var, Weight};
+use crate::nn::cuda::tape::After;
+use candle_core::Result;
+
+/// Walkers: poses `[S + 1, R]`, of which the first are given; numbers to choose by `[S, R]`; whether each has stopped `[R]`;
+/// and where the actions `[S, R]` are written. All addresses.
+pub(crate) struct Walkers {
+    pub poses: u64,
+    pub draws: u64,
+    pub done: u64,
+    pub actions: u64,
+}
+
+/// What a sublayer needs on its way: its result before the norm, the norm's two numbers a row.
+#[derive(Clone, Copy)]
+struct Room {
+    y: Var,
+    stats: u64,
+}
+
+/// Layers side by side: `[out, in]` and their biases.
+#[derive(Clone, Copy)]
+struct Layers {
+    weight: Weight,
+    bias: u64,
+}
+
+impl Layers {
+    /// Those of the `m` outputs from `from` on.
+    fn part(self, from: usize, m: usize) -> Self {
+        let Weight { at, ld, .. } = self.weight;
+        let weight = Weight { at: at + 4 * (from * ld) as u64, m, ..self.weight };
+        Self { weight, bias: self.bias + 4 * from as u64 }
+    }
+}
+
+/// Descriptions on their way.
+#[derive(Clone, Copy)]
+pub(crate) struct Words {
+    /// Descriptions.
+    pub rows: usize,
+    /// What is written first comes from these words; later ones from [`crate::nn::cuda::tape::Tape::pick`].
+    pub previous: u64,
+    /// The predictor's bias, and what keeps words from being written.
+    pub bias: u64,
+    /// Words that there are.
+    vocabulary: usize,
+    /// Inputs with their queries, of each word and of each step; and those of the step under way.
+    table: Var,
+    time: Var,
+    input: Var,
+    /// After each step.
+    outputs: Var,
+    /// Keys and values of the outputs.
+    entries: Var,
+    logits: Var,
+    read: Layers,
+    own: Attention,
+    path: Attention,
+    room: Room,
+    after_own: Var,
+    after_path: Var,
+    inner: Var,
+}
+
+impl Pass<'_, '_> {
+    fn layer(&self, name: &str) -> Result<Layers> {
+        Ok(Layers { weight: self.tape.weight(name)?, bias: self.tape.w(&format!("{name}.bias"))? })
+    }
+
+    /// Room for layers side by side.
+    fn side_by_side(&self, m: usize, k: usize) -> Result<(Var, Var)> {
+        Ok((self.tape.constant(m, k)?, self.tape.constant(1, m)?))
+    }
+
+    fn layers((w, bias): (Var, Var)) -> Layers {
+        Layers { weight: Weight { at: w.v, ld: w.ld, m: w.rows, k: w.cols, turned: false }, bias: bias.v }
+    }
+
+    /// Copies layers with as many inputs to the rows from `from` on.
+    fn put(&self, (w, bias): (Var, Var), from: usize, names: &[String]) -> Result<()> {
+        let mut from = from;
+        for name in names {
+            let layer = self.layer(name)?;
+            let m = layer.weight.m;
+            self.tape.copy(layer.weight.at, layer.weight.ld, w.rows(from, m))?;
+            self.tape.copy(layer.bias, m, bias.cols(from, m))?;
+            from += m;
+        }
+        Ok(())
+    }
+
+    /// The queries of an attention over views, in the views' space, as one layer in the rows from `from` on: `keyᵀ·query`.
+    fn view_query(&self, all: &mut Vec<Combine>, name: &str, (w, bias): (Var, Var), from: usize) -> Result<()> {
+        let query = self.layer(&format!("{name}.query"))?;
+        let (f, h) = (self.sizes.features, self.sizes.hidden);
+        let key = self.tape.w(&format!("{name}.key.weight"))?;
+        all.push(Combine::new((key, 1, f), (query.weight.at, query.weight.ld, 1), (f, h, h), w.rows(from, f)));
+        all.push(Combine::new((query.bias, 0, 1), (key, f, 1), (1, f, h), bias.cols(from, f)));
+        Ok(())
+    }
+
+    /// To rows `to` of a layer: the query of an attention block, of what a weight `[H, k]` makes.
+    fn query_of(&self, name: &str, made: (u64, usize), k: usize, to: Var) -> Result<Combine> {
+        let query = self.tape.weight(&format!("{name}.query"))?;
+        let h = self.sizes.hidden;
+        Ok(Combine::new((query.at, query.ld, 1), (made.0, made.1, 1), (h, k, h), to))
+    }
+
+    /// To `to`: the queries of rows of inputs; with the query's bias or without.
+    fn queries_of(&self, name: &str, x: Var, biased: bool, to: Var) -> Result<Combine> {
+        let query = self.layer(&format!("{name}.query"))?;
+        let sizes = (x.rows, to.cols, x.cols);
+        let one = Combine::new((x.v, x.ld, 1), (query.weight.at, 1, query.weight.ld), sizes, to);
+        Ok(if biased { one.plus(query.bias) } else { one })
+    }
+
+    fn room(&self, rows: usize) -> Result<Room> {
+        Ok(Room { y: self.tape.constant(rows, self.sizes.hidden)?, stats: self.tape.room(2 * rows)? })
+    }
+
+    /// Of one step: queries `q` over their own earlier entries, R rows an entry; `most` entries in the end.
+    fn over_own(&self, q: Var, memory: Var, most: usize) -> Result<Attention> {
+        let r = q.rows;
+        let heads = Heads {
+            memories: r as i32,
+            memory: memory.ld as i32,
+            entry: (r * memory.ld) as i32,
+            ldw: most as i32,
+            ..self.heads()
+        };
+        self.over(q, memory, heads, 0)
+    }
+
+    /// Of one step: queries `q` over memories that are there, `places` entries each, stored `[memories, places]`, or
+    /// (`by_step`) `[places, memories]`.
+    fn over_source(&self, q: Var, memory: Var, lengths: u64, places: usize, by_step: bool) -> Result<Attention> {
+        let b = memory.rows / places;
+        let (of, entry) = if by_step { (1, b) } else { (places, 1) };
+        let heads = Heads {
+            memories: b as i32,
+            queries: (q.rows / b) as i32,
+            from_query: b as i32,
+            memory: (of * memory.ld) as i32,
+            entry: (entry * memory.ld) as i32,
+            ldw: places as i32,
+            entries: places as i32,
+            ..self.heads()
+        };
+        self.over(q, memory, heads, lengths)
+    }
+
+    fn over(&self, q: Var, memory: Var, heads: Heads, lengths: u64) -> Result<Attention> {
+        let kept = self.tape.room(q.rows * (heads.heads * heads.ldw) as usize)?;
+        let seen = self.tape.constant(q.rows, self.sizes.hidden)?;
+        Ok(Attention { heads, q, memory, lengths, seen, kept: (kept, 0) })
+    }
+
+    fn apply(&self, x: Var, layers: Layers, to: (Var, Option<Var>), after: After) -> Result<()> {
+        self.tape.apply(x, layers.weight, layers.bias, to, after)
+    }
+
+    /// What follows an attention's query: LayerNorm(x + the projection of what is seen) to `out`.
+    fn attended(&self, name: &str, a: Attention, x: Var, room: Room, out: Var) -> Result<()> {
+        self.tape.attend(a, false)?;
+        self.apply(a.seen, self.layer(&format!("{name}.output"))?, (room.y, None), After::Nothing)?;
+        self.normalised(name, x, room, out)
+    }
+
+    fn normalised(&self, name: &str, x: Var, room: Room, out: Var) -> Result<()> {
+        let of = |part: &str| self.tape.w(&format!("{name}.norm.{part}"));
+        self.tape.norm(x, room.y, (of("weight")?, of("bias")?), out, room.stats)
+    }
+
+    fn fed_forward(&self, name: &str, x: Var, inner: Var, room: Room, out: Var) -> Result<()> {
+        self.apply(x, self.layer(&format!("{name}.inner"))?, (inner, None), After::Relu)?;
+        self.apply(inner, self.layer(&format!("{name}.outer"))?, (room.y, None), After::Nothing)?;
+        self.normalised(name, x, room, out)
+    }
+
+    /// The student leads walkers, a walk for each request, S steps.
+    pub fn lead(&self, requests: &Requests, encodings: u64, walkers: &Walkers, steps: usize) -> Result<()> {
+        let (h, f, d) = (self.sizes.hidden, self.sizes.features, self.sizes.direction);
+        let (tape, ways, r) = (self.tape, self.ways, requests.rows);
+        let (context, summary) = self.read(requests, encodings)?;
+        let initial = self.bridge(summary)?;
+        let memory = self.entries("text.request", context)?;
+        let time = tape.time("time", steps, h)?;
+        let outputs = tape.constant((steps + 1) * r, h)?;
+        tape.repeat(initial, outputs.rows(0, r))?;
+        let (text_entries, state_entries) = (tape.constant((steps + 1) * r, 2 * h)?, tape.constant(steps * r, 2 * h)?);
+        let mut all = Vec::new();
+
+        // Of an output: a query to the views, scores of actions (to a multiple of four numbers), key and value.
+        let scored = (f + 5).next_multiple_of(4);
+        let of_output = self.side_by_side(f + scored + 2 * h, h)?;
+        let parts = |name: &str| ["key", "value"].map(|part| format!("{name}.{part}"));
+        self.put(of_output, f + scored, &parts("state.memory"))?;
+        self.view_query(&mut all, "current_view", of_output, 0)?;
+        tape.fill(of_output.0.rows(f, scored), 0, None)?;
+        tape.fill(of_output.1.cols(f, scored), 0, None)?;
+        let predictor = self.layer("predictor.state")?;
+        let (action, bias) = ("predictor.action.weight", Some("predictor.action.bias"));
+        let z = tape.fold_scaled(action, bias, h, (f, d), f + d, tape.w("predictor.output.weight")?)?;
+        let to = of_output.0.rows(f, f + 5);
+        all.push(Combine::new((z.v, 1, f + 5), (predictor.weight.at, predictor.weight.ld, 1), (f + 5, h, h), to));
+        all.push(Combine::new((predictor.bias, 0, 1), (z.v, f + 5, 1), (1, f + 5, h), of_output.1.cols(f, f + 5)));
+
+        // Of what is seen and was done: the text decoder's input, and its query.
+        let input = tape.weight("text.input")?;
+        let current = input.at + 4 * (f + d) as u64;
+        let previous = tape.fold("text.input.weight", None, h, (f, d), input.ld)?;
+        let of_seen = tape.constant(2 * h, 2 * f + 4)?;
+        tape.copy(current, input.ld, of_seen.rows(0, h).cols(0, f))?;
+        tape.copy(previous.v, f + 4, of_seen.rows(0, h).cols(f, f + 4))?;
+        let to = of_seen.rows(h, h);
+        all.push(self.query_of("text.memory", (current, input.ld), f, to.cols(0, f))?);
+        all.push(self.query_of("text.memory", (previous.v, f + 4), f + 4, to.cols(f, f + 4))?);
+        let seen_bias = tape.constant(steps, 2 * h)?;
+        tape.fill(seen_bias.cols(0, h), tape.w("text.input.bias")?, Some((time, 1)))?;
+
+        // Of a text: a query to the views, the state decoder's input and its query, key and value.
+        let of_text = self.side_by_side(f + 4 * h, h)?;
+        let state = tape.weight("state.input")?;
+        self.view_query(&mut all, "next_view", of_text, 0)?;
+        tape.copy(state.at, state.ld, of_text.0.rows(f, h))?;
+        all.push(self.query_of("state.memory", (state.at, state.ld), h, of_text.0.rows(f + h, h))?);
+        self.put(of_text, f + 2 * h, &parts("text.memory"))?;
+        let text_bias = tape.constant(steps, f + 4 * h)?;
+        tape.fill(text_bias.cols(f, h), tape.w("state.input.bias")?, Some((time, 1)))?;
+        // Of what is seen then, which is added.
+        let next = state.at + 4 * h as u64;
+        let of_next = tape.constant(2 * h, f)?;
+        tape.copy(next, state.ld, of_next.rows(0, h))?;
+        all.push(self.query_of("state.memory", (next, state.ld), f, of_next.rows(h, h))?);
+        tape.combine(&all)?;
+
+        // Biases of each step.
+        let queries = [
+            self.queries_of("text.memory", seen_bias.cols(0, h), true, seen_bias.cols(h, h))?,
+            self.queries_of("state.memory", text_bias.cols(f, h), true, text_bias.cols(f + h, h))?,
+        ];
+        tape.combine(&queries)?;
+        let spread = |from: usize, n: usize| tape.fill(text_bias.cols(from, n), of_text.1.cols(from, n).v, None);
+        spread(0, f)?;
+        spread(f + 2 * h, 2 * h)?;
+
+        let of_output = Self::layers(of_output);
+        let of_text = Self::layers(of_text);
+        let of_seen = Weight { at: of_seen.v, ld: of_seen.ld, m: 2 * h, k: 2 * f + 4, turned: false };
+        let of_next = Weight { at: of_next.v, ld: f, m: 2 * h, k: f, turned: false };
+        let asked = tape.constant(r, f + scored)?;
+        let (query, scores) = (asked.cols(0, f), asked.cols(f, f + 5));
+        let seen = tape.constant(r, 2 * f + 4)?;
+        tape.fill(seen, 0, None)?;
+        let (seen_next, weights) = (tape.constant(r, f)?, tape.room(36 * r)?);
+        let text_x = tape.constant(r, 2 * h)?;
+        let own = self.over_own(text_x.cols(h, h), text_entries, steps)?;
+        let source_query = self.layer("text.request.query")?;
+        let source_q = tape.constant(r, h)?;
+        let source = self.over_source(source_q, memory, requests.lengths, requests.length, false)?;
+        let room = self.room(r)?;
+        let (after_own, after_source, text) = (tape.constant(r, h)?, tape.constant(r, h)?, tape.constant(r, h)?);
+        let inner = tape.constant(r, 4 * h)?;
+        let from_text = tape.constant(r, f + 2 * h)?;
+        let (state_x, state_q) = (from_text.cols(f, h), from_text.cols(f + h, h));
+        let over_state = self.over_own(state_q, state_entries, steps)?;
+        let (after_state, gated, gate) = (tape.constant(r, h)?, tape.constant(r, 2 * h)?, tape.constant(r, h)?);
+        let out_bias = tape.w("predictor.output.bias")?;
+
+        self.apply(initial, of_text.part(f + 2 * h, 2 * h), (text_entries.rows(0, r), None), After::Nothing)?;
+        tape.begin_steps(r)?;
+        for t in 0..=steps {
+            let (output, places) = (outputs.rows(t * r, r), walkers.poses + 4 * (t * r) as u64);
+            if t < steps {
+                self.apply(output, of_output, (asked, Some(state_entries.rows(t * r, r))), After::Nothing)?;
+            } else {
+                self.apply(output, of_output.part(f, scored), (asked.cols(f, scored), None), After::Nothing)?;
+            }
+            if t > 0 {
+                let at = 4 * ((t - 1) * r) as u64;
+                let (before, made) = (walkers.poses + at, seen.cols(f, f + 4));
+                let (draws, actions) = (walkers.draws + at, walkers.actions + at);
+                tape.walk(scores, ways, out_bias, before, draws, walkers.done, actions, made, t == steps)?;
+            }
+            if t == steps {
+                break;
+            }
+            tape.look(query, ways, places, seen.cols(0, f), weights)?;
+            tape.apply(seen, of_seen, seen_bias.rows(t, 1).v, (text_x, None), After::Nothing)?;
+            let mut a = own;
+            a.heads.entries = t as i32 + 1;
+            self.attended("text.memory", a, text_x.cols(0, h), room, after_own)?;
+            self.apply(after_own, source_query, (source_q, None), After::Nothing)?;
+            self.attended("text.request", source, after_own, room, after_source)?;
+            self.fed_forward("text.forward", after_source, inner, room, text)?;
+
+            let of_text = Layers { bias: text_bias.rows(t, 1).v, ..of_text };
+            let entry = text_entries.rows((t + 1) * r, r);
+            self.apply(text, of_text, (from_text, Some(entry)), After::Nothing)?;
+            tape.look(from_text.cols(0, f), ways, places, seen_next, weights)?;
+            tape.apply(seen_next, of_next, 0, (from_text.cols(f, 2 * h), None), After::Nothing)?;
+            tape.recall(state_x, outputs, t, gated.cols(h, h))?;
+            tape.apart();
+            let mut a = over_state;
+            a.heads.entries = t as i32 + 1;
+            self.attended("state.memory", a, state_x, room, after_state)?;
+            self.fed_forward("state.forward", after_state, inner, room, gated.cols(0, h))?;
+            let gate_layer = self.layer("state.gate")?;
+            self.apply(gated, gate_layer, (outputs.rows((t + 1) * r, r), None), After::Gate(gate))?;
+        }
+        tape.end_steps(r)
+    }
+
+    /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
+    fn encode(&self, paths: &Paths) -> Result<Var> {
+        let (h, f, d) = (self.sizes.hidden, self.sizes.features, self.sizes.direction);
+        let (tape, ways, b, steps) = (self.tape, self.ways, paths.rows, paths.steps);
+        let n = b * steps;
+        let outputs = tape.constant(n + b, h)?;
+        tape.fill(outputs.rows(0, b), 0, None)?;
+        let time = tape.time("path_time", steps, h)?;
+        let mut all = Vec::new();
+        let of_output = self.side_by_side(f + 2 * h, h)?;
+        self.view_query(&mut all, "path_view", of_output, 0)?;
+        self.put(of_output, f, &["path.memory.key".to_owned(), "path.memory.value".to_owned()])?;
+        let input = tape.weight("path.input")?;
+        let brought = tape.fold("path.input.weight", None, h, (f, d), input.ld)?;
+        let current = input.at + 4 * (f + d) as u64;
+        let (of_made, of_seen) = (tape.constant(2 * h, f + 4)?, tape.constant(2 * h, f)?);
+        tape.copy(brought.v, f + 4, of_made.rows(0, h))?;
+        tape.copy(current, input.ld, of_seen.rows(0, h))?;
+        all.push(self.query_of("path.memory", (brought.v, f + 4), f + 4, of_made.rows(h, h))?);
+        all.push(self.query_of("path.memory", (current, input.ld), f, of_seen.rows(h, h))?);
+        tape.combine(&all)?;
+        let bias = tape.constant(steps, 2 * h)?;
+        tape.fill(bias.cols(0, h), tape.w("path.input.bias")?, Some((time, 1)))?;
+        tape.combine(&[self.queries_of("path.memory", bias.cols(0, h), true, bias.cols(h, h))?])?;
+        let inputs = tape.constant(n, 2 * h)?;
+        tape.fill(inputs, 0, Some((bias, b)))?;
+        let made = tape.constant(n, f + 4)?;
+        tape.chosen(ways, paths.poses, paths.actions, made)?;
+        tape.linear(made, Weight { at: of_made.v, ld: f + 4, m: 2 * h, k: f + 4, turned: false }, inputs, false)?;
+
+        let of_output = Self::layers(of_output);
+        let of_seen = Weight { at: of_seen.v, ld: f, m: 2 * h, k: f, turned: false };
+        let entries = tape.constant(n, 2 * h)?;
+        let (query, seen, weights) = (tape.constant(b, f)?, tape.constant(b, f)?, tape.room(36 * b)?);
+        let own = self.over_own(inputs.rows(0, b).cols(h, h), entries, steps)?;
+        let (room, after_own, inner) = (self.room(b)?, tape.constant(b, h)?, tape.constant(b, 4 * h)?);
+        tape.begin_steps(b)?;
+        for t in 0..steps {
+            let now = |x: Var| x.rows(t * b, b);
+            self.apply(now(outputs), of_output, (query, Some(now(entries))), After::Nothing)?;
+            tape.look(query, ways, paths.poses + 4 * (t * b) as u64, seen, weights)?;
+            tape.apply(seen, of_seen, 0, (now(inputs), None), After::Nothing)?;
+            let mut a = Attention { q: now(inputs).cols(h, h), ..own };
+            a.heads.entries = t as i32 + 1;
+            self.attended("path.memory", a, now(inputs).cols(0, h), room, after_own)?;
+            self.fed_forward("path.forward", after_own, inner, room, outputs.rows((t + 1) * b, b))?;
+        }
+        tape.end_steps(b)?;
+        Ok(outputs.rows(b, n))
+    }
+
+    /// Reads walks and makes ready for `copies` descriptions of each, of `words` words. `previous`: what the first step is
+    /// given `[R]`; `never`: what is added to the predictor's bias `[V]`.
+    pub fn words(&self, paths: &Paths, copies: usize, words: usize, (previous, never): (u64, Var)) -> Result<Words> {
+        let (h, v, tape) = (self.sizes.hidden, self.sizes.words, self.tape);
+        let (b, s) = (paths.rows, paths.steps);
+        let r = b * copies;
+        let context = self.encode(paths)?;
+        let last = tape.constant(b, h)?;
+        tape.take(context, paths.last, last)?;
+        let initial = self.bridge(last)?;
+        let outputs = tape.constant((words + 1) * r, h)?;
+        tape.repeat(initial, outputs.rows(0, r))?;
+        let memory = self.entries("word.path", context)?;
+        let entries = tape.constant((words + 1) * r, 2 * h)?;
+        // Of an output: logits (to a multiple of four numbers), key and value.
+        let written = v.next_multiple_of(4);
+        let of_output = self.side_by_side(written + 2 * h, h)?;
+        tape.fill(of_output.0.rows(v, written - v), 0, None)?;
+        tape.fill(of_output.1, 0, None)?;
+        tape.copy(tape.w("predictor.weight")?, h, of_output.0.rows(0, v))?;
+        tape.settle()?; // these biases are filled twice
+        self.put(of_output, written, &["word.memory.key".to_owned(), "word.memory.value".to_owned()])?;
+        let bias = tape.constant(1, v)?;
+        tape.fill(bias, tape.w("predictor.bias")?, Some((never, 1)))?;
+        // Inputs and queries of words, which those of time are added to.
+        let table = tape.constant(v, 2 * h)?;
+        let embedding = Var { v: tape.w("word_embedding.weight")?, d: 0, rows: v, cols: h, ld: h };
+        tape.fill(table.cols(0, h), tape.w("word.input.bias")?, None)?;
+        tape.linear(embedding, tape.weight("word.input")?, table.cols(0, h), false)?;
+        let time = tape.constant(words + 1, 2 * h)?;
+        let encodings = tape.time("word_time", words + 1, h)?;
+        tape.copy(encodings.v, h, time.cols(0, h))?;
+        tape.combine(&[
+            self.queries_of("word.memory", table.cols(0, h), true, table.cols(h, h))?,
+            self.queries_of("word.memory", encodings, false, time.cols(h, h))?,
+        ])?;
+        let read = Self::layers(of_output);
+        self.apply(outputs.rows(0, r), read.part(written, 2 * h), (entries.rows(0, r), None), After::Nothing)?;
+        let input = tape.constant(r, 2 * h)?;
+        tape.word(table, previous, time.rows(0, 1), input)?;
+        let (own, path_q) = (self.over_own(input.cols(h, h), entries, words)?, tape.constant(r, h)?);
+        Ok(Words {
+            rows: r,
+            previous,
+            bias: bias.v,
+            vocabulary: v,
+            table,
+            time,
+            input,
+            outputs,
+            entries,
+            logits: tape.constant(r, written)?,
+            read,
+            own,
+            path: self.over_source(path_q, memory, paths.lengths, s, true)?,
+            room: self.room(r)?,
+            after_own: tape.constant(r, h)?,
+            after_path: tape.constant(r, h)?,
+            inner: tape.constant(r, 4 * h)?,
+        })
+    }
+
+    /// Step `t` of descriptions: chosen by `draws` `[R]`, written to `out` `[R]`.
+    pub fn word(&self, w: &Words, t: usize, draws: u64, out: u64) -> Result<()> {
+        let (tape, h, r) = (self.tape, self.sizes.hidden, w.rows);
+        let mut own = w.own;
+        own.heads.entries = t as i32 + 1;
+        self.attended("word.memory", own, w.input.cols(0, h), w.room, w.after_own)?;
+        self.apply(w.after_own, self.layer("word.path.query")?, (w.path.q, None), After::Nothing)?;
+        self.attended("word.path", w.path, w.after_own, w.room, w.after_path)?;
+        let output = w.outputs.rows((t + 1) * r, r);
+        self.fed_forward("word.forward", w.after_path, w.inner, w.room, output)?;
+        let to = (w.logits, Some(w.entries.rows((t + 1) * r, r)));
+        self.apply(output, w.read, to, After::Nothing)?;
+        let next = (w.table, w.time.rows(t + 1, 1), w.input);
+        tape.pick(w.logits.cols(0, w.vocabulary), w.bias, draws, out, w.previous, next)
+    }
+}

@@ -1,15 +1,15 @@
 //! Vocabularies: symbols and their ids, with reserve rows that words of people take when they first come up.
 
 use crate::nn::tokens::UNKNOWN;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// A growing vocabulary. Ids 0 to 3 are padding, unknown, start and end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Plain", into = "Plain")]
 pub struct Vocabulary {
     symbols: Vec<String>,
-    index: HashMap<String, u32>,
+    index: FxHashMap<String, u32>,
     /// Ids of symbols that are one ASCII character: words are read by the million.
     ascii: [u32; 128],
     rows: usize,
@@ -99,7 +99,7 @@ impl TryFrom<Plain> for Vocabulary {
         if plain.rows < plain.symbols.len() {
             return Err("a vocabulary has more symbols than rows".into());
         }
-        let mut index = HashMap::with_capacity(plain.symbols.len());
+        let mut index = FxHashMap::with_capacity_and_hasher(plain.symbols.len(), Default::default());
         for (i, s) in plain.symbols.iter().enumerate() {
             if index.insert(s.clone(), i as u32).is_some() {
                 return Err(format!("the vocabulary has `{s}` twice"));

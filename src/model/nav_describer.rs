@@ -49,6 +49,14 @@ pub struct Paths {
 }
 
 impl NavDescriber {
+    /// Says whether the weights stay as they are from now on: on a GPU, what is made of them alone is then made once.
+    pub fn settle(&self, settled: bool) {
+        #[cfg(feature = "cuda")]
+        self.gpu.settle(settled);
+        #[cfg(not(feature = "cuda"))]
+        let _ = settled;
+    }
+
     /// A model with PyTorch-like initial weights.
     pub fn new(sizes: NavSizes, reference_padding: bool, stream: &mut Stream, device: &Device) -> Result<Self> {
         sizes.check()?;

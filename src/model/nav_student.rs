@@ -125,6 +125,14 @@ fn time_major(actions: &[Vec<u32>], steps: usize) -> Vec<u32> {
 }
 
 impl NavStudent {
+    /// Says whether the weights stay as they are from now on: on a GPU, what is made of them alone is then made once.
+    pub fn settle(&self, settled: bool) {
+        #[cfg(feature = "cuda")]
+        self.gpu.settle(settled);
+        #[cfg(not(feature = "cuda"))]
+        let _ = settled;
+    }
+
     /// A model with PyTorch-like initial weights.
     pub fn new(sizes: NavSizes, reading: Reading, stream: &mut Stream, device: &Device) -> Result<Self> {
         sizes.check()?;

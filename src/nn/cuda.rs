@@ -354,17 +354,44 @@ pub(crate) fn product(
 /// Rows up to which a product is made by `small.cu`.
 const FEW: usize = 256;
 
-/// [`product`] of few rows: `C[m, n] = A·op(B) (+ C)`, through ReLU or not. In TF32 where that is switched on.
+/// Rows up to which `small.cu` makes one whose weights are not turned: with some sizes of that kind cuBLAS takes long.
+const SOME: usize = 2048;
+
+/// What a product is added to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Onto {
+    /// Nothing.
+    Nothing,
+    /// What lies there.
+    Itself,
+    /// A row at this address, for all rows; only where `small.cu` makes it.
+    Row(u64),
+}
+
+impl Onto {
+    /// A row at an address, or (0) what lies there.
+    fn of(bias: u64) -> Self {
+        if bias == 0 { Self::Itself } else { Self::Row(bias) }
+    }
+
+    /// Address of the row; 0 for none.
+    fn row(self) -> u64 {
+        if let Self::Row(at) = self { at } else { 0 }
+    }
+}
+
+/// [`product`] of few rows: `C[m, n] = A·op(B)`, added to something, through ReLU or not. In TF32 where that is switched on.
 pub(crate) fn product_of_few(
     device: &CudaDevice,
     (m, n, k): (usize, usize, usize),
     a: Mat,
     b: Mat,
-    add: bool,
+    onto: Onto,
     c: Mat,
     relu: bool,
 ) -> Result<()> {
-    if a.t || !few(m) {
+    let add = onto == Onto::Itself;
+    if a.t || !some(m, b) {
         product(device, (m, n, k), a, b, if add { 1.0 } else { 0.0 }, c, 1)?;
         if !relu {
             return Ok(());
@@ -390,15 +417,20 @@ pub(crate) fn product_of_few(
         whole(k),
         whole(add.into()),
         whole(relu.into()),
-        Arg::P(0),
+        Arg::P(onto.row()),
     ];
     let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
     profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_product", grid, &args))
 }
 
-/// Whether a product of `rows` rows is made by `small.cu`.
+/// Whether a product of `rows` rows is made by `small.cu`, whatever the weights.
 fn few(rows: usize) -> bool {
     rows <= FEW && candle_core::cuda::gemm_reduced_precision_f32() && small_products()
+}
+
+/// Whether a product of `rows` rows with the weights `b` is.
+fn some(rows: usize, b: Mat) -> bool {
+    few(if rows <= SOME && b.t { 1 } else { rows })
 }
 
 /// Whether products of few rows are made by `small.cu`.

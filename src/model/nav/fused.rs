@@ -50,11 +50,18 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Result of a linear layer, its bias there already.
+    /// Result of a linear layer, which is added to its bias.
     fn result(&self, name: &str, rows: usize) -> Result<Var> {
         let y = self.tape.var(rows, self.tape.weight(name)?.m)?;
-        self.tape.fill(y, self.tape.w(&format!("{name}.bias"))?, None)?;
-        Ok(y)
+        Ok(Var { bias: self.tape.w(&format!("{name}.bias"))?, ..y })
+    }
+
+    /// Result of layers side by side, which is added to their biases.
+    fn results(&self, parts: &[&str], rows: usize) -> Result<Var> {
+        let m = parts.len() * self.sizes.hidden;
+        let bias = self.tape.constant(1, m)?;
+        self.biases(parts, bias)?;
+        Ok(Var { bias: bias.v, ..self.tape.var(rows, m)? })
     }
 
     /// A linear layer over all rows at once.
@@ -229,17 +236,17 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
+    /// Layers over all rows of something read, side by side.
+    fn of_read(&self, parts: &[&str], x: Var) -> Result<Var> {
+        let y = self.results(parts, x.rows)?;
+        self.tape.linear(x, self.joined(parts, x.cols)?, y, false)?;
+        self.learn_joined(parts, x, y)?;
+        Ok(y)
+    }
+
     /// Keys and values of something read.
     pub(super) fn entries(&self, name: &str, x: Var) -> Result<Var> {
-        let h = self.sizes.hidden;
-        let y = self.tape.var(x.rows, 2 * h)?;
-        let parts = [&*format!("{name}.key"), &*format!("{name}.value")];
-        self.biases(&parts, y)?;
-        for (i, part) in parts.iter().enumerate() {
-            self.tape.linear(x, self.tape.weight(part)?, y.cols(i * h, h), false)?;
-        }
-        self.learn_joined(&parts, x, y)?;
-        Ok(y)
+        self.of_read(&[&*format!("{name}.key"), &*format!("{name}.value")], x)
     }
 
     /// The request encoder: contexts `[B · L, H]` and summaries `[B, H]`.
@@ -249,8 +256,9 @@ impl Pass<'_, '_> {
         let x = tape.var(b * l, h)?;
         tape.embed("request_embedding", requests.ids, (h as f32).sqrt(), (encodings, l), x)?;
         let name = "encoder.attention";
-        let memory = self.entries(name, x)?;
-        let q = self.linear(&format!("{name}.query"), x)?;
+        let parts = ["query", "key", "value"].map(|part| format!("{name}.{part}"));
+        let all = self.of_read(&parts.each_ref().map(|part| &**part), x)?;
+        let (q, memory) = (all.cols(0, h), all.cols(h, 2 * h));
         let heads = Heads {
             memories: b as i32,
             from_memory: l as i32,
@@ -315,8 +323,7 @@ impl Pass<'_, '_> {
 
         let from_output = ["current_view.query", "state.memory.key", "state.memory.value"];
         let w_output = self.joined(&from_output, h)?;
-        let from_outputs = tape.var(n, 3 * h)?;
-        self.biases(&from_output, from_outputs)?;
+        let from_outputs = self.results(&from_output, n)?;
         let from_text = ["next_view.query", "state.input", "text.memory.key", "text.memory.value"];
         let w_text = self.joined(&from_text, h)?;
         let from_texts = tape.var(n + r, 4 * h)?;
@@ -432,8 +439,7 @@ impl Pass<'_, '_> {
         let time = tape.time("path_time", steps, h)?;
         let from_output = ["path_view.query", "path.memory.key", "path.memory.value"];
         let w_output = self.joined(&from_output, h)?;
-        let from_outputs = tape.var(n, 3 * h)?;
-        self.biases(&from_output, from_outputs)?;
+        let from_outputs = self.results(&from_output, n)?;
         let input = tape.weight("path.input")?;
         let brought = tape.fold("path.input.weight", None, h, (f, d), input.ld)?;
         let w_brought = Weight { at: brought.v, ld: f + 4, m: h, k: f + 4, turned: false };
@@ -486,8 +492,7 @@ impl Pass<'_, '_> {
         let time = tape.time("word_time", words, h)?;
         let memory = self.entries("word.path", context)?;
         let parts = ["word.memory.key", "word.memory.value"];
-        let entries = tape.var(n, 2 * h)?;
-        self.biases(&parts, entries)?;
+        let entries = self.results(&parts, n)?;
         let w_entries = self.joined(&parts, h)?;
         let own = self.growing("word.memory", entries, b, words)?;
         let own_n = self.normed("word.memory", self.result("word.memory.output", n)?)?;

@@ -3,7 +3,7 @@
 
 use super::blocks::positions;
 use super::fused::{Pass, Paths, Requests};
-use super::made::{Walkers, Words};
+use super::made::{Leading, Walkers, Wording, Words};
 use super::views::ViewTable;
 use super::walk::Walk;
 use crate::model::decoder::Rolled;
@@ -15,12 +15,14 @@ use crate::nn::cuda::operands::{Var, Ways};
 use crate::nn::cuda::tape::{Memory, Tape};
 use crate::nn::cuda::{self, Arg};
 use crate::nn::loss;
+use crate::nn::params::Params;
 use crate::nn::sample::draws;
 use crate::nn::tokens::{END, PAD, START, check, real_steps};
 use crate::rng::Stream;
 use candle_core::backend::BackendStorage;
 use candle_core::{DType, Device, Result, Storage, Tensor, bail};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Walkers that are led at once.
@@ -36,6 +38,24 @@ pub(crate) struct Workspace {
     common: Common,
     memory: Mutex<Option<Arc<Kept>>>,
     writing: Mutex<HashMap<String, Arc<Writing>>>,
+    leading: Mutex<HashMap<String, Ready<Leading>>>,
+    wording: Mutex<HashMap<String, Ready<Wording>>>,
+    /// Whether weights stay as they are, and what is made of them as well.
+    settled: AtomicBool,
+}
+
+/// What is made of weights alone, under the name of its sizes.
+struct Ready<T> {
+    memory: Arc<Kept>,
+    made: Option<T>,
+    /// It is that of the weights as they are.
+    current: bool,
+}
+
+impl<T: Copy> Ready<T> {
+    fn new(device: &Device) -> Result<Self> {
+        Ok(Self { memory: Arc::new(Kept(Memory::small(device.as_cuda_device()?))), made: None, current: false })
+    }
 }
 
 impl std::fmt::Debug for Workspace {
@@ -68,6 +88,38 @@ impl Workspace {
         }
         let made = Arc::new(Kept(Memory::new(device.as_cuda_device()?)));
         *memory = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Says whether the weights stay as they are from now on: what is made of them is then made once.
+    pub fn settle(&self, settled: bool) {
+        self.settled.store(settled, Ordering::SeqCst);
+        self.leading.lock().unwrap().values_mut().for_each(|ready| ready.current = false);
+        self.wording.lock().unwrap().values_mut().for_each(|ready| ready.current = false);
+    }
+
+    /// What is made of the weights by `make`, kept in `all` under its name.
+    fn ready<T: Copy>(
+        &self,
+        all: &Mutex<HashMap<String, Ready<T>>>,
+        (name, params): (&str, &Params),
+        make: impl FnOnce(&Tape<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (mut all, device) = (all.lock().unwrap(), params.device());
+        if !all.contains_key(name) {
+            all.insert(name.to_owned(), Ready::new(device)?);
+        }
+        let Some(ready) = all.get_mut(name) else { bail!("`{name}` was kept a moment ago") };
+        if !ready.current {
+            let (memory, made) = (ready.memory.clone(), &mut ready.made);
+            self.common.recorder.run(device, name, || {
+                let tape = Tape::new(params, &memory.0, None);
+                *made = Some(make(&tape)?);
+                tape.settle()
+            })?;
+            ready.current = self.settled.load(Ordering::SeqCst);
+        }
+        let Some(made) = ready.made else { bail!("`{name}` was recorded without having been made") };
         Ok(made)
     }
 }
@@ -278,6 +330,10 @@ impl NavStudent {
         let made = self.gpu.common.whole(&format!("actions {r} {horizon}"), r * horizon, device)?;
         let encodings = self.encodings(asked.length, device)?;
         let kept = self.gpu.memory(device)?;
+        let leading =
+            self.gpu.ready(&self.gpu.leading, (&format!("ready to lead {horizon}"), &self.params), |tape| {
+                Pass { tape, sizes: self.sizes, ways }.leading(horizon)
+            })?;
         self.gpu.common.recorder.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
@@ -285,7 +341,7 @@ impl NavStudent {
             let pass = Pass { tape: &tape, sizes: self.sizes, ways };
             let (draws, actions) = (place(draws), cuda::at(&made)?);
             let walkers = Walkers { poses: place(places), draws, done: place(done), actions };
-            pass.lead(&asked.there(slot), encodings, &walkers, horizon)
+            pass.lead(&leading, &asked.there(slot), encodings, &walkers, horizon)
         })?;
         Ok(made.to_vec1::<u32>()?.chunks(r).map(|step| step[..n].to_vec()).collect())
     }
@@ -397,15 +453,19 @@ impl NavDescriber {
         let kept = self.gpu.memory(device)?;
         let slot_at = cuda::at(&slot)?;
         let writing = self.writing(&name, r, horizon)?;
+        let ready = format!("ready to describe {} {horizon}", told.steps);
+        let wording = self.gpu.ready(&self.gpu.wording, (&ready, &self.params), |tape| {
+            let v = self.sizes.words;
+            let never = Var { v: cuda::at(&writing.never)?, d: 0, rows: 1, cols: v, ld: v, bias: 0 };
+            Pass { tape, sizes: self.sizes, ways }.wording(told.steps, horizon, never)
+        })?;
         self.gpu.common.recorder.run(device, &format!("{name} begin"), || {
             let tape = Tape::new(&self.params, &kept.0, None);
             let pass = Pass { tape: &tape, sizes: self.sizes, ways };
             let previous = cuda::at(&writing.previous)?;
             let args = [Arg::P(previous), Arg::I(START as i32), Arg::I(r as i32)];
             cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)?;
-            let v = self.sizes.words;
-            let never = Var { v: cuda::at(&writing.never)?, d: 0, rows: 1, cols: v, ld: v };
-            let words = pass.words(&told.there(slot_at), copies, horizon, (previous, never))?;
+            let words = pass.words(&wording, &told.there(slot_at), copies, horizon, previous)?;
             *writing.words.lock().unwrap() = Some(words);
             tape.settle()
         })?;

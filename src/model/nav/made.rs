@@ -1,5 +1,6 @@
 //! Walks and descriptions as they are made on a GPU, step by step, where nothing is learnt. Linear layers that follow each other
-//! are one beforehand, layers of the same input stand side by side, and what only its own step needs has room for one step.
+//! are one beforehand, layers of the same input stand side by side (`Leading`, `Encoding`, `Wording`: made of weights alone), and
+//! what only its own step needs has room for one step.
 
 use super::fused::{Pass, Paths, Requests};
 use crate::nn::cuda::combine::Combine;
@@ -39,6 +40,45 @@ impl Layers {
     }
 }
 
+/// What leads walkers for some steps.
+#[derive(Clone, Copy)]
+pub(crate) struct Leading {
+    /// Of an output: a query to the views, scores of actions (to a multiple of four numbers), key and value.
+    of_output: Layers,
+    /// Of what is seen and was done: the text decoder's input, and its query. Biases of each step.
+    of_seen: Weight,
+    seen_bias: Var,
+    /// Of a text: a query to the views, the state decoder's input and its query, key and value. Biases of each step.
+    of_text: Layers,
+    text_bias: Var,
+    /// Of what is seen then, which is added to the state decoder's input and query.
+    of_next: Weight,
+}
+
+/// What encodes walks of some steps.
+#[derive(Clone, Copy)]
+struct Encoding {
+    /// Of an output: a query to the views, key and value.
+    of_output: Layers,
+    /// Inputs and their queries, of what was done and of what is seen; biases of each step.
+    of_made: Weight,
+    of_seen: Weight,
+    bias: Var,
+}
+
+/// What describes walks of some steps by some words.
+#[derive(Clone, Copy)]
+pub(crate) struct Wording {
+    encoding: Encoding,
+    /// Of an output: logits (to a multiple of four numbers), key and value.
+    of_output: Layers,
+    /// The predictor's bias, and what keeps words from being written.
+    bias: Var,
+    /// Inputs with their queries, of each word and of each step.
+    table: Var,
+    time: Var,
+}
+
 /// Descriptions on their way.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
@@ -46,20 +86,16 @@ pub(crate) struct Words {
     pub rows: usize,
     /// What is written first comes from these words; later ones from [`crate::nn::cuda::tape::Tape::pick`].
     pub previous: u64,
-    /// The predictor's bias, and what keeps words from being written.
-    pub bias: u64,
+    wording: Wording,
     /// Words that there are.
     vocabulary: usize,
-    /// Inputs with their queries, of each word and of each step; and those of the step under way.
-    table: Var,
-    time: Var,
+    /// Input of the step under way, with its query.
     input: Var,
     /// After each step.
     outputs: Var,
     /// Keys and values of the outputs.
     entries: Var,
     logits: Var,
-    read: Layers,
     own: Attention,
     path: Attention,
     room: Room,
@@ -79,7 +115,11 @@ impl Pass<'_, '_> {
     }
 
     fn layers((w, bias): (Var, Var)) -> Layers {
-        Layers { weight: Weight { at: w.v, ld: w.ld, m: w.rows, k: w.cols, turned: false }, bias: bias.v }
+        Layers { weight: Self::as_weight(w), bias: bias.v }
+    }
+
+    fn as_weight(w: Var) -> Weight {
+        Weight { at: w.v, ld: w.ld, m: w.rows, k: w.cols, turned: false }
     }
 
     /// Copies layers with as many inputs to the rows from `from` on.
@@ -183,23 +223,15 @@ impl Pass<'_, '_> {
         self.normalised(name, x, room, out)
     }
 
-    /// The student leads walkers, a walk for each request, S steps.
-    pub fn lead(&self, requests: &Requests, encodings: u64, walkers: &Walkers, steps: usize) -> Result<()> {
+    /// Makes ready for leading walkers S steps.
+    pub fn leading(&self, steps: usize) -> Result<Leading> {
         let (h, f, d) = (self.sizes.hidden, self.sizes.features, self.sizes.direction);
-        let (tape, ways, r) = (self.tape, self.ways, requests.rows);
-        let (context, summary) = self.read(requests, encodings)?;
-        let initial = self.bridge(summary)?;
-        let memory = self.entries("text.request", context)?;
+        let (tape, parts) = (self.tape, |name: &str| ["key", "value"].map(|part| format!("{name}.{part}")));
         let time = tape.time("time", steps, h)?;
-        let outputs = tape.constant((steps + 1) * r, h)?;
-        tape.repeat(initial, outputs.rows(0, r))?;
-        let (text_entries, state_entries) = (tape.constant((steps + 1) * r, 2 * h)?, tape.constant(steps * r, 2 * h)?);
         let mut all = Vec::new();
 
-        // Of an output: a query to the views, scores of actions (to a multiple of four numbers), key and value.
-        let scored = (f + 5).next_multiple_of(4);
+        let scored = self.scored();
         let of_output = self.side_by_side(f + scored + 2 * h, h)?;
-        let parts = |name: &str| ["key", "value"].map(|part| format!("{name}.{part}"));
         self.put(of_output, f + scored, &parts("state.memory"))?;
         self.view_query(&mut all, "current_view", of_output, 0)?;
         tape.fill(of_output.0.rows(f, scored), 0, None)?;
@@ -211,7 +243,6 @@ impl Pass<'_, '_> {
         all.push(Combine::new((z.v, 1, f + 5), (predictor.weight.at, predictor.weight.ld, 1), (f + 5, h, h), to));
         all.push(Combine::new((predictor.bias, 0, 1), (z.v, f + 5, 1), (1, f + 5, h), of_output.1.cols(f, f + 5)));
 
-        // Of what is seen and was done: the text decoder's input, and its query.
         let input = tape.weight("text.input")?;
         let current = input.at + 4 * (f + d) as u64;
         let previous = tape.fold("text.input.weight", None, h, (f, d), input.ld)?;
@@ -224,7 +255,6 @@ impl Pass<'_, '_> {
         let seen_bias = tape.constant(steps, 2 * h)?;
         tape.fill(seen_bias.cols(0, h), tape.w("text.input.bias")?, Some((time, 1)))?;
 
-        // Of a text: a query to the views, the state decoder's input and its query, key and value.
         let of_text = self.side_by_side(f + 4 * h, h)?;
         let state = tape.weight("state.input")?;
         self.view_query(&mut all, "next_view", of_text, 0)?;
@@ -233,27 +263,51 @@ impl Pass<'_, '_> {
         self.put(of_text, f + 2 * h, &parts("text.memory"))?;
         let text_bias = tape.constant(steps, f + 4 * h)?;
         tape.fill(text_bias.cols(f, h), tape.w("state.input.bias")?, Some((time, 1)))?;
-        // Of what is seen then, which is added.
         let next = state.at + 4 * h as u64;
         let of_next = tape.constant(2 * h, f)?;
         tape.copy(next, state.ld, of_next.rows(0, h))?;
         all.push(self.query_of("state.memory", (next, state.ld), f, of_next.rows(h, h))?);
         tape.combine(&all)?;
 
-        // Biases of each step.
-        let queries = [
+        tape.combine(&[
             self.queries_of("text.memory", seen_bias.cols(0, h), true, seen_bias.cols(h, h))?,
             self.queries_of("state.memory", text_bias.cols(f, h), true, text_bias.cols(f + h, h))?,
-        ];
-        tape.combine(&queries)?;
-        let spread = |from: usize, n: usize| tape.fill(text_bias.cols(from, n), of_text.1.cols(from, n).v, None);
-        spread(0, f)?;
-        spread(f + 2 * h, 2 * h)?;
+        ])?;
+        for (from, n) in [(0, f), (f + 2 * h, 2 * h)] {
+            tape.fill(text_bias.cols(from, n), of_text.1.cols(from, n).v, None)?;
+        }
+        Ok(Leading {
+            of_output: Self::layers(of_output),
+            of_seen: Self::as_weight(of_seen),
+            seen_bias,
+            of_text: Self::layers(of_text),
+            text_bias,
+            of_next: Self::as_weight(of_next),
+        })
+    }
 
-        let of_output = Self::layers(of_output);
-        let of_text = Self::layers(of_text);
-        let of_seen = Weight { at: of_seen.v, ld: of_seen.ld, m: 2 * h, k: 2 * f + 4, turned: false };
-        let of_next = Weight { at: of_next.v, ld: f, m: 2 * h, k: f, turned: false };
+    /// Numbers of the scores' inputs.
+    fn scored(&self) -> usize {
+        (self.sizes.features + 5).next_multiple_of(4)
+    }
+
+    /// The student leads walkers, a walk for each request, S steps.
+    pub fn lead(
+        &self,
+        leading: &Leading,
+        requests: &Requests,
+        encodings: u64,
+        walkers: &Walkers,
+        steps: usize,
+    ) -> Result<()> {
+        let (h, f, scored) = (self.sizes.hidden, self.sizes.features, self.scored());
+        let (tape, ways, r) = (self.tape, self.ways, requests.rows);
+        let (context, summary) = self.read(requests, encodings)?;
+        let initial = self.bridge(summary)?;
+        let memory = self.entries("text.request", context)?;
+        let outputs = tape.constant((steps + 1) * r, h)?;
+        tape.repeat(initial, outputs.rows(0, r))?;
+        let (text_entries, state_entries) = (tape.constant((steps + 1) * r, 2 * h)?, tape.constant(steps * r, 2 * h)?);
         let asked = tape.constant(r, f + scored)?;
         let (query, scores) = (asked.cols(0, f), asked.cols(f, f + 5));
         let seen = tape.constant(r, 2 * f + 4)?;
@@ -271,16 +325,17 @@ impl Pass<'_, '_> {
         let (state_x, state_q) = (from_text.cols(f, h), from_text.cols(f + h, h));
         let over_state = self.over_own(state_q, state_entries, steps)?;
         let (after_state, gated, gate) = (tape.constant(r, h)?, tape.constant(r, 2 * h)?, tape.constant(r, h)?);
-        let out_bias = tape.w("predictor.output.bias")?;
+        let (out_bias, gate_layer) = (tape.w("predictor.output.bias")?, self.layer("state.gate")?);
 
-        self.apply(initial, of_text.part(f + 2 * h, 2 * h), (text_entries.rows(0, r), None), After::Nothing)?;
+        let first = leading.of_text.part(f + 2 * h, 2 * h);
+        self.apply(initial, first, (text_entries.rows(0, r), None), After::Nothing)?;
         tape.begin_steps(r)?;
         for t in 0..=steps {
             let (output, places) = (outputs.rows(t * r, r), walkers.poses + 4 * (t * r) as u64);
             if t < steps {
-                self.apply(output, of_output, (asked, Some(state_entries.rows(t * r, r))), After::Nothing)?;
+                self.apply(output, leading.of_output, (asked, Some(state_entries.rows(t * r, r))), After::Nothing)?;
             } else {
-                self.apply(output, of_output.part(f, scored), (asked.cols(f, scored), None), After::Nothing)?;
+                self.apply(output, leading.of_output.part(f, scored), (asked.cols(f, scored), None), After::Nothing)?;
             }
             if t > 0 {
                 let at = 4 * ((t - 1) * r) as u64;
@@ -292,38 +347,30 @@ impl Pass<'_, '_> {
                 break;
             }
             tape.look(query, ways, places, seen.cols(0, f), weights)?;
-            tape.apply(seen, of_seen, seen_bias.rows(t, 1).v, (text_x, None), After::Nothing)?;
-            let mut a = own;
-            a.heads.entries = t as i32 + 1;
-            self.attended("text.memory", a, text_x.cols(0, h), room, after_own)?;
+            tape.apply(seen, leading.of_seen, leading.seen_bias.rows(t, 1).v, (text_x, None), After::Nothing)?;
+            let entries = t as i32 + 1;
+            self.attended("text.memory", own.of(entries), text_x.cols(0, h), room, after_own)?;
             self.apply(after_own, source_query, (source_q, None), After::Nothing)?;
             self.attended("text.request", source, after_own, room, after_source)?;
             self.fed_forward("text.forward", after_source, inner, room, text)?;
 
-            let of_text = Layers { bias: text_bias.rows(t, 1).v, ..of_text };
+            let of_text = Layers { bias: leading.text_bias.rows(t, 1).v, ..leading.of_text };
             let entry = text_entries.rows((t + 1) * r, r);
             self.apply(text, of_text, (from_text, Some(entry)), After::Nothing)?;
             tape.look(from_text.cols(0, f), ways, places, seen_next, weights)?;
-            tape.apply(seen_next, of_next, 0, (from_text.cols(f, 2 * h), None), After::Nothing)?;
+            tape.apply(seen_next, leading.of_next, 0, (from_text.cols(f, 2 * h), None), After::Nothing)?;
             tape.recall(state_x, outputs, t, gated.cols(h, h))?;
             tape.apart();
-            let mut a = over_state;
-            a.heads.entries = t as i32 + 1;
-            self.attended("state.memory", a, state_x, room, after_state)?;
+            self.attended("state.memory", over_state.of(entries), state_x, room, after_state)?;
             self.fed_forward("state.forward", after_state, inner, room, gated.cols(0, h))?;
-            let gate_layer = self.layer("state.gate")?;
             self.apply(gated, gate_layer, (outputs.rows((t + 1) * r, r), None), After::Gate(gate))?;
         }
         tape.end_steps(r)
     }
 
-    /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
-    fn encode(&self, paths: &Paths) -> Result<Var> {
+    fn encoding(&self, steps: usize) -> Result<Encoding> {
         let (h, f, d) = (self.sizes.hidden, self.sizes.features, self.sizes.direction);
-        let (tape, ways, b, steps) = (self.tape, self.ways, paths.rows, paths.steps);
-        let n = b * steps;
-        let outputs = tape.constant(n + b, h)?;
-        tape.fill(outputs.rows(0, b), 0, None)?;
+        let tape = self.tape;
         let time = tape.time("path_time", steps, h)?;
         let mut all = Vec::new();
         let of_output = self.side_by_side(f + 2 * h, h)?;
@@ -341,14 +388,22 @@ impl Pass<'_, '_> {
         let bias = tape.constant(steps, 2 * h)?;
         tape.fill(bias.cols(0, h), tape.w("path.input.bias")?, Some((time, 1)))?;
         tape.combine(&[self.queries_of("path.memory", bias.cols(0, h), true, bias.cols(h, h))?])?;
+        let (of_made, of_seen) = (Self::as_weight(of_made), Self::as_weight(of_seen));
+        Ok(Encoding { of_output: Self::layers(of_output), of_made, of_seen, bias })
+    }
+
+    /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
+    fn encode(&self, ready: &Encoding, paths: &Paths) -> Result<Var> {
+        let (h, f) = (self.sizes.hidden, self.sizes.features);
+        let (tape, ways, b, steps) = (self.tape, self.ways, paths.rows, paths.steps);
+        let n = b * steps;
+        let outputs = tape.constant(n + b, h)?;
+        tape.fill(outputs.rows(0, b), 0, None)?;
         let inputs = tape.constant(n, 2 * h)?;
-        tape.fill(inputs, 0, Some((bias, b)))?;
+        tape.fill(inputs, 0, Some((ready.bias, b)))?;
         let made = tape.constant(n, f + 4)?;
         tape.chosen(ways, paths.poses, paths.actions, made)?;
-        tape.linear(made, Weight { at: of_made.v, ld: f + 4, m: 2 * h, k: f + 4, turned: false }, inputs, false)?;
-
-        let of_output = Self::layers(of_output);
-        let of_seen = Weight { at: of_seen.v, ld: f, m: 2 * h, k: f, turned: false };
+        tape.linear(made, ready.of_made, inputs, false)?;
         let entries = tape.constant(n, 2 * h)?;
         let (query, seen, weights) = (tape.constant(b, f)?, tape.constant(b, f)?, tape.room(36 * b)?);
         let own = self.over_own(inputs.rows(0, b).cols(h, h), entries, steps)?;
@@ -356,45 +411,31 @@ impl Pass<'_, '_> {
         tape.begin_steps(b)?;
         for t in 0..steps {
             let now = |x: Var| x.rows(t * b, b);
-            self.apply(now(outputs), of_output, (query, Some(now(entries))), After::Nothing)?;
+            self.apply(now(outputs), ready.of_output, (query, Some(now(entries))), After::Nothing)?;
             tape.look(query, ways, paths.poses + 4 * (t * b) as u64, seen, weights)?;
-            tape.apply(seen, of_seen, 0, (now(inputs), None), After::Nothing)?;
-            let mut a = Attention { q: now(inputs).cols(h, h), ..own };
-            a.heads.entries = t as i32 + 1;
-            self.attended("path.memory", a, now(inputs).cols(0, h), room, after_own)?;
+            tape.apply(seen, ready.of_seen, 0, (now(inputs), None), After::Nothing)?;
+            let a = Attention { q: now(inputs).cols(h, h), ..own };
+            self.attended("path.memory", a.of(t as i32 + 1), now(inputs).cols(0, h), room, after_own)?;
             self.fed_forward("path.forward", after_own, inner, room, outputs.rows((t + 1) * b, b))?;
         }
         tape.end_steps(b)?;
         Ok(outputs.rows(b, n))
     }
 
-    /// Reads walks and makes ready for `copies` descriptions of each, of `words` words. `previous`: what the first step is
-    /// given `[R]`; `never`: what is added to the predictor's bias `[V]`.
-    pub fn words(&self, paths: &Paths, copies: usize, words: usize, (previous, never): (u64, Var)) -> Result<Words> {
+    /// Makes ready for descriptions of `words` words of walks of S steps. `never`: what is added to the predictor's bias `[V]`.
+    pub fn wording(&self, steps: usize, words: usize, never: Var) -> Result<Wording> {
         let (h, v, tape) = (self.sizes.hidden, self.sizes.words, self.tape);
-        let (b, s) = (paths.rows, paths.steps);
-        let r = b * copies;
-        let context = self.encode(paths)?;
-        let last = tape.constant(b, h)?;
-        tape.take(context, paths.last, last)?;
-        let initial = self.bridge(last)?;
-        let outputs = tape.constant((words + 1) * r, h)?;
-        tape.repeat(initial, outputs.rows(0, r))?;
-        let memory = self.entries("word.path", context)?;
-        let entries = tape.constant((words + 1) * r, 2 * h)?;
-        // Of an output: logits (to a multiple of four numbers), key and value.
+        let encoding = self.encoding(steps)?;
         let written = v.next_multiple_of(4);
         let of_output = self.side_by_side(written + 2 * h, h)?;
         tape.fill(of_output.0.rows(v, written - v), 0, None)?;
-        tape.fill(of_output.1, 0, None)?;
+        tape.fill(of_output.1.cols(0, written), 0, None)?;
         tape.copy(tape.w("predictor.weight")?, h, of_output.0.rows(0, v))?;
-        tape.settle()?; // these biases are filled twice
         self.put(of_output, written, &["word.memory.key".to_owned(), "word.memory.value".to_owned()])?;
         let bias = tape.constant(1, v)?;
         tape.fill(bias, tape.w("predictor.bias")?, Some((never, 1)))?;
-        // Inputs and queries of words, which those of time are added to.
         let table = tape.constant(v, 2 * h)?;
-        let embedding = Var { v: tape.w("word_embedding.weight")?, d: 0, rows: v, cols: h, ld: h };
+        let embedding = Var { v: tape.w("word_embedding.weight")?, d: 0, rows: v, cols: h, ld: h, bias: 0 };
         tape.fill(table.cols(0, h), tape.w("word.input.bias")?, None)?;
         tape.linear(embedding, tape.weight("word.input")?, table.cols(0, h), false)?;
         let time = tape.constant(words + 1, 2 * h)?;
@@ -404,23 +445,36 @@ impl Pass<'_, '_> {
             self.queries_of("word.memory", table.cols(0, h), true, table.cols(h, h))?,
             self.queries_of("word.memory", encodings, false, time.cols(h, h))?,
         ])?;
-        let read = Self::layers(of_output);
-        self.apply(outputs.rows(0, r), read.part(written, 2 * h), (entries.rows(0, r), None), After::Nothing)?;
+        Ok(Wording { encoding, of_output: Self::layers(of_output), bias, table, time })
+    }
+
+    /// Reads walks, to write `copies` descriptions of each, of `words` words. `previous`: what the first step is given `[R]`.
+    pub fn words(&self, wording: &Wording, paths: &Paths, copies: usize, words: usize, previous: u64) -> Result<Words> {
+        let (h, v, tape) = (self.sizes.hidden, self.sizes.words, self.tape);
+        let (b, s) = (paths.rows, paths.steps);
+        let (r, written) = (b * copies, v.next_multiple_of(4));
+        let context = self.encode(&wording.encoding, paths)?;
+        let last = tape.constant(b, h)?;
+        tape.take(context, paths.last, last)?;
+        let initial = self.bridge(last)?;
+        let outputs = tape.constant((words + 1) * r, h)?;
+        tape.repeat(initial, outputs.rows(0, r))?;
+        let memory = self.entries("word.path", context)?;
+        let entries = tape.constant((words + 1) * r, 2 * h)?;
+        let first = wording.of_output.part(written, 2 * h);
+        self.apply(outputs.rows(0, r), first, (entries.rows(0, r), None), After::Nothing)?;
         let input = tape.constant(r, 2 * h)?;
-        tape.word(table, previous, time.rows(0, 1), input)?;
+        tape.word(wording.table, previous, wording.time.rows(0, 1), input)?;
         let (own, path_q) = (self.over_own(input.cols(h, h), entries, words)?, tape.constant(r, h)?);
         Ok(Words {
             rows: r,
             previous,
-            bias: bias.v,
+            wording: *wording,
             vocabulary: v,
-            table,
-            time,
             input,
             outputs,
             entries,
             logits: tape.constant(r, written)?,
-            read,
             own,
             path: self.over_source(path_q, memory, paths.lengths, s, true)?,
             room: self.room(r)?,
@@ -433,16 +487,14 @@ impl Pass<'_, '_> {
     /// Step `t` of descriptions: chosen by `draws` `[R]`, written to `out` `[R]`.
     pub fn word(&self, w: &Words, t: usize, draws: u64, out: u64) -> Result<()> {
         let (tape, h, r) = (self.tape, self.sizes.hidden, w.rows);
-        let mut own = w.own;
-        own.heads.entries = t as i32 + 1;
-        self.attended("word.memory", own, w.input.cols(0, h), w.room, w.after_own)?;
+        self.attended("word.memory", w.own.of(t as i32 + 1), w.input.cols(0, h), w.room, w.after_own)?;
         self.apply(w.after_own, self.layer("word.path.query")?, (w.path.q, None), After::Nothing)?;
         self.attended("word.path", w.path, w.after_own, w.room, w.after_path)?;
         let output = w.outputs.rows((t + 1) * r, r);
         self.fed_forward("word.forward", w.after_path, w.inner, w.room, output)?;
         let to = (w.logits, Some(w.entries.rows((t + 1) * r, r)));
-        self.apply(output, w.read, to, After::Nothing)?;
-        let next = (w.table, w.time.rows(t + 1, 1), w.input);
-        tape.pick(w.logits.cols(0, w.vocabulary), w.bias, draws, out, w.previous, next)
+        self.apply(output, w.wording.of_output, to, After::Nothing)?;
+        let next = (w.wording.table, w.wording.time.rows(t + 1, 1), w.input);
+        tape.pick(w.logits.cols(0, w.vocabulary), w.wording.bias.v, draws, out, w.previous, next)
     }
 }

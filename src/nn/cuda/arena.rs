@@ -10,6 +10,7 @@ const BLOCK: usize = 16 << 20;
 /// The memory.
 pub struct Arena {
     device: CudaDevice,
+    block: usize,
     blocks: RefCell<Vec<(u64, usize, CudaSlice<f32>)>>,
     at: Cell<(usize, usize)>,
 }
@@ -17,7 +18,12 @@ pub struct Arena {
 impl Arena {
     /// An empty one.
     pub fn new(device: &CudaDevice) -> Self {
-        Self { device: device.clone(), blocks: RefCell::default(), at: Cell::new((0, 0)) }
+        Self { device: device.clone(), block: BLOCK, blocks: RefCell::default(), at: Cell::new((0, 0)) }
+    }
+
+    /// An empty one for little.
+    pub fn small(device: &CudaDevice) -> Self {
+        Self { block: BLOCK / 8, ..Self::new(device) }
     }
 
     /// Where it is.
@@ -37,7 +43,7 @@ impl Arena {
         loop {
             let mut blocks = self.blocks.borrow_mut();
             if block == blocks.len() {
-                let size = n.max(BLOCK);
+                let size = n.max(self.block);
                 let slice = buffer(&self.device, size)?;
                 blocks.push((of(&slice, &self.device), size, slice));
             }

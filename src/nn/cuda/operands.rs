@@ -15,12 +15,15 @@ pub(crate) struct Var {
     pub cols: usize,
     /// Numbers from row to row.
     pub ld: usize,
+    /// Address of a row that a product is added to here (0: to what is here).
+    pub bias: u64,
 }
 
 impl Var {
     /// `n` columns from `from` on.
     pub fn cols(self, from: usize, n: usize) -> Self {
-        self.moved(from, self.rows, n)
+        let bias = if self.bias == 0 { 0 } else { self.bias + 4 * from as u64 };
+        Self { bias, ..self.moved(from, self.rows, n) }
     }
 
     /// `n` rows from `from` on.
@@ -121,6 +124,11 @@ impl Attention {
         let skip = 4 * (from as u64) * self.heads.heads as u64 * self.heads.ldw as u64;
         let kept = (self.kept.0 + skip, if self.kept.1 == 0 { 0 } else { self.kept.1 + skip });
         Self { q: self.q.rows(from, rows), seen: self.seen.rows(from, rows), kept, ..*self }
+    }
+
+    /// The same over the first `entries`.
+    pub fn of(&self, entries: i32) -> Self {
+        Self { heads: Heads { entries, ..self.heads }, ..*self }
     }
 
     /// As an operation of a program has them.

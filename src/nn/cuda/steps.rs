@@ -73,10 +73,7 @@ pub(super) struct Product {
     pub c: (u64, usize),
     /// W is stored `[k, n]`.
     pub turned: bool,
-    /// It is added to what lies at C.
-    pub add: bool,
-    /// Address of a row that is added to all (0: none).
-    pub bias: u64,
+    pub onto: Onto,
     /// 1: through ReLU. 2: `u − σ(product)·r` for A = `[u, r]`.
     pub after: usize,
     /// From which column on it goes to another matrix (0: none does).
@@ -96,13 +93,12 @@ impl Product {
             _ => 88,
         };
         let tile = if m >= MANY && !backwards { 32 } else { 16 };
-        let places = self.a.0 | self.c.0 | self.bias | self.other.0;
+        let places = self.a.0 | self.c.0 | self.onto.row() | self.other.0;
         let whole = places % 16 == 0
             && (self.a.1 | self.c.1 | self.other.1 | self.split | n | k) % 4 == 0
             && (self.w.0 + 4 * self.w.1 as u64) % (if self.turned { 8 } else { 16 }) == 0
             && self.w.0 % 8 == 0;
-        let room =
-            if self.turned { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
+        let room = if self.turned { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
         if whole && m % tile == 0 && room <= WEIGHTS && (!self.turned || backwards) { cols } else { 0 }
     }
 
@@ -114,11 +110,18 @@ impl Product {
     /// As `steps.cu` has it.
     pub fn parts(&self, backwards: bool) -> ([i32; 11], [u64; 5]) {
         let (_, n, k) = self.sizes;
-        let flags = [self.turned.into(), self.add.into(), self.after, self.columns(backwards), self.other.1, self.split];
+        let flags = [
+            self.turned.into(),
+            (self.onto == Onto::Itself).into(),
+            self.after,
+            self.columns(backwards),
+            self.other.1,
+            self.split,
+        ];
         let sizes = [self.a.1, self.w.1, self.c.1, n, k].into_iter().chain(flags);
         let mut all = [0; 11];
         all.iter_mut().zip(sizes).for_each(|(to, x)| *to = x as i32);
-        (all, [self.a.0, self.w.0, self.c.0, self.bias, self.other.0])
+        (all, [self.a.0, self.w.0, self.c.0, self.onto.row(), self.other.0])
     }
 }
 

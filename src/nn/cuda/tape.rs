@@ -22,6 +22,11 @@ impl Memory {
     pub fn new(device: &CudaDevice) -> Self {
         Self { values: Arena::new(device), gradients: Arena::new(device) }
     }
+
+    /// For little.
+    pub fn small(device: &CudaDevice) -> Self {
+        Self { values: Arena::small(device), gradients: Arena::small(device) }
+    }
 }
 
 type Later<'a> = Box<dyn FnOnce(&Tape<'a>) -> Result<()> + 'a>;
@@ -181,7 +186,7 @@ impl<'a> Tape<'a> {
 
     /// A matrix nobody has written yet, without gradient.
     pub fn constant(&self, rows: usize, cols: usize) -> Result<Var> {
-        Ok(Var { v: self.room(rows * cols)?, d: 0, rows, cols, ld: cols })
+        Ok(Var { v: self.room(rows * cols)?, d: 0, rows, cols, ld: cols, bias: 0 })
     }
 
     /// A matrix nobody has written yet.
@@ -245,7 +250,7 @@ impl<'a> Tape<'a> {
         if stepping { self.settle() } else { Ok(()) }
     }
 
-    /// `y += x·Wᵀ` (`fresh`: `y = …`). The weight's own gradient: [`Tape::learn`].
+    /// `y += x·Wᵀ`, or what `y` says it is added to (`fresh`: `y = …`). The weight's own gradient: [`Tape::learn`].
     pub fn linear(&self, x: Var, w: Weight, y: Var, fresh: bool) -> Result<()> {
         self.affine(x, w, y, fresh, false)
     }
@@ -257,7 +262,8 @@ impl<'a> Tape<'a> {
 
     fn affine(&self, x: Var, w: Weight, y: Var, fresh: bool, relu: bool) -> Result<()> {
         let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
-        self.multiply((y.rows, w.m, w.k), x.mat(), b, !fresh, y.mat(), relu)?;
+        let onto = if fresh { Onto::Nothing } else { Onto::of(y.bias) };
+        self.multiply((y.rows, w.m, w.k), x.mat(), b, onto, y.mat(), relu)?;
         if x.d != 0 && y.d != 0 {
             self.later(move |t| {
                 let n = y.rows * y.cols;
@@ -265,22 +271,21 @@ impl<'a> Tape<'a> {
                     t.launch("act_bwd", each(n), &[p(y.d), p(y.v), i(n), i(0)])?;
                 }
                 let b = Mat { t: w.turned, ..Mat::new(w.at, w.ld) };
-                t.multiply((y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, true, Mat::new(x.d, x.ld), false)
+                t.multiply((y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, Onto::Itself, Mat::new(x.d, x.ld), false)
             });
         }
         Ok(())
     }
 
     /// [`product_of_few`], gathered where it can be.
-    fn multiply(&self, sizes: (usize, usize, usize), a: Mat, b: Mat, add: bool, c: Mat, relu: bool) -> Result<()> {
+    fn multiply(&self, sizes: (usize, usize, usize), a: Mat, b: Mat, onto: Onto, c: Mat, relu: bool) -> Result<()> {
         let product = Product {
             sizes,
             a: (a.at, a.ld),
             w: (b.at, b.ld),
             c: (c.at, c.ld),
             turned: !b.t,
-            add,
-            bias: 0,
+            onto,
             after: relu.into(),
             split: 0,
             other: (0, 0),
@@ -288,8 +293,16 @@ impl<'a> Tape<'a> {
         if self.gather_product(&product)? {
             return Ok(());
         }
+        let mut onto = onto;
+        if let Onto::Row(bias) = onto
+            && !some(sizes.0, b)
+        {
+            let y = Var { v: c.at, d: 0, rows: sizes.0, cols: sizes.1, ld: c.ld, bias: 0 };
+            self.write(y, bias, (0, 0, 1))?;
+            onto = Onto::Itself;
+        }
         self.settle()?;
-        product_of_few(self.device(), sizes, a, b, add, c, relu)
+        product_of_few(self.device(), sizes, a, b, onto, c, relu)
     }
 
     fn gather_product(&self, product: &Product) -> Result<bool> {
@@ -307,8 +320,7 @@ impl<'a> Tape<'a> {
             w: (w.at, w.ld),
             c: (y.v, y.ld),
             turned: w.turned,
-            add: bias == 0,
-            bias,
+            onto: Onto::of(bias),
             after: match after {
                 After::Nothing => 0,
                 After::Relu => 1,
@@ -328,16 +340,9 @@ impl<'a> Tape<'a> {
             return self.apply(x, rest, if bias == 0 { 0 } else { bias + skip }, (other, None), after);
         }
         let to = if let After::Gate(room) = after { room } else { y };
-        if bias != 0 {
-            self.fill(to, bias, None)?;
-        }
-        self.linear_through(x, w, to, matches!(after, After::Relu))?;
-        if matches!(after, After::Gate(_)) { self.gate(x, to, y) } else { Ok(()) }
-    }
-
-    fn linear_through(&self, x: Var, w: Weight, y: Var, relu: bool) -> Result<()> {
         let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
-        self.multiply((x.rows, w.m, w.k), x.mat(), b, true, y.mat(), relu)
+        self.multiply((rows, w.m, w.k), x.mat(), b, Onto::of(bias), to.mat(), matches!(after, After::Relu))?;
+        if matches!(after, After::Gate(_)) { self.gate(x, to, y) } else { Ok(()) }
     }
 
     /// The next operation does not need the last one.

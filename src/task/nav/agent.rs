@@ -3,7 +3,7 @@
 use super::around::Around;
 use super::mirror;
 use super::settings::ModelSettings;
-use super::tokenise::tokenise;
+use super::tokenise::{each_token, tokenise};
 use super::world::NavWorld;
 use super::{Start, Walk};
 use crate::agent::{Act, Agent, Example, Lesson, Noise};
@@ -57,7 +57,8 @@ impl Blueprint {
 
 /// Ids of the words of a text.
 pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
-    let mut ids: Vec<u32> = tokenise(text).iter().map(|token| words.id(token)).collect();
+    let mut ids = Vec::new();
+    each_token(text, |token| ids.push(words.id(token)));
     if ids.is_empty() {
         ids.push(UNKNOWN);
     }

@@ -5,9 +5,10 @@
 
 use super::files::{DataError, read_json};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
 /// Lengths are summed in picometres: whole numbers, so that two sums of the same edges are equal and ties are ties.
@@ -37,7 +38,7 @@ pub struct Viewpoint {
 pub struct Graph {
     viewpoints: Vec<Viewpoint>,
     neighbours: Vec<Vec<u32>>,
-    index: HashMap<String, u32>,
+    index: FxHashMap<String, u32>,
     /// Row by row: cost of the shortest path from the row's viewpoint to the column's.
     cost: Vec<Cost>,
 }
@@ -49,7 +50,7 @@ impl Graph {
     /// When an id comes twice, a position is not finite, or an edge leads nowhere, to itself or improbably far.
     pub fn new(viewpoints: Vec<Viewpoint>, edges: &[(usize, usize)]) -> Result<Graph, String> {
         let n = viewpoints.len();
-        let mut index = HashMap::with_capacity(n);
+        let mut index = FxHashMap::with_capacity_and_hasher(n, Default::default());
         for (i, viewpoint) in viewpoints.iter().enumerate() {
             if viewpoint.position.iter().any(|x| !x.is_finite()) {
                 return Err(format!("viewpoint {} has no finite position", viewpoint.id));

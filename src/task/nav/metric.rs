@@ -32,7 +32,7 @@ pub struct PathScore {
 pub fn score(graph: &Graph, path: &[usize], reference: &[usize]) -> PathScore {
     let (start, end, goal) = (path[0], path[path.len() - 1], reference[reference.len() - 1]);
     let distance = graph.distance(end, goal);
-    let success = distance <= SUCCESS_RADIUS;
+    let success = succeeds(graph, path, reference);
     let length = path_length(graph, path);
     let shortest = graph.distance(start, goal);
     let spl = match (success, length > shortest) {
@@ -42,6 +42,11 @@ pub fn score(graph: &Graph, path: &[usize], reference: &[usize]) -> PathScore {
     };
     let ndtw = ndtw(graph, path, reference);
     PathScore { success, distance, spl, ndtw, sdtw: if success { ndtw } else { 0.0 }, length }
+}
+
+/// Whether a walk ends within [`SUCCESS_RADIUS`] of the end of a reference path. Neither may be empty.
+pub fn succeeds(graph: &Graph, path: &[usize], reference: &[usize]) -> bool {
+    graph.distance(path[path.len() - 1], reference[reference.len() - 1]) <= SUCCESS_RADIUS
 }
 
 /// Length of a path in metres.

@@ -21,11 +21,15 @@ use crate::teacher::simulated::TeacherModels;
 use crate::teacher::training::{Length, Qualifying, keep_best, qualifying};
 use crate::vocab::Vocabulary;
 use candle_core::{Result, Tensor};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Sentences that a thread reads at least.
+const TOGETHER: usize = 16;
 
 /// Words of a description at most.
 const LONGEST: usize = 50;
@@ -101,6 +105,7 @@ impl NavTeacher {
             let own = tensors.iter().filter_map(|(k, t)| Some((k.strip_prefix(&prefix)?.to_owned(), t.clone())));
             params.load(&own.collect())?;
         }
+        teacher.settle(true);
         Ok(teacher)
     }
 
@@ -108,8 +113,15 @@ impl NavTeacher {
         [("executor", &self.executor.params), ("describer", &self.describer.params)]
     }
 
-    /// Optimisers of executor and describer.
+    /// Says whether the weights stay as they are: what is made of them alone is then made once.
+    fn settle(&self, settled: bool) {
+        self.executor.settle(settled);
+        self.describer.settle(settled);
+    }
+
+    /// Optimisers of executor and describer, whose weights change from now on.
     pub(crate) fn optimisers(&self, rate: f64) -> Result<(Adam, Adam)> {
+        self.settle(false);
         Ok((Adam::new(&self.executor.params, rate)?, Adam::new(&self.describer.params, rate)?))
     }
 
@@ -137,7 +149,7 @@ impl NavTeacher {
             return Ok(Vec::new());
         }
         let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
-        let requests: Vec<_> = tasks.iter().map(|(_, text)| self.request(text)).collect();
+        let requests: Vec<_> = tasks.par_iter().with_min_len(TOGETHER).map(|(_, text)| self.request(text)).collect();
         let mut walkers = self.around.walkers(&starts)?;
         let unused = &mut rng::stream(0, "greedy", 0);
         self.executor.lead(&requests, &mut walkers, &self.around.views, (self.header.horizon, false), unused)?;
@@ -213,14 +225,13 @@ impl TeacherModels<NavWorld> for NavTeacher {
     fn qualifies(&self, items: &[(&Start, &Walk, &str)], tau: f64) -> Result<Vec<bool>> {
         let said: Vec<_> = items.iter().filter(|(.., text)| !text.is_empty()).collect();
         let tasks: Vec<_> = said.iter().map(|(start, _, text)| (*start, *text)).collect();
-        let mut done = self.executed(&tasks)?.into_iter();
+        let done = self.executed(&tasks)?;
         let world = self.around.world();
-        Ok(items
-            .iter()
-            .map(|(start, walk, text)| {
-                !text.is_empty() && done.next().is_some_and(|own| world.performs(start, &own, walk, tau))
-            })
-            .collect())
+        let performs =
+            |((start, walk, _), own): (&&(&Start, &Walk, &str), &Walk)| world.performs(start, own, walk, tau);
+        let performed: Vec<_> = said.par_iter().zip(&done).with_min_len(TOGETHER).map(performs).collect();
+        let mut performed = performed.into_iter();
+        Ok(items.iter().map(|(.., text)| !text.is_empty() && performed.next().unwrap_or(false)).collect())
     }
 }
 

@@ -6,7 +6,7 @@ use super::files::DataError;
 use super::generated::{Generated, Size};
 use super::graph::Graph;
 use super::marginal::Marginal;
-use super::metric::{PathScore, path_length, score, sdtw, without_loops};
+use super::metric::{PathScore, path_length, score, sdtw, succeeds, without_loops};
 use super::observation::{NAMES, Semantic};
 use super::scene::{Content, Scene, generated_names, turn_in_words};
 use super::settings::Perf;
@@ -14,8 +14,8 @@ use super::{Start, Walk};
 use crate::rng::Stream;
 use crate::task::{Score, Split, Task, World};
 use rand::RngExt;
+use rustc_hash::FxHashMap;
 use serde_json::json;
-use std::collections::HashMap;
 use std::path::Path;
 
 /// Things named for each move at most.
@@ -25,9 +25,9 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug)]
 pub struct NavWorld {
     scenes: Vec<Scene>,
-    by_name: HashMap<String, usize>,
+    by_name: FxHashMap<String, usize>,
     /// House and index of every viewpoint.
-    places: HashMap<String, (u32, u32)>,
+    places: FxHashMap<String, (u32, u32)>,
     corpus: Corpus,
     words: Words,
     names: Vec<String>,
@@ -66,7 +66,7 @@ impl NavWorld {
 
     fn of(scenes: Vec<Scene>, corpus: Corpus, words: Words, names: Vec<String>) -> NavWorld {
         let by_name = scenes.iter().enumerate().map(|(i, scene)| (scene.name.clone(), i)).collect();
-        let mut places = HashMap::new();
+        let mut places = FxHashMap::default();
         for (house, scene) in scenes.iter().enumerate() {
             for (i, viewpoint) in scene.graph.viewpoints().iter().enumerate() {
                 places.insert(viewpoint.id.clone(), (house as u32, i as u32));
@@ -103,7 +103,7 @@ impl NavWorld {
     /// Whether a walk ends within 3 m of where another does (along the ways of the house).
     pub fn reaches(&self, start: &Start, walk: &Walk, reference: &Walk) -> bool {
         match (self.path(start, walk), self.path(start, reference)) {
-            (Some((scene, path)), Some((_, gold))) => score(&scene.graph, &path, &gold).success,
+            (Some((scene, path)), Some((_, gold))) => succeeds(&scene.graph, &path, &gold),
             _ => false,
         }
     }
@@ -291,9 +291,11 @@ impl World for NavWorld {
 
     /// SDTW of the walk, its loops cut out, is at least τ; or it ends near, if the settings say so.
     fn performs(&self, start: &Start, execution: &Walk, reference: &Walk, tau: f64) -> bool {
-        match (self.perf, self.path(start, execution), self.path(start, reference)) {
-            (Perf::Success, ..) => self.reaches(start, execution, reference),
-            (Perf::Sdtw, Some((scene, path)), Some((_, gold))) => {
+        if self.perf == Perf::Success {
+            return self.reaches(start, execution, reference);
+        }
+        match (self.path(start, execution), self.path(start, reference)) {
+            (Some((scene, path)), Some((_, gold))) => {
                 sdtw(&scene.graph, &without_loops(&path), &without_loops(&gold)) >= tau
             }
             _ => false,

@@ -28,6 +28,8 @@ pub struct Apart {
     pub model: String,
     /// Largest difference of a loss, relative to it, or to 0.01 where it is nearer to zero (REINFORCE).
     pub losses: f64,
+    /// That of the first loss, before anything was learnt: what differs later may be Adam's doing.
+    pub first: f64,
     /// Largest difference of a weight after all steps.
     pub weights: f64,
     /// Sequences written, and how many of them differ.
@@ -101,10 +103,9 @@ fn describers(device: &Device, hidden: usize, steps: u64) -> Result<Found> {
 }
 
 fn compare(model: &str, a: Found, b: Found) -> Result<Apart> {
-    let mut losses = 0f64;
-    for (x, y) in a.losses.iter().zip(&b.losses) {
-        losses = losses.max(f64::from((x - y).abs() / x.abs().max(0.01)));
-    }
+    let apart = |(x, y): (&f32, &f32)| f64::from((x - y).abs() / x.abs().max(0.01));
+    let each: Vec<_> = a.losses.iter().zip(&b.losses).map(apart).collect();
+    let losses = each.iter().copied().fold(0.0, f64::max);
     let (ours, theirs) = (a.params.snapshot()?, b.params.snapshot()?);
     let mut weights = 0f64;
     // What has no effect has no gradient but rounding, which Adam makes a step of.
@@ -119,6 +120,7 @@ fn compare(model: &str, a: Found, b: Found) -> Result<Apart> {
     Ok(Apart {
         model: model.to_owned(),
         losses,
+        first: each.first().copied().unwrap_or_default(),
         weights,
         written: (a.written.len(), differ),
         checked: (a.flags.len(), verdicts),

@@ -360,7 +360,7 @@ pub fn roll(
         }
         cuda::upload(&rollout.noise, &noise)?;
         steps()?;
-        let symbols = rollout.symbols.to_vec1::<u32>()?;
+        let symbols = cuda::download(&rollout.symbols)?;
         for row in symbols.chunks(rows).take(horizon - made) {
             for ((sequence, ended), &id) in done.iter_mut().zip(&mut ended).zip(row) {
                 if !*ended && id == END {

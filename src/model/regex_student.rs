@@ -359,7 +359,7 @@ impl RegexStudent {
             let logits = net.decoder.logits(&memories, &state, &t.inputs)?;
             crate::nn::cuda::decode::matches(&logits, &t.targets, &same)
         })?;
-        Ok(same.to_vec1::<u32>()?[..rows].iter().map(|same| *same != 0).collect())
+        Ok(crate::nn::cuda::download(&same)?[..rows].iter().map(|same| *same != 0).collect())
     }
 }
 

@@ -226,6 +226,13 @@ pub fn upload<T: Copy>(target: &Tensor, values: &[T]) -> Result<()> {
     Ok(())
 }
 
+/// Numbers (u32) of the device, once they are made. They are waited for before they are asked for: the driver keeps other threads
+/// out while a copy to pageable memory waits.
+pub(crate) fn download(t: &Tensor) -> Result<Vec<u32>> {
+    device_of(t)?.cuda_stream().synchronize().w()?;
+    t.to_vec1()
+}
+
 /// Pinned memory of the host that batches go through: the copy is made beside whatever the device is doing, and the host
 /// only waits for it when it is several batches ahead.
 pub struct Staging {

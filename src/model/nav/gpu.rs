@@ -343,7 +343,7 @@ impl NavStudent {
             let walkers = Walkers { poses: place(places), draws, done: place(done), actions };
             pass.lead(&leading, &asked.there(slot), encodings, &walkers, horizon)
         })?;
-        Ok(made.to_vec1::<u32>()?.chunks(r).map(|step| step[..n].to_vec()).collect())
+        Ok(cuda::download(&made)?.chunks(r).map(|step| step[..n].to_vec()).collect())
     }
 }
 
@@ -484,7 +484,7 @@ impl NavDescriber {
                 }
                 tape.end_steps(r)
             })?;
-            let symbols = writing.symbols.to_vec1::<u32>()?;
+            let symbols = cuda::download(&writing.symbols)?;
             for step in symbols.chunks(r).take(to).skip(from) {
                 let real = step.chunks(told.rows).flat_map(|copy| &copy[..n]).copied().collect::<Vec<_>>();
                 ended.iter_mut().zip(&real).for_each(|(ended, id)| *ended |= *id == END);

@@ -1,6 +1,11 @@
 // Kernels of the fused operations, compiled when the program first uses a GPU. Tensors are row-major float32, sequences
 // time-major. A warp has 32 lanes; reductions are in a fixed order, so that a run repeats itself.
-__device__ __forceinline__ int thread() { int t; asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t)); return t; }
+// threadIdx.x, asked for anew: a kernel that does one of many things does not keep what it would need for all.
+__device__ __forceinline__ int thread() {
+  int t;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+  return t;
+}
 __device__ __forceinline__ float sigm(float x) { return 1.f / (1.f + expf(-x)); }
 __device__ __forceinline__ float tanh_(float x) { return tanhf(x); }
 __device__ __forceinline__ float warp_sum(float x) {

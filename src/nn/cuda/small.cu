@@ -1,5 +1,5 @@
 // ---- Products of few rows -----------------------------------------------------------------------------------------
-// C [M, N] = A [M, K] · W (+ C, through ReLU) in TF32, for matrices so small that a product is over before a larger one's
+// C [M, N] = A [M, K] · W (+ C or a bias, through ReLU) in TF32, for matrices so small that a product is over before a larger one's
 // machinery has begun. A block has 32 rows and 8·J columns of C; its 8 warps share K among them, 16 at a time, and take their
 // factors straight from memory, all at once. W is stored [N, K], or [K, N] where it is turned. A number of C is the same
 // whatever J is.

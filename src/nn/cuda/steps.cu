@@ -1,11 +1,15 @@
 // ---- Many operations in one launch --------------------------------------------------------------------------------
 // What a model does step by step, operation after operation. No row needs another row's results, so a cluster of blocks that
 // has some of the rows goes through all operations by itself: its blocks share the columns, the rows or the numbers of each,
-// and wait for each other after it. Each takes a few thousand cycles, so what counts is how few instructions a thread has. Numbers are those of the kernels of the single operations, bit by bit. What an operation's
-// addresses and sizes are is said where `tape.rs` makes it.
+// and wait for each other after it. Each takes a few thousand cycles, so what counts is how few instructions a thread has and how
+// much is asked for at once. Numbers are those of the kernels of the single operations, bit by bit. What an operation's addresses
+// and sizes are is said where `tape.rs` and `tape/products.rs` make it.
 #if __CUDA_ARCH__ >= 900
 
-enum { PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW, VIEW_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, SCALE, WALK, WORD, PICK };
+enum {
+  PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW, VIEW_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, SCALE, WALK,
+  WORD, PICK
+};
 
 struct __align__(16) Op {
   int kind, i[13];
@@ -120,7 +124,9 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
           break;
         }
         case VIEW:
-          share.rows([&](int n) { look_fwd_row(f(0), i[0], ways.table, u(1), f(2), i[1], f(3), ways.F, ways.P, n, space, SPACE, held_of(n)); });
+          share.rows([&](int n) {
+            look_fwd_row(f(0), i[0], ways.table, u(1), f(2), i[1], f(3), ways.F, ways.P, n, space, SPACE, held_of(n));
+          });
           break;
         case RECALL:
           share.rows([&](int n) { recall_fwd_row(f(0), i[0], f(1), i[1], f(2), i[2], i[3], i[4], n, space); });
@@ -132,7 +138,9 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
           share.numbers(i[0], [&](unsigned at) { scale_fwd_at(f(0), f(1), f(2), i[0], at); });
           break;
         case WALK:
-          share.rows([&](int n) { walk_step_row(ways, f(0), i[1], f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[2], i[0], n, space, held_of(n)); });
+          share.rows([&](int n) {
+            walk_step_row(ways, f(0), i[1], f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[2], i[0], n, space, held_of(n));
+          });
           break;
         case WORD:
           share.numbers(i[0], [&](unsigned at) { word_in_at(f(0), u(1), f(2), f(3), i[0], at); });

@@ -57,6 +57,9 @@ const WEIGHTS: usize = 88 * 272;
 const SPACE: usize = 8 * 16 * 96;
 const VIEWS: usize = 2 * 18 * 320;
 
+/// Bytes of shared memory of a block.
+const SHARED: usize = 4 * (WEIGHTS + SPACE + VIEWS);
+
 /// Numbers of shared memory that an operation has.
 pub(super) const ROOM: usize = SPACE;
 
@@ -96,8 +99,7 @@ impl Product {
         let places = self.a.0 | self.c.0 | self.onto.row() | self.other.0;
         let whole = places % 16 == 0
             && (self.a.1 | self.c.1 | self.other.1 | self.split | n | k) % 4 == 0
-            && (self.w.0 + 4 * self.w.1 as u64) % (if self.turned { 8 } else { 16 }) == 0
-            && self.w.0 % 8 == 0;
+            && (self.w.0 | 4 * self.w.1 as u64) % (if self.turned { 8 } else { 16 }) == 0;
         let room = if self.turned { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
         if whole && m % tile == 0 && room <= WEIGHTS && (!self.turned || backwards) { cols } else { 0 }
     }
@@ -209,7 +211,7 @@ impl Steps {
         program.ops[..self.ops.len()].copy_from_slice(&self.ops);
         self.ops.clear();
         let blocks = self.rows.div_ceil(if many { 32 } else { 16 }) * BLOCKS;
-        let grid = ((blocks as u32, 1), 256, 4 * (WEIGHTS + SPACE + VIEWS) as u32);
+        let grid = ((blocks as u32, 1), 256, SHARED as u32);
         let name = match (self.backwards, many) {
             (true, _) => "back_16",
             (_, true) => "many_16",
@@ -221,7 +223,9 @@ impl Steps {
     }
 }
 
-/// Whether steps of `rows` rows can be gathered: on cards with clusters, where products are those of `small.cu`.
+/// Whether steps of `rows` rows can be gathered: on cards with clusters and room enough, where products are those of `small.cu`.
 pub(super) fn possible(device: &CudaDevice, rows: usize) -> Result<bool> {
-    Ok(ON.load(Ordering::Relaxed) && major(device)? >= 9 && few(rows))
+    let most = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    let room = || device.cuda_stream().context().attribute(most).w();
+    Ok(ON.load(Ordering::Relaxed) && few(rows) && major(device)? >= 9 && room()? >= SHARED as i32 + 1024)
 }

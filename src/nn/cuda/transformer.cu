@@ -42,7 +42,8 @@ struct Combines { Combine all[COMBINED]; };
 extern "C" __global__ void __launch_bounds__(256) combine(const __grid_constant__ Combines combines) {
   __shared__ float a[32][33], b[32][33];
   const Combine& s = combines.all[blockIdx.y];
-  int across = (s.n + 31) / 32, m0 = blockIdx.x / across * 32, n0 = blockIdx.x % across * 32, x = threadIdx.x % 32, y = threadIdx.x / 32;
+  int across = (s.n + 31) / 32, m0 = blockIdx.x / across * 32, n0 = blockIdx.x % across * 32;
+  int x = threadIdx.x % 32, y = threadIdx.x / 32;
   if (m0 >= s.m) return;
   float sum[4] = {0.f, 0.f, 0.f, 0.f};
   for (int k0 = 0; k0 < s.k; k0 += 32) {
@@ -205,14 +206,22 @@ extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* 
 // asked for at once; rows that are longer are gone through again.
 #define NORM 8
 
-__device__ __forceinline__ float4 four_at(const float* x, int m, int M) { return m < M ? *(const float4*)(x + m) : float4{0.f, 0.f, 0.f, 0.f}; }
+__device__ __forceinline__ float4 four_at(const float* x, int m, int M) {
+  return m < M ? *(const float4*)(x + m) : float4{0.f, 0.f, 0.f, 0.f};
+}
 __device__ __forceinline__ float sum_of(const float4& x) { return x.x + x.y + (x.z + x.w); }
 __device__ __forceinline__ float4 operator+(const float4& a, const float4& b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
 __device__ __forceinline__ float4 operator*(const float4& a, const float4& b) { return {a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w}; }
+__device__ __forceinline__ void add_times(float4& to, float s, const float4& a) {
+  to.x += s * a.x;
+  to.y += s * a.y;
+  to.z += s * a.z;
+  to.w += s * a.w;
+}
 __device__ __forceinline__ float4 affine(const float4& a, float s, float c) { return {a.x * s + c, a.y * s + c, a.z * s + c, a.w * s + c}; }
 
-// The same where rows have up to 256 numbers that lie in fours.
-__device__ __forceinline__ bool in_fours(size_t places, int steps, int M) { return M <= 256 && (places % 16 | (steps | M) % 4) == 0; }
+// The same for a row of up to 256 numbers that lie in fours.
+__device__ __forceinline__ bool in_fours(size_t places, int M) { return M <= 256 && (places % 16 | M % 4) == 0; }
 __device__ __forceinline__ void norm_fwd_fours(const float* a, const float* y, const float* w, const float* b, float* out, float* stats, int M) {
   int m = thread() % 32 * 4, k = m + 128;
   float4 x0 = four_at(a, m, M) + four_at(y, m, M), x1 = four_at(a, k, M) + four_at(y, k, M);
@@ -230,7 +239,8 @@ __device__ __forceinline__ void norm_fwd_row(const float* a, int lda, const floa
                                              float* out, int ldo, float* stats, int M, int n) {
   int lane = thread() % 32;
   a += (size_t)n * lda; y += (size_t)n * ldy; out += (size_t)n * ldo;
-  if (in_fours((size_t)a | (size_t)y | (size_t)w | (size_t)b | (size_t)out | (size_t)stats * 2, 0, M)) return norm_fwd_fours(a, y, w, b, out, stats + 2 * n, M);
+  if (in_fours((size_t)a | (size_t)y | (size_t)w | (size_t)b | (size_t)out | 2 * (size_t)stats, M))
+    return norm_fwd_fours(a, y, w, b, out, stats + 2 * n, M);
   float x[NORM], weight[NORM], bias[NORM], sum = 0.f, mean, scale;
 #pragma unroll
   for (int i = 0; i < NORM; i++) {
@@ -375,8 +385,8 @@ __device__ __forceinline__ void dots(const float* a, const float* entries, size_
         if (part == 0 && from + c * at_once < n) out[from + c * at_once] = s[c] * scale;
     }
   } else
-  #pragma unroll 1
-  for (int j = lane; j < n; j += 32) {
+#pragma unroll 1
+    for (int j = lane; j < n; j += 32) {
       float s = 0.f;
 #pragma unroll 1
       for (int i = 0; i < size; i++) s += a[i] * entries[(size_t)j * step + i];
@@ -385,9 +395,10 @@ __device__ __forceinline__ void dots(const float* a, const float* entries, size_
   __syncwarp();
 }
 
-
-// Lanes have an entry each for weights, and four numbers of the head in some entries for the rest; DEEP of them are asked for at once.
-template <int DEEP> __device__ __forceinline__ void attend_fwd_fours(const float* q, const float* kv, float* out, float* w, const Heads& s, int n, float* score) {
+// Where numbers lie in fours. Lanes have an entry each for weights, and four numbers of the head in some entries for the rest;
+// DEEP of them are asked for at once.
+template <int DEEP> __device__ __forceinline__ void attend_fwd_fours(const float* q, const float* kv, float* out, float* w, const Heads& s, int n,
+                                                                     float* score) {
   int lane = thread() % 32, share = s.size / 4, part = lane % share, own = lane / share, at_once = 32 / share;
   const float4 none = {0.f, 0.f, 0.f, 0.f};
   float4 x = *(const float4*)(q + 4 * part), key[DEEP], value[DEEP];
@@ -441,13 +452,15 @@ template <int DEEP> __device__ __forceinline__ void attend_fwd_fours(const float
 #pragma unroll
     for (int c = 0; c < DEEP; c++) {
       float weight = c * at_once < left ? score[from + own + c * at_once] : 0.f;
-      seen.x += weight * value[c].x; seen.y += weight * value[c].y; seen.z += weight * value[c].z; seen.w += weight * value[c].w;
+      add_times(seen, weight, value[c]);
     }
   }
 #pragma unroll 1
   for (int d = share; d < 32; d *= 2) {
-    seen.x += __shfl_xor_sync(~0u, seen.x, d); seen.y += __shfl_xor_sync(~0u, seen.y, d);
-    seen.z += __shfl_xor_sync(~0u, seen.z, d); seen.w += __shfl_xor_sync(~0u, seen.w, d);
+    seen.x += __shfl_xor_sync(~0u, seen.x, d);
+    seen.y += __shfl_xor_sync(~0u, seen.y, d);
+    seen.z += __shfl_xor_sync(~0u, seen.z, d);
+    seen.w += __shfl_xor_sync(~0u, seen.w, d);
   }
   if (own == 0) *(float4*)(out + 4 * part) = seen;
 }
@@ -460,7 +473,7 @@ __device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const fl
   kv += (size_t)b * s.kb + h * s.size;
   out += (size_t)row * ldo + h * s.size;
   if (s.size % 4 == 0 && 128 % s.size == 0 && (((size_t)q | (size_t)kv | (size_t)out) % 16 | (s.kj | s.voff) % 4) == 0)
-    return n * s.size <= 512 ? attend_fwd_fours<4>(q, kv, out, w, s, n, score) : attend_fwd_fours<8>(q, kv, out, w, s, n, score);
+    return n * s.size <= 4 * 128 ? attend_fwd_fours<4>(q, kv, out, w, s, n, score) : attend_fwd_fours<8>(q, kv, out, w, s, n, score);
   dots(q, kv, s.kj, n, s.size, s.scale, score);
   float top = -3.4e38f, sum = 0.f;
 #pragma unroll 1

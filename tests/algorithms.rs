@@ -173,6 +173,16 @@ fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
     assert!(code == 1 && said.contains("other settings (algorithm.batch)"), "{said}");
     let (code, _) = reproduce(dir.path(), "broken", &["--collect"]);
     assert_eq!((code, results(dir.path(), "broken")), (0, a));
+    // What had been read by then; a run that did not come so far has no part in it.
+    for (until, runs) in [("32", 4), ("1000000", 0)] {
+        let (code, said) = reproduce(dir.path(), "broken", &["--collect", "--until", until]);
+        let path = dir.path().join(format!("broken-results/regex-main-until-{until}.json"));
+        let found: Results = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let all: Vec<_> = found.rows.iter().flat_map(|row| &row.seeds).collect();
+        assert_eq!((code, all.len()), (0, runs), "{said}");
+        assert!(all.iter().all(|s| s.episodes <= 32 && s.test.is_none()) && said.contains("episodes"), "{said}");
+    }
+    assert_eq!(reproduce(dir.path(), "broken", &["--until", "32"]).0, 2);
     assert_eq!(reproduce(dir.path(), "broken", &["--row", "nobody"]).0, 2);
 }
 

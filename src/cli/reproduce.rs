@@ -75,6 +75,9 @@ pub(super) struct Args {
     /// Train nothing; only tabulate what is there
     #[arg(long)]
     pub collect: bool,
+    /// With --collect: only what the runs had read after so many episodes, to compare runs of different lengths
+    #[arg(long, value_name = "EPISODES", requires = "collect")]
+    pub until: Option<u64>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -124,7 +127,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     };
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
-        let results = collect::collect(table, &cells, &command(args))?;
+        let results = collect::collect(table, &cells, args.until, &command(args))?;
         let path = args.results.join(format!("{}.json", results.name));
         grid::write_whole(&path, &serde_json::to_vec_pretty(&results)?)?;
         println!("{}", table::text(&results));
@@ -232,6 +235,7 @@ fn command(args: &Args) -> String {
         words.push(format!("--row {}", args.row.join(",")));
     }
     words.extend(args.episodes.map(|n| format!("--episodes {n}")));
+    words.extend(args.until.map(|n| format!("--collect --until {n}")));
     if args.conclude {
         words.push(format!("--seconds {} --conclude", args.seconds));
     }

@@ -9,11 +9,12 @@ use std::path::Path;
 /// Points of a curve that a results file keeps.
 const CURVE: usize = 250;
 
-/// The results of a table so far. `command` is the one that makes them again.
+/// The results of a table so far. `command` is the one that makes them again. `until`: only what runs had read after so many
+/// episodes, so that runs of different lengths compare; no test success is known of then.
 ///
 /// # Errors
 /// When the report of a run cannot be read.
-pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<Results> {
+pub fn collect(table: &Table, cells: &[Cell], until: Option<u64>, command: &str) -> anyhow::Result<Results> {
     let mut devices: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for (index, row) in table.rows.iter().enumerate() {
@@ -26,7 +27,7 @@ pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<R
             {
                 devices.push(f.device.clone());
             }
-            seeds.extend(seed(cell, finished.as_ref()));
+            seeds.extend(seed(cell, finished.as_ref(), until));
         }
         let of =
             |value: fn(&SeedResult) -> Option<f64>| Summary::of(&seeds.iter().filter_map(value).collect::<Vec<_>>());
@@ -49,8 +50,8 @@ pub fn collect(table: &Table, cells: &[Cell], command: &str) -> anyhow::Result<R
     let test = rows.first().map(|r| r.test).unwrap_or_default();
     let percent = |share: Option<f64>| share.map(|v| 100.0 * v);
     Ok(Results {
-        name: format!("{}-{}", table.family, table.name),
-        title: table.title.to_owned(),
+        name: format!("{}-{}{}", table.family, table.name, until.map_or(String::new(), |n| format!("-until-{n}"))),
+        title: format!("{}{}", table.title, until.map_or(String::new(), |n| format!(", after {n} episodes"))),
         value: percent(test.mean),
         unit: "% test success".into(),
         n: test.n,
@@ -81,9 +82,15 @@ fn reached(level: f64, index: usize, seeds: &[SeedResult]) -> LevelResult {
     }
 }
 
-/// One run's results from its curve and, once complete, its report; `None` where nothing has begun.
-fn seed(cell: &Cell, finished: Option<&Finished>) -> Option<SeedResult> {
-    let points = curve(&cell.folder);
+/// One run's results from its curve and, once complete, its report; `None` where nothing has begun. With `until` from the
+/// curve's points up to there alone; runs that have none beyond it are left out.
+fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>) -> Option<SeedResult> {
+    let mut points = curve(&cell.folder);
+    let finished = finished.filter(|_| until.is_none());
+    if let Some(until) = until {
+        points.last().filter(|p| p.episodes >= until)?;
+        points.retain(|p| p.episodes <= until);
+    }
     let last = points.last()?;
     // Made anew from the curve, which an interrupted run has as well.
     let mut milestones = Milestones::new(&cell.config.family);
@@ -99,7 +106,7 @@ fn seed(cell: &Cell, finished: Option<&Finished>) -> Option<SeedResult> {
     let report = finished.map(|f| &f.report).filter(|r| r.complete || r.updates >= last.update);
     Some(SeedResult {
         seed: cell.config.seed,
-        complete: report.is_some_and(|r| r.complete),
+        complete: until.is_some() || report.is_some_and(|r| r.complete),
         updates: report.map_or(last.update, |r| r.updates),
         episodes: report.map_or(last.episodes, |r| r.episodes),
         descriptions: report.map_or(last.descriptions, |r| r.descriptions),

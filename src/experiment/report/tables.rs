@@ -87,6 +87,7 @@ pub fn of_rows(results: &Results) -> Table {
         (0, 0) => String::new(),
         (complete, wanted) if complete >= wanted => complete.to_string(),
         (0, _) if row.test.n > 0 => format!("{}, stopped", row.test.n),
+        (complete, _) if row.test.n > complete => format!("{}, of which {complete} complete", row.test.n),
         (complete, wanted) => format!("{complete} of {wanted}"),
     };
     add("validation, %", each(&|row| spread(row.validation)), false);

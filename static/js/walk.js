@@ -139,7 +139,8 @@ class Walk {
     this.storeys = about.storeys.length;
     this.#fit();
     this.#changed();
-    this.root.dataset.plan = "";
+    // When the walk could be seen from above, in milliseconds since the page was asked for.
+    this.root.dataset.plan = Math.round(performance.now());
     try {
       this.drawing = await drawing;
     } catch {

@@ -97,11 +97,13 @@ impl Product {
         };
         let tile = if m >= MANY && !backwards { 32 } else { 16 };
         let places = self.a.0 | self.c.0 | self.onto.row() | self.other.0;
-        let whole = places % 16 == 0
-            && (self.a.1 | self.c.1 | self.other.1 | self.split | n | k) % 4 == 0
-            && (self.w.0 | 4 * self.w.1 as u64) % (if self.turned { 8 } else { 16 }) == 0;
+        let steps = self.a.1 | self.c.1 | self.other.1 | self.split | n | k;
+        let weights = self.w.0 | (4 * self.w.1 as u64);
+        let whole = places.is_multiple_of(16)
+            && steps.is_multiple_of(4)
+            && weights.is_multiple_of(if self.turned { 8 } else { 16 });
         let room = if self.turned { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
-        if whole && m % tile == 0 && room <= WEIGHTS && (!self.turned || backwards) { cols } else { 0 }
+        if whole && m.is_multiple_of(tile) && room <= WEIGHTS && (!self.turned || backwards) { cols } else { 0 }
     }
 
     /// Whether a program of rows that go forwards can make it as one operation.

@@ -32,7 +32,7 @@ pub(crate) struct Pass<'a, 'b> {
 }
 
 impl Pass<'_, '_> {
-    pub(super) fn heads(&self) -> Heads {
+    fn heads(&self) -> Heads {
         let NavSizes { hidden, heads, .. } = self.sizes;
         Heads {
             memories: 0,
@@ -47,6 +47,34 @@ impl Pass<'_, '_> {
             ldw: 0,
             entries: 0,
             scale: 1.0 / ((hidden / heads) as f32).sqrt(),
+        }
+    }
+
+    /// Those of R decoders over their own outputs, entries R rows apart in `memory`; `most` in the end.
+    pub(super) fn own_heads(&self, memory: Var, rows: usize, most: usize) -> Heads {
+        Heads {
+            memories: rows as i32,
+            memory: memory.ld as i32,
+            entry: (rows * memory.ld) as i32,
+            ldw: most as i32,
+            ..self.heads()
+        }
+    }
+
+    /// Those of `queries` of each memory over memories that are there, of `places` entries each: `[memories, places]`, or
+    /// (`by_step`) `[places, memories]`.
+    pub(super) fn source_heads(&self, memory: Var, places: usize, queries: usize, by_step: bool) -> Heads {
+        let b = memory.rows / places;
+        let (of, entry) = if by_step { (1, b) } else { (places, 1) };
+        Heads {
+            memories: b as i32,
+            queries: queries as i32,
+            from_query: b as i32,
+            memory: (of * memory.ld) as i32,
+            entry: (entry * memory.ld) as i32,
+            ldw: places as i32,
+            entries: places as i32,
+            ..self.heads()
         }
     }
 
@@ -124,17 +152,7 @@ impl Pass<'_, '_> {
         let h = self.sizes.hidden;
         let b = memory.rows / places;
         let n = steps * copies * b;
-        let (of, entry) = if by_step { (1, b) } else { (places, 1) };
-        let heads = Heads {
-            memories: b as i32,
-            queries: (steps * copies) as i32,
-            from_query: b as i32,
-            memory: (of * memory.ld) as i32,
-            entry: (entry * memory.ld) as i32,
-            ldw: places as i32,
-            entries: places as i32,
-            ..self.heads()
-        };
+        let heads = self.source_heads(memory, places, steps * copies, by_step);
         let q = self.result(&format!("{name}.query"), n)?;
         let all = Attention {
             heads,
@@ -152,13 +170,7 @@ impl Pass<'_, '_> {
     fn growing(&self, name: &str, memory: Var, rows: usize, steps: usize) -> Result<Attention> {
         let h = self.sizes.hidden;
         let n = steps * rows;
-        let heads = Heads {
-            memories: rows as i32,
-            memory: memory.ld as i32,
-            entry: (rows * memory.ld) as i32,
-            ldw: steps as i32,
-            ..self.heads()
-        };
+        let heads = self.own_heads(memory, rows, steps);
         Ok(Attention {
             heads,
             q: self.result(&format!("{name}.query"), n)?,

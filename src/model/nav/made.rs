@@ -166,33 +166,14 @@ impl Pass<'_, '_> {
 
     /// Of one step: queries `q` over their own earlier entries, R rows an entry; `most` entries in the end.
     fn over_own(&self, q: Var, memory: Var, most: usize) -> Result<Attention> {
-        let r = q.rows;
-        let heads = Heads {
-            memories: r as i32,
-            memory: memory.ld as i32,
-            entry: (r * memory.ld) as i32,
-            ldw: most as i32,
-            ..self.heads()
-        };
-        self.over(q, memory, heads, 0)
+        self.over(q, memory, self.own_heads(memory, q.rows, most), 0)
     }
 
     /// Of one step: queries `q` over memories that are there, `places` entries each, stored `[memories, places]`, or
     /// (`by_step`) `[places, memories]`.
     fn over_source(&self, q: Var, memory: Var, lengths: u64, places: usize, by_step: bool) -> Result<Attention> {
-        let b = memory.rows / places;
-        let (of, entry) = if by_step { (1, b) } else { (places, 1) };
-        let heads = Heads {
-            memories: b as i32,
-            queries: (q.rows / b) as i32,
-            from_query: b as i32,
-            memory: (of * memory.ld) as i32,
-            entry: (entry * memory.ld) as i32,
-            ldw: places as i32,
-            entries: places as i32,
-            ..self.heads()
-        };
-        self.over(q, memory, heads, lengths)
+        let queries = q.rows / (memory.rows / places);
+        self.over(q, memory, self.source_heads(memory, places, queries, by_step), lengths)
     }
 
     fn over(&self, q: Var, memory: Var, heads: Heads, lengths: u64) -> Result<Attention> {

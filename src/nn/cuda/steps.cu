@@ -7,8 +7,7 @@
 #if __CUDA_ARCH__ >= 900
 
 enum {
-  PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW, VIEW_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, SCALE, WALK,
-  WORD, PICK
+  PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW, VIEW_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, WALK, PICK
 };
 
 struct __align__(16) Op {
@@ -134,16 +133,10 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
         case GATE:
           share.numbers(i[0], [&](unsigned at) { gate_fwd_at(f(0), f(1), f(2), i[0], at); });
           break;
-        case SCALE:
-          share.numbers(i[0], [&](unsigned at) { scale_fwd_at(f(0), f(1), f(2), i[0], at); });
-          break;
         case WALK:
           share.rows([&](int n) {
             walk_step_row(ways, f(0), i[1], f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[2], i[0], n, space, held_of(n));
           });
-          break;
-        case WORD:
-          share.numbers(i[0], [&](unsigned at) { word_in_at(f(0), u(1), f(2), f(3), i[0], at); });
           break;
         case PICK:
           share.rows([&](int n) { pick_word_row(f(0), i[1], f(1), f(2), u(3), u(4), i[0], f(5), f(6), f(7), i[2], n); });

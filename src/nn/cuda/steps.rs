@@ -34,9 +34,7 @@ pub(super) enum Kind {
     Gate,
     GateBack,
     ReluBack,
-    Scale,
     Walk,
-    Word,
     Pick,
 }
 
@@ -47,7 +45,7 @@ impl Kind {
         match self {
             Product => None,
             NormBack | AttendBack | LookBack | RecallBack | GateBack | ReluBack => Some(true),
-            Norm | Attend | Look | Recall | Gate | Scale | Walk | Word | Pick => Some(false),
+            Norm | Attend | Look | Recall | Gate | Walk | Pick => Some(false),
         }
     }
 }

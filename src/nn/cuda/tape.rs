@@ -259,9 +259,7 @@ impl<'a> Tape<'a> {
     /// `y = x` with column m times `s[m]`, a parameter; at the end the gradient of `s`.
     pub fn scale(&self, x: Var, s: u64, y: Var, ds: u64) -> Result<()> {
         let n = x.rows * x.cols;
-        if !self.gather(x.rows, Kind::Scale, &[x.cols as i32], &[x.v, s, y.v], None)? {
-            self.launch("scale_fwd", each(n), &[p(x.v), p(s), p(y.v), i(x.rows), i(x.cols)])?;
-        }
+        self.launch("scale_fwd", each(n), &[p(x.v), p(s), p(y.v), i(x.rows), i(x.cols)])?;
         self.later(move |t| {
             t.launch("scale_bwd", each(n), &[p(y.d), p(s), p(x.d), i(x.rows), i(x.cols)])?;
             t.column_sum(Var { v: y.d, ..y }, Some(x), ds)
@@ -470,9 +468,6 @@ impl<'a> Tape<'a> {
 
     /// Input of one step of words: `x = table[ids] + time`.
     pub fn word(&self, table: Var, ids: u64, time: Var, x: Var) -> Result<()> {
-        if self.gather(x.rows, Kind::Word, &[x.cols as i32], &[table.v, ids, time.v, x.v], None)? {
-            return Ok(());
-        }
         let args = [p(table.v), p(ids), p(time.v), p(x.v), i(x.rows), i(x.cols)];
         self.launch("word_in", each(x.rows * x.cols), &args)
     }

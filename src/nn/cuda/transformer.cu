@@ -100,8 +100,8 @@ extern "C" __global__ void column_sum(const float* __restrict__ g, int ldg, cons
 extern "C" __global__ void act_fwd(float* __restrict__ x, int n, int tanh) {
   EACH(i, n) x[i] = tanh ? tanh_(x[i]) : fmaxf(x[i], 0.f);
 }
-// Next words, a block of 256 a row of logits with a bias: as `pick`. Where there is a table, what the next step begins with is
-// written, too: input [H] = table[word] + time.
+// Next words, a block of 256 a row of logits with a bias: as `pick`. What the next step begins with is written, too:
+// input [H] = table[word] + time.
 #define PICK_PARTS 4  // numbers of a row that a thread has at hand
 __device__ void pick_word_row(const float* logits, int ldl, const float* bias, const float* u, unsigned* out, unsigned* again, int V,
                               const float* table, const float* time, float* input, int H, int row) {
@@ -135,8 +135,7 @@ __device__ void pick_word_row(const float* logits, int ldl, const float* bias, c
     if (best[k] > top || (best[k] == top && at[k] < which)) { top = best[k]; which = at[k]; }
   auto chose = [&](int word) {
     if (thread() == 0) out[row] = again[row] = word;
-    if (table)
-      for (int h = thread(); h < H; h += 256) input[(size_t)row * H + h] = table[(size_t)word * H + h] + time[h];
+    for (int h = thread(); h < H; h += 256) input[(size_t)row * H + h] = table[(size_t)word * H + h] + time[h];
   };
   if (r < 0.f) return chose(which < V ? which : 0);
   float own = 0.f;
@@ -194,9 +193,8 @@ extern "C" __global__ void act_bwd(float* d, const float* y, int n, int tanh) {
 }
 
 // y[n, m] = x[n, m] · s[m].
-__device__ __forceinline__ void scale_fwd_at(const float* x, const float* s, float* y, int M, unsigned i) { y[i] = x[i] * s[i % M]; }
 extern "C" __global__ void scale_fwd(const float* __restrict__ x, const float* __restrict__ s, float* __restrict__ y, int N, int M) {
-  EACH(i, (size_t)N * M) scale_fwd_at(x, s, y, M, i);
+  EACH(i, (size_t)N * M) y[i] = x[i] * s[i % M];
 }
 extern "C" __global__ void scale_bwd(const float* __restrict__ dy, const float* __restrict__ s, float* __restrict__ dx, int N, int M) {
   EACH(i, (size_t)N * M) dx[i] += dy[i] * s[i % M];
@@ -395,6 +393,21 @@ __device__ __forceinline__ void dots(const float* a, const float* entries, size_
   __syncwarp();
 }
 
+// Weights of n entries, the softmax of scores the greatest of which is `top`: in their place and to w. By a warp.
+__device__ __forceinline__ void weigh(float* score, float* w, int n, float top, int lane) {
+  float sum = 0.f;
+#pragma unroll 1
+  for (int j = lane; j < n; j += 32) {
+    float e = expf(score[j] - top);
+    score[j] = e;
+    sum += e;
+  }
+  sum = 1.f / warp_sum(sum);
+#pragma unroll 1
+  for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
+  __syncwarp();
+}
+
 // Where numbers lie in fours. Lanes have an entry each for weights, and four numbers of the head in some entries for the rest;
 // DEEP of them are asked for at once.
 template <int DEEP> __device__ __forceinline__ void attend_fwd_fours(const float* q, const float* kv, float* out, float* w, const Heads& s, int n,
@@ -430,17 +443,7 @@ template <int DEEP> __device__ __forceinline__ void attend_fwd_fours(const float
   }
   top = warp_max(top);
   __syncwarp();
-  float sum = 0.f;
-#pragma unroll 1
-  for (int j = lane; j < n; j += 32) {
-    float e = expf(score[j] - top);
-    score[j] = e;
-    sum += e;
-  }
-  sum = 1.f / warp_sum(sum);
-#pragma unroll 1
-  for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
-  __syncwarp();
+  weigh(score, w, n, top, lane);
   float4 seen = none;
   at = kv + own * s.kj + 4 * part + s.voff;
 #pragma unroll 1
@@ -475,20 +478,11 @@ __device__ __forceinline__ void attend_fwd_row(const float* q, int ldq, const fl
   if (s.size % 4 == 0 && 128 % s.size == 0 && (((size_t)q | (size_t)kv | (size_t)out) % 16 | (s.kj | s.voff) % 4) == 0)
     return n * s.size <= 4 * 128 ? attend_fwd_fours<4>(q, kv, out, w, s, n, score) : attend_fwd_fours<8>(q, kv, out, w, s, n, score);
   dots(q, kv, s.kj, n, s.size, s.scale, score);
-  float top = -3.4e38f, sum = 0.f;
+  float top = -3.4e38f;
 #pragma unroll 1
   for (int j = lane; j < n; j += 32) top = fmaxf(top, score[j]);
   top = warp_max(top);
-#pragma unroll 1
-  for (int j = lane; j < n; j += 32) {
-    float e = expf(score[j] - top);
-    score[j] = e;
-    sum += e;
-  }
-  sum = 1.f / warp_sum(sum);
-#pragma unroll 1
-  for (int j = lane; j < n; j += 32) w[j] = score[j] = score[j] * sum;
-  __syncwarp();
+  weigh(score, w, n, top, lane);
 #pragma unroll 1
   for (int d = lane; d < s.size; d += 32) {
     float seen = 0.f;
@@ -625,12 +619,12 @@ extern "C" __global__ void embed_bwd(const float* __restrict__ dx, const unsigne
 }
 
 // x[r] = table[ids[r]] + time.
-__device__ __forceinline__ void word_in_at(const float* table, const unsigned* ids, const float* time, float* x, int H, unsigned i) {
-  unsigned r = i / (unsigned)H, h = i - r * H;
-  x[i] = table[(size_t)ids[r] * H + h] + time[h];
-}
-extern "C" __global__ void word_in(const float* table, const unsigned* ids, const float* time, float* x, int R, int H) {
-  EACH(i, (size_t)R * H) word_in_at(table, ids, time, x, H, i);
+extern "C" __global__ void word_in(const float* __restrict__ table, const unsigned* __restrict__ ids, const float* __restrict__ time,
+                                   float* __restrict__ x, int R, int H) {
+  EACH(i, (size_t)R * H) {
+    size_t r = i / H, h = i - r * H;
+    x[i] = table[(size_t)ids[r] * H + h] + time[h];
+  }
 }
 
 // out[b] = the mean of the first count[b] of the L rows of x [B, L, H].

@@ -250,6 +250,18 @@ impl Error {
                 "The store cannot take that",
                 "Nothing was changed. A key, number or name in the request is not one that can be stored.",
             ),
+            Error::Store(StoreError::Transient { .. }) => Problem::new(
+                S::SERVICE_UNAVAILABLE,
+                "store-refused",
+                "The database cannot be reached just now",
+                "The server\u{2019}s system refused something that it gives at other times; its log says what. Your text is still on your page; sending it again is safe.",
+            ),
+            Error::Store(StoreError::ReadOnly) => Problem::new(
+                S::SERVICE_UNAVAILABLE,
+                "read-only",
+                "The server cannot write its database",
+                "Nothing was stored: the file or its disk can only be read. Your text stays on your page. Tell the people who run this server, and send it again when that is put right.",
+            ),
             Error::Store(StoreError::DiskFull) => Problem::new(
                 S::INSUFFICIENT_STORAGE,
                 "disk-full",
@@ -333,6 +345,8 @@ mod tests {
             StoreError::LeaseLost.into(),
             StoreError::Superseded.into(),
             StoreError::DiskFull.into(),
+            StoreError::ReadOnly.into(),
+            StoreError::from(sqlx::Error::WorkerCrashed).into(),
             Error::Panic("index out of bounds".into()),
         ];
         for error in errors {

@@ -31,9 +31,30 @@ pub enum StoreError {
     /// Another program held the database for longer than the store waits. Trying again is harmless.
     #[error("the database is busy; try again")]
     Busy,
-    /// The disk is full or read-only.
-    #[error("the disk is full or cannot be written")]
+    /// The disk has no room left. Nothing of the call was kept; it can be made again when there is room.
+    #[error("the disk is full")]
     DiskFull,
+    /// The file or its file system may only be read; it does not become writable by waiting.
+    #[error("the database can only be read, not written")]
+    ReadOnly,
+    /// The machine refused something that it gives at other times: a file descriptor, memory, a write. The text says
+    /// which, as far as SQLite tells. Nothing of the call was kept; it can be made again.
+    #[error("{what}")]
+    Transient {
+        /// What was refused, as a sentence without its full stop.
+        what: &'static str,
+        /// The cause, for the log.
+        #[source]
+        cause: sqlx::Error,
+    },
+    /// The file cannot be opened as it is; the text names the file and says what to do.
+    #[error("{}: {why}", file.display())]
+    File {
+        /// The file.
+        file: std::path::PathBuf,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
     /// The database file is damaged, not a database, or from a newer version.
     #[error("the database cannot be used: {0}")]
     Unusable(String),
@@ -42,20 +63,32 @@ pub enum StoreError {
     Database(#[source] sqlx::Error),
 }
 
+impl StoreError {
+    /// Whether the same call can succeed later without anybody changing what is asked for: the disk gets room again,
+    /// another program lets go of the database, the machine has descriptors and memory again. Who can wait, waits.
+    pub fn passes(&self) -> bool {
+        matches!(self, StoreError::DiskFull | StoreError::Busy | StoreError::Transient { .. })
+    }
+}
+
 /// SQLite's primary result codes that people can do something about (<https://www.sqlite.org/rescode.html>).
 mod code {
     pub const BUSY: i32 = 5;
     pub const LOCKED: i32 = 6;
+    pub const NOMEM: i32 = 7;
     pub const READONLY: i32 = 8;
     pub const IOERR: i32 = 10;
     pub const CORRUPT: i32 = 11;
     pub const FULL: i32 = 13;
     pub const CANTOPEN: i32 = 14;
+    pub const PROTOCOL: i32 = 15;
     pub const CONSTRAINT: i32 = 19;
     pub const NOTADB: i32 = 26;
 
-    /// Extended codes: reading failed, or fewer bytes came than the file should have.
-    pub const IOERR_READS: [i32; 2] = [IOERR | (1 << 8), IOERR | (2 << 8)];
+    /// Extended codes: fewer bytes came than the file should have, or the file system found its own data damaged.
+    pub const IOERR_DAMAGE: [i32; 3] = [IOERR | (2 << 8), IOERR | (32 << 8), IOERR | (33 << 8)];
+    pub const IOERR_NOMEM: i32 = IOERR | (12 << 8);
+    pub const READONLY_RECOVERY: i32 = READONLY | (1 << 8);
     pub const CHECK: i32 = CONSTRAINT | (1 << 8);
     pub const FOREIGN_KEY: i32 = CONSTRAINT | (3 << 8);
 }
@@ -65,26 +98,44 @@ fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }
 
+/// The advice for a file whose pages do not fit together.
+pub(super) const DAMAGED: &str = "stop Iliad, keep a copy of the file, and restore a backup (`iliad restore`)";
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        if matches!(error, sqlx::Error::PoolTimedOut) {
-            return StoreError::Busy;
+        let transient = |what, cause| StoreError::Transient { what, cause };
+        match &error {
+            sqlx::Error::PoolTimedOut => return StoreError::Busy,
+            // A connection has a thread of its own, which the system may refuse, or which ended.
+            sqlx::Error::WorkerCrashed => return transient("a connection to the database broke", error),
+            sqlx::Error::Io(cause) => {
+                return match cause.kind() {
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::DiskFull,
+                    _ => transient("the system refused a connection to the database", error),
+                };
+            }
+            _ => {}
         }
         let Some(extended) = sqlite_code(&error) else { return StoreError::Database(error) };
         match extended & 0xff {
-            code::FULL | code::READONLY => StoreError::DiskFull,
-            code::IOERR if code::IOERR_READS.contains(&extended) => {
+            code::FULL => StoreError::DiskFull,
+            // The other side files are being made by a writer at this moment.
+            code::READONLY if extended == code::READONLY_RECOVERY => StoreError::Busy,
+            code::READONLY => StoreError::ReadOnly,
+            code::NOMEM => transient("there is not enough memory for the database", error),
+            code::IOERR if extended == code::IOERR_NOMEM => {
+                transient("there is not enough memory for the database", error)
+            }
+            code::IOERR if code::IOERR_DAMAGE.contains(&extended) => {
                 StoreError::Unusable("the disk does not give back what was written".into())
             }
-            code::IOERR => StoreError::DiskFull,
-            code::BUSY | code::LOCKED => StoreError::Busy,
-            code::CORRUPT => StoreError::Unusable(
-                "its file is damaged; stop Iliad, keep a copy of the file, and restore a backup".into(),
-            ),
+            // SQLite does not say whether it was room, a quota, the network or the device.
+            code::IOERR => transient("the disk refused a read or a write of the database", error),
+            code::BUSY | code::LOCKED | code::PROTOCOL => StoreError::Busy,
+            code::CORRUPT => StoreError::Unusable(format!("its file is damaged; {DAMAGED}")),
             code::NOTADB => StoreError::Unusable("the file is not an SQLite database".into()),
-            code::CANTOPEN => StoreError::Unusable(
-                "its file cannot be opened; check that the folder exists and that you may read and write it".into(),
-            ),
+            // The file was opened before: it is the next opening that the system refuses.
+            code::CANTOPEN => transient("the database's files could not be opened just now", error),
             code::CONSTRAINT if extended == code::CHECK => StoreError::Invalid(check_in_words(&error)),
             _ => StoreError::Database(error),
         }

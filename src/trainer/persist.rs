@@ -14,7 +14,7 @@ const NO_ROOM: Duration = Duration::from_secs(10);
 fn passes(error: &anyhow::Error) -> bool {
     use std::io::ErrorKind;
     error.chain().any(|cause| {
-        matches!(cause.downcast_ref(), Some(StoreError::DiskFull | StoreError::Busy))
+        cause.downcast_ref::<StoreError>().is_some_and(StoreError::passes)
             || cause
                 .downcast_ref::<std::io::Error>()
                 .is_some_and(|e| matches!(e.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))

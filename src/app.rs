@@ -3,6 +3,7 @@
 
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{DATABASE, ServerConfig};
+use crate::output::{self, note};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
 use crate::store::{Run, Store};
 use crate::task::registry;
@@ -347,10 +348,10 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
     let stop = state.shutdown.clone();
     tokio::spawn(async move {
         interrupted().await;
-        eprintln!("Ending: runs write a checkpoint and go on at the next start. Ctrl+C again ends at once.");
+        note!("Ending: runs write a checkpoint and go on at the next start. Ctrl+C again ends at once.");
         stop.cancel();
         interrupted().await;
-        eprintln!("Ended at once; runs go on from their last checkpoint.");
+        note!("Ended at once; runs go on from their last checkpoint.");
         std::process::exit(crate::cli::Exit::Failed as i32);
     });
     crate::web::serve(state, listener).await?;
@@ -366,14 +367,18 @@ fn store_handles(runs: &Runs, manager: &Manager) -> Vec<RunHandle> {
 
 /// Says where to look. On the standard output, so that scripts can read the address.
 fn announce(settings: &ServerConfig, address: &str, base: &str) {
-    println!("Iliad is ready: http://{address}{base}/");
-    println!("  Everything it writes is in {}.", settings.data_dir.display());
+    let mut text = format!("Iliad is ready: http://{address}{base}/\n");
+    text += &format!("  Everything it writes is in {}.\n", settings.data_dir.display());
     if let Some(token) = &settings.access_token
         && !settings.address.is_loopback()
     {
-        println!("  To steer runs from other machines, the access token is {}", token.reveal());
+        text += &format!("  To steer runs from other machines, the access token is {}\n", token.reveal());
     }
-    println!("  Ctrl+C ends it.");
+    text += "  Ctrl+C ends it.\n";
+    // People teach all the same: whoever started it reads the address from the other stream.
+    if let Err(error) = output::print(format_args!("{text}")) {
+        note!("iliad: {error}. It serves all the same, at http://{address}{base}/");
+    }
 }
 
 /// Returns at Ctrl+C or SIGTERM.

@@ -21,6 +21,7 @@ mod teacher;
 mod theory;
 mod train;
 
+use crate::output::{OutputError, note};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -94,7 +95,11 @@ Exit codes:
   0  done
   1  failed
   2  used wrongly, or part of the input was bad
-  3  stopped early in an orderly way (Ctrl+C); what was reached is saved";
+  3  stopped early in an orderly way (Ctrl+C); what was reached is saved
+
+Results go to the standard output, everything else to the standard error stream. When nobody reads the output any more \
+(`| head`), a command ends quietly with the code it would have had; output that cannot be written for another reason, \
+such as a full disk, is code 1 and a sentence. A file named with -o appears whole or stays as it was.";
 
 #[derive(Parser, Debug)]
 #[command(
@@ -152,20 +157,34 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version are printed to the standard output with code 0, errors to the other with code 2.
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
+        Err(error) => return shown(&error).into(),
     };
     match dispatch(cli) {
         Ok(exit) => exit.into(),
+        // Whoever read the output has seen enough (`| head`).
+        Err(CliError::Failed(error)) if error.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed) => {
+            Exit::Done.into()
+        }
         Err(error) => {
-            eprintln!("iliad: {error}");
+            note!("iliad: {error}");
             match error {
                 CliError::Usage(_) => Exit::Usage.into(),
                 CliError::Failed(_) => Exit::Failed.into(),
             }
         }
+    }
+}
+
+/// Shows help, the version, or what is wrong with the arguments.
+fn shown(error: &clap::Error) -> Exit {
+    let printed = error.print().and_then(|()| crate::output::flush());
+    match printed {
+        _ if error.use_stderr() => Exit::Usage,
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            note!("iliad: {}", OutputError::stdout(e));
+            Exit::Failed
+        }
+        _ => Exit::Done,
     }
 }
 

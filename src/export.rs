@@ -7,6 +7,10 @@
 //! in front, as some exporters do for spreadsheets' sake, would falsify the dataset. Every CSV field stands in quotes;
 //! spreadsheet users import the file with all columns as text.
 
+pub mod schema;
+
+use self::schema::COLUMNS;
+use crate::output::json;
 use crate::run::Source;
 use crate::store::{AnswerKind, ExportRow, Extent, Store, StoreError};
 use futures::{Stream, StreamExt, pin_mut, stream};
@@ -142,7 +146,7 @@ fn failed(answer: i64) -> impl Fn(String) -> ExportError {
 fn jsonl(rows: &[ExportRow]) -> Result<Vec<u8>, ExportError> {
     let mut bytes = Vec::new();
     for row in rows {
-        serde_json::to_writer(&mut bytes, row).map_err(|e| failed(row.answer)(e.to_string()))?;
+        json::write(&mut bytes, row).map_err(|e| failed(row.answer)(e.to_string()))?;
         bytes.push(b'\n');
     }
     Ok(bytes)
@@ -174,29 +178,6 @@ struct Record<'a> {
     created_at: OffsetDateTime,
 }
 
-/// The header of the CSV file: the field names of [`Record`] in order.
-const COLUMNS: [&str; 19] = [
-    "run",
-    "family",
-    "answer",
-    "episode",
-    "source",
-    "teacher",
-    "request",
-    "execution",
-    "view",
-    "kind",
-    "text",
-    "request_shown",
-    "policy_update",
-    "used_in_update",
-    "supersedes",
-    "superseded_by",
-    "shown_at",
-    "active_ms",
-    "created_at",
-];
-
 fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
     let mut writer = csv::WriterBuilder::new()
         .has_headers(false)
@@ -204,7 +185,7 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
     if header {
-        writer.write_record(COLUMNS).map_err(|e| failed(0)(e.to_string()))?;
+        writer.write_record(COLUMNS.map(|column| column.name)).map_err(|e| failed(0)(e.to_string()))?;
     }
     for row in rows {
         let record = Record {
@@ -216,7 +197,7 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
             teacher: row.teacher,
             request: &row.request,
             execution: &row.execution,
-            view: row.view.to_string(),
+            view: json::line(&row.view).map_err(|e| failed(row.answer)(e.to_string()))?,
             kind: row.kind,
             text: &row.text,
             request_shown: row.request_shown,

@@ -14,6 +14,9 @@
 //!
 //! `docs/architecture.md` draws the same flow with its files.
 
+// A printing macro panics on a closed pipe and on a full device; `output` has what to use instead.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod agent;
 pub mod algorithm;
 pub mod app;
@@ -25,9 +28,11 @@ pub mod experiment;
 pub mod export;
 pub mod model;
 pub mod nn;
+pub mod output;
 pub mod rng;
 pub mod run;
 pub mod store;
+pub mod suggest;
 pub mod task;
 pub mod teacher;
 pub mod telemetry;

@@ -4,7 +4,6 @@
 
 use crate::config::server::{LogFormat, LogLevel};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -18,10 +17,16 @@ pub fn init(level: &LogLevel, format: LogFormat) {
     // The filter was checked when it was read.
     let filter = EnvFilter::new(level.filter());
     // https://no-color.org: set and not empty.
-    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let colours = crate::output::notes_are_watched() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    // A log that nobody can read any more ends nothing.
+    let notes = || crate::output::Notes;
     let layer = match format {
-        LogFormat::Text => fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_target(false).boxed(),
-        LogFormat::Json => fmt::layer().with_writer(std::io::stderr).json().flatten_event(true).boxed(),
+        LogFormat::Text => {
+            fmt::layer().with_writer(notes).with_ansi(colours).with_target(false).log_internal_errors(false).boxed()
+        }
+        LogFormat::Json => {
+            fmt::layer().with_writer(notes).json().flatten_event(true).log_internal_errors(false).boxed()
+        }
     };
     // Tests and programs that embed the library may have a subscriber already.
     let _ = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();

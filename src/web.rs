@@ -256,7 +256,8 @@ fn routes() -> Router<AppState> {
     let long = Router::new()
         .route("/runs/{run}/events", get(events::stream))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
-        .route("/runs/{run}/export.csv", get(export::csv));
+        .route("/runs/{run}/export.csv", get(export::csv))
+        .route("/runs/{run}/export.schema.json", get(export::schema));
     ordinary.merge(long)
 }
 

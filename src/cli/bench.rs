@@ -4,8 +4,8 @@ use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliResult, Exit, configure, device, trainer_of};
 use crate::experiment::bench::{Effort, Timing, iterations, nav, teacher_updates};
-use crate::experiment::grid::write_whole;
 use crate::experiment::results::Results;
+use crate::output::{file, json, out};
 use crate::task::nav::kit::new_teacher as new_nav_teacher;
 use crate::task::regex::kit::{new_teacher, world_of};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args) -> CliResult {
                 // Few units: each tile of rows has its blocks; many: blocks take several tiles.
                 for (hidden, steps) in [(64, 8), (512, 4)] {
                     for apart in crate::model::agreement::agreement(&device, hidden, steps)? {
-                        println!("{hidden} hidden units: {}", serde_json::to_string(&apart)?);
+                        out!("{hidden} hidden units: {}", json::line(&apart)?)?;
                     }
                 }
             }
@@ -104,14 +104,14 @@ pub(super) fn run(args: &Args) -> CliResult {
             "programs" => {
                 for hidden in [64, 256, 512] {
                     for apart in crate::model::agreement::programs(&device, hidden, 8)? {
-                        println!("{hidden} hidden units: {}", serde_json::to_string(&apart)?);
+                        out!("{hidden} hidden units: {}", json::line(&apart)?)?;
                     }
                 }
             }
             #[cfg(feature = "cuda")]
             "recurrence" => {
                 for timing in crate::experiment::bench::recurrences(&device, 512, 32, effort)? {
-                    println!("{}: {:.3} ms ({:.3} to {:.3})", timing.name, timing.median(), timing.min(), timing.max());
+                    out!("{}: {:.3} ms ({:.3} to {:.3})", timing.name, timing.median(), timing.min(), timing.max())?;
                 }
             }
             #[cfg(feature = "cuda")]
@@ -127,12 +127,12 @@ pub(super) fn run(args: &Args) -> CliResult {
                 for (name, lines) in found {
                     let total: f64 = lines.values().map(|l| l.milliseconds).sum();
                     let (launches, flops) = lines.values().fold((0, 0.0), |(n, f), l| (n + l.launches, f + l.flops));
-                    println!("{name}: {total:.2} ms in {launches} launches, {:.0} GFLOP of products", flops / 1e9);
+                    out!("{name}: {total:.2} ms in {launches} launches, {:.0} GFLOP of products", flops / 1e9)?;
                     let mut sorted: Vec<_> = lines.into_iter().collect();
                     sorted.sort_by(|a, b| b.1.milliseconds.total_cmp(&a.1.milliseconds));
                     for (what, l) in sorted {
                         let rate = l.flops / l.milliseconds / 1e9;
-                        println!("  {:8.3} ms {:5} x {what} ({rate:.0} TFLOP/s)", l.milliseconds, l.launches);
+                        out!("  {:8.3} ms {:5} x {what} ({rate:.0} TFLOP/s)", l.milliseconds, l.launches)?;
                     }
                 }
                 crate::nn::device::set_recording(!args.no_recording);
@@ -150,7 +150,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         }
     }
     for timing in &timings {
-        show(timing);
+        show(timing)?;
         if let Some(folder) = &args.results {
             keep(folder, timing, &device, args)?;
         }
@@ -201,7 +201,7 @@ fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Arg
         ..Results::default()
     };
     std::fs::create_dir_all(folder)?;
-    write_whole(&folder.join(format!("{}.json", results.name)), &serde_json::to_vec_pretty(&results)?)
+    Ok(file::write(&folder.join(format!("{}.json", results.name)), &serde_json::to_vec_pretty(&results)?)?)
 }
 
 /// Fills BENCHMARKS.md from the results.
@@ -211,11 +211,11 @@ fn rendered(folder: &Path) -> CliResult {
     let path = Path::new("BENCHMARKS.md");
     let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("{} cannot be read: {e}", path.display())))?;
     let filled = crate::experiment::render::render(&text, &results).map_err(|e| wrong(e.to_string()))?;
-    write_whole(path, filled.as_bytes())?;
-    println!("{} results in {}", results.len(), path.display());
+    file::write(path, filled.as_bytes())?;
+    out!("{} results in {}", results.len(), path.display())?;
     Ok(Exit::Done)
 }
 
-fn show(t: &Timing) {
-    println!("{}: {:.2} ms (median of {}, {:.2} to {:.2})", t.name, t.median(), t.samples.len(), t.min(), t.max());
+fn show(t: &Timing) -> Result<(), crate::output::OutputError> {
+    out!("{}: {:.2} ms (median of {}, {:.2} to {:.2})", t.name, t.median(), t.samples.len(), t.min(), t.max())
 }

@@ -4,6 +4,7 @@ mod walks;
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit};
+use crate::output::{json, out};
 use crate::task::nav::import as nav_import;
 use crate::task::nav::import::Sources;
 use crate::task::regex::import;
@@ -130,16 +131,16 @@ fn import_r2r(args: &ImportR2rArgs) -> CliResult {
     };
     let report = nav_import::import_r2r(&sources, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
     if args.json {
-        println!("{}", serde_json::to_string(&report)?);
+        out!("{}", json::line(&report)?)?;
         return Ok(Exit::Done);
     }
-    println!("houses: {}, with {} viewpoints and {} objects", report.houses, report.viewpoints, report.objects);
-    println!("tasks: {} simulation, {} validation, {} test", report.train, report.validation, report.test);
-    println!("left out: {} paths with fewer than three requests; words: {}", report.left_out, report.words);
+    out!("houses: {}, with {} viewpoints and {} objects", report.houses, report.viewpoints, report.objects)?;
+    out!("tasks: {} simulation, {} validation, {} test", report.train, report.validation, report.test)?;
+    out!("left out: {} paths with fewer than three requests; words: {}", report.left_out, report.words)?;
     if args.features.is_some() {
-        println!("image features: {} viewpoints", report.features);
+        out!("image features: {} viewpoints", report.features)?;
     }
-    println!("The data is in {}", args.output.display());
+    out!("The data is in {}", args.output.display())?;
     Ok(Exit::Done)
 }
 
@@ -148,13 +149,15 @@ fn import_l3(args: &ImportArgs) -> CliResult {
     args.common.load()?;
     let report = import::import_l3(&args.source, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
     if args.json {
-        println!("{}", serde_json::to_string(&report)?);
+        out!("{}", json::line(&report)?)?;
         return Ok(Exit::Done);
     }
-    println!("tasks: {} train, {} validation, {} test", report.train, report.validation, report.test);
-    println!("left out: {}; words: {}; unlabelled expressions: {}", report.left_out, report.words, report.unlabeled);
-    report.notes.iter().for_each(|note| println!("{note}"));
-    println!("The corpus is in {}; use it with --preset paper --set task.path={0}", args.output.display());
+    out!("tasks: {} train, {} validation, {} test", report.train, report.validation, report.test)?;
+    out!("left out: {}; words: {}; unlabelled expressions: {}", report.left_out, report.words, report.unlabeled)?;
+    for note in &report.notes {
+        out!("{note}")?;
+    }
+    out!("The corpus is in {}; use it with --preset paper --set task.path={0}", args.output.display())?;
     Ok(Exit::Done)
 }
 
@@ -185,30 +188,30 @@ fn describe(args: &DescribeArgs) -> CliResult {
             "request_words": world.request_vocab().len(),
             "expressions": world.expression_vocab().len(),
         });
-        println!(
+        out!(
             "{}",
             serde_json::json!({
                 "splits": splits, "words": world.words().len(), "vocabularies": vocabularies,
             })
-        );
+        )?;
         return Ok(Exit::Done);
     }
     for (name, tasks, requests) in counts {
-        println!("{name:<11} {tasks:>7} tasks {requests:>7} requests");
+        out!("{name:<11} {tasks:>7} tasks {requests:>7} requests")?;
     }
-    println!("dictionary  {:>7} words", world.words().len());
-    println!(
+    out!("dictionary  {:>7} words", world.words().len())?;
+    out!(
         "vocabulary  {:>7} request words, {} characters, {} characters of expressions",
         world.request_vocab().len(),
         world.char_vocab().len(),
         world.expression_vocab().len()
-    );
+    )?;
     if world.len(Split::Train) > 0 {
         let task = world.task(Split::Train, 0);
-        println!("\nfor example: {}", task.request);
+        out!("\nfor example: {}", task.request)?;
         let edit = world.gold(Split::Train, 0);
         for (word, output) in task.start.words.iter().zip(edit.outputs.iter().flatten()) {
-            println!("  {word} → {output}");
+            out!("  {word} → {output}")?;
         }
     }
     Ok(Exit::Done)

@@ -3,6 +3,7 @@
 use super::settings::{Common, Listen};
 use super::{CliResult, Exit, runtime};
 use crate::config::server::{DeviceChoice, ServerConfig};
+use crate::output::{json, out, print};
 use crate::store::Store;
 use serde::Serialize;
 use std::fs::File;
@@ -80,9 +81,9 @@ pub(super) fn run(args: &Args) -> CliResult {
     ];
     let findings = Findings { ok: checks.iter().all(|check| check.ok), checks };
     if args.json {
-        println!("{}", serde_json::to_string(&findings)?);
+        out!("{}", json::line(&findings)?)?;
     } else {
-        print!("{}", table(&findings));
+        print(format_args!("{}", table(&findings)))?;
     }
     Ok(if findings.ok { Exit::Done } else { Exit::Failed })
 }

@@ -2,6 +2,7 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, device, trainer_of};
+use crate::output::{json, out};
 use crate::task::Split;
 use std::path::PathBuf;
 
@@ -37,20 +38,20 @@ pub(super) fn run(args: &Args) -> CliResult {
     let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
     let found = trainer_of(&header.config)?.evaluate(&args.checkpoint, args.split, args.limit, &device(&settings)?)?;
     if args.json {
-        let mut json = serde_json::to_value(&found)?;
-        json["split"] = serde_json::to_value(args.split)?;
-        json["update"] = header.counters.update.into();
-        json["episodes"] = header.counters.episodes.into();
-        println!("{json}");
+        let mut figures = serde_json::to_value(&found)?;
+        figures["split"] = serde_json::to_value(args.split)?;
+        figures["update"] = header.counters.update.into();
+        figures["episodes"] = header.counters.episodes.into();
+        out!("{}", json::line(&figures)?)?;
     } else {
         let percent = |r: &crate::run::Rate| {
             format!("{:.1}% ({:.1} to {:.1}, n = {})", 100.0 * r.value, 100.0 * r.low, 100.0 * r.high, r.n)
         };
-        println!("after update {}, {} episodes", header.counters.update, header.counters.episodes);
-        println!("success     {}", percent(&found.success));
-        println!("valid       {}", percent(&found.valid));
+        out!("after update {}, {} episodes", header.counters.update, header.counters.episodes)?;
+        out!("success     {}", percent(&found.success))?;
+        out!("valid       {}", percent(&found.valid))?;
         for (name, value) in &found.figures {
-            println!("{name:<11} {value:.3}");
+            out!("{name:<11} {value:.3}")?;
         }
     }
     Ok(Exit::Done)

@@ -2,13 +2,17 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, runtime};
-use crate::export::{ExportError, Format, Progress, write};
+use crate::export::schema;
+use crate::export::{ExportError, Format, Progress, chunks};
+use crate::output::file::{self, Draft};
+use crate::output::note;
 use crate::store::{Store, StoreError};
+use crate::suggest::nearest;
 use anyhow::Context;
+use futures::{StreamExt, pin_mut};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use tokio::io::{AsyncWriteExt, BufWriter};
 
 const AFTER: &str = "\
 Every answer is one row, exactly as typed: people's and the simulated teacher's, corrected and skipped ones, too. \
@@ -17,7 +21,8 @@ docs/export.md explains the columns. A server may be running on the same data fo
 Examples:
   iliad export > descriptions.jsonl             all runs as JSON lines
   iliad export --format csv -o all.csv          as CSV
-  iliad export --run regex-tiny-1 -o one.jsonl  one run";
+  iliad export --run regex-tiny-1 -o one.jsonl  one run
+  iliad export --schema -o schema.json          the types of the columns, for programs that would guess";
 
 /// Flags of `iliad export`.
 #[derive(clap::Args, Clone, Debug)]
@@ -29,6 +34,9 @@ pub(super) struct Args {
     /// Only this run's descriptions [default: all runs']
     #[arg(long, value_name = "ID")]
     pub run: Option<String>,
+    /// Write what the columns are instead (a Table Schema, with pandas' and datasets' types); needs no database
+    #[arg(long, conflicts_with_all = ["format", "run"])]
+    pub schema: bool,
     /// File to write; it takes its name only when it is whole. `-` is the standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
@@ -39,12 +47,22 @@ pub(super) struct Args {
 /// Carries out `iliad export`.
 pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
+    if args.schema {
+        file::write(&args.output, schema::text().as_bytes())?;
+        return Ok(Exit::Done);
+    }
     let database = settings.database();
-    if !database.is_file() {
-        let folder = settings.data_dir.display();
-        return Err(CliError::Usage(format!(
-            "there is no database in {folder}; name the server's data folder with --data-dir"
-        )));
+    match std::fs::metadata(&database) {
+        Ok(found) if found.is_file() => {}
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(CliError::Usage(format!("{} cannot be read: {e}", database.display())));
+        }
+        _ => {
+            return Err(CliError::Usage(format!(
+                "there is no database in {}; name the server's data folder with --data-dir",
+                settings.data_dir.display()
+            )));
+        }
     }
     let format = args.format.unwrap_or_else(|| by_ending(&args.output));
     runtime()?.block_on(async {
@@ -64,49 +82,36 @@ fn by_ending(output: &Path) -> Format {
 
 async fn export(store: &Store, args: &Args, format: Format) -> CliResult {
     let run = args.run.as_deref();
-    if args.output == Path::new("-") {
-        let mut sink = BufWriter::new(tokio::io::stdout());
-        return match write(store, run, format, &mut sink, |_| {}).await {
-            Ok(_) => Ok(Exit::Done),
-            // Whoever read the output has seen enough (`| head`).
-            Err(ExportError::Io(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-            Err(e) => Err(in_words(store, args, e).await),
+    let standard = args.output == Path::new("-");
+    let mut file = Draft::begin(&args.output)?;
+    let bar = if standard { ProgressBar::hidden() } else { bar() };
+    let chunks = chunks(store.clone(), run.map(str::to_owned), format);
+    pin_mut!(chunks);
+    let mut written = 0;
+    while let Some(chunk) = chunks.next().await {
+        let (bytes, Progress { done, rows }) = match chunk {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                bar.finish_and_clear();
+                return Err(in_words(store, args, error).await);
+            }
         };
-    }
-    // Written under another name first: a file of that name is always whole.
-    let mut part = args.output.clone().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let file = tokio::fs::File::create(&part).await.with_context(|| format!("cannot write {}", part.display()))?;
-    let mut sink = BufWriter::new(file);
-    let bar = bar();
-    let written = write(store, run, format, &mut sink, |Progress { done, rows }| {
+        file.write_all(&bytes).map_err(|e| file.failed(e))?;
         bar.set_length(rows);
         bar.set_position(done);
-    })
-    .await;
+        written = done;
+    }
+    file.finish()?;
     bar.finish_and_clear();
-    let rows = match written {
-        Ok(rows) => rows,
-        Err(e) => {
-            drop(sink);
-            let _ = tokio::fs::remove_file(&part).await;
-            return Err(in_words(store, args, e).await);
-        }
-    };
-    let finish = async {
-        sink.shutdown().await?;
-        sink.get_ref().sync_all().await?;
-        tokio::fs::rename(&part, &args.output).await
-    };
-    finish.await.with_context(|| format!("cannot write {}", args.output.display()))?;
-    eprintln!("{rows} rows in {}", args.output.display());
+    if !standard {
+        note!("{written} rows in {}", args.output.display());
+    }
     Ok(Exit::Done)
 }
 
 /// Progress for people; nothing where nobody looks.
 fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !crate::output::notes_are_watched() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} rows, {eta} left");
@@ -117,16 +122,37 @@ fn bar() -> ProgressBar {
 async fn in_words(store: &Store, args: &Args, error: ExportError) -> CliError {
     if let (ExportError::Store(StoreError::NotFound(_)), Some(run)) = (&error, &args.run) {
         let known: Vec<String> = store.runs().await.unwrap_or_default().into_iter().map(|run| run.id).collect();
-        let known =
-            if known.is_empty() { "there is none yet".into() } else { format!("there is {}", known.join(", ")) };
-        return CliError::Usage(format!("there is no run {run:?}; {known}"));
+        return CliError::Usage(format!("there is no run {run:?}; {}", told(run, &known)));
     }
     CliError::Failed(error.into())
+}
+
+/// Runs shown in a message at most.
+const SHOWN: usize = 10;
+
+/// Which runs there are, the likeliest first.
+fn told(run: &str, known: &[String]) -> String {
+    let near = nearest(run, known.iter().map(String::as_str));
+    let meant = near.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+    let names = known.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match known.len() {
+        0 => "there is none yet".into(),
+        n if n > SHOWN => format!("{meant}there are {n}, the newest of them {names}; the page Runs lists all"),
+        _ => format!("{meant}there is {names}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_runs_do_not_drown_the_sentence() {
+        let known: Vec<String> = (0..300).map(|i| format!("regex-tiny-{i:03}")).collect();
+        let sentence = told("regex-tiny-O42", &known);
+        assert!(sentence.starts_with("did you mean regex-tiny-0") && sentence.len() < 300, "{sentence}");
+        assert_eq!(told("x", &known[..1]), "there is regex-tiny-000");
+    }
 
     #[test]
     fn the_ending_says_the_format() {

@@ -4,10 +4,11 @@
 //! `{"error": "…"}`, the standard error stream names its number, and the command ends with code 2. Empty lines are
 //! passed over. Lines are answered as they come, so another program can ask and wait.
 
-use super::{CliResult, Exit};
+use super::{CliError, CliResult, Exit};
+use crate::output::{Notes, OutputError, Stdout, json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// Lines answered at once at most: enough to keep all cores busy, little enough to stay small.
 const BATCH: usize = 8192;
@@ -31,13 +32,30 @@ pub(super) fn answer_input<Q: DeserializeOwned, A: Serialize>(
     wanted: &str,
     answer: &mut dyn FnMut(&[Q]) -> Answers<A>,
 ) -> CliResult {
-    let stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    match answer_lines(io::stdin().lock(), stdout, io::stderr(), wanted, answer) {
+    match answer_lines(io::stdin().lock(), Stdout::lock(), Notes, wanted, answer) {
         Ok(0) => Ok(Exit::Done),
         Ok(_) => Ok(Exit::Usage),
-        // Whoever read the output has seen enough (`| head`).
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(e) => Err(e.into()),
+        Err(Broken::Input(e)) => Err(CliError::Usage(format!("cannot read the standard input: {e}"))),
+        Err(Broken::Output(e)) => Err(OutputError::stdout(e).into()),
+    }
+}
+
+/// What ended the answering.
+#[derive(Debug)]
+enum Broken {
+    Input(io::Error),
+    Output(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Broken::Output(error)
+    }
+}
+
+impl From<serde_json::Error> for Broken {
+    fn from(error: serde_json::Error) -> Self {
+        Broken::Output(error.into())
     }
 }
 
@@ -48,7 +66,7 @@ fn answer_lines<Q: DeserializeOwned, A: Serialize>(
     mut problems: impl Write,
     wanted: &str,
     answer: &mut dyn FnMut(&[Q]) -> Answers<A>,
-) -> io::Result<u64> {
+) -> Result<u64, Broken> {
     let mut input = BufReader::with_capacity(1 << 20, input);
     let (mut number, mut bad) = (0, 0);
     loop {
@@ -57,7 +75,7 @@ fn answer_lines<Q: DeserializeOwned, A: Serialize>(
         let mut lines: Vec<(u64, Option<String>)> = Vec::new();
         let mut ended = false;
         while lines.len() < BATCH {
-            let Some(line) = read_line(&mut input)? else {
+            let Some(line) = read_line(&mut input, number == 0).map_err(Broken::Input)? else {
                 ended = true;
                 break;
             };
@@ -82,13 +100,13 @@ fn answer_lines<Q: DeserializeOwned, A: Serialize>(
                 Some(problem) => Err(problem),
             };
             match answered {
-                Ok(answer) => serde_json::to_writer(&mut output, &answer)?,
+                Ok(answer) => json::write(&mut output, &answer)?,
                 Err(problem) => {
                     bad += 1;
                     if bad <= NAMED {
                         writeln!(problems, "line {number}: {problem}")?;
                     }
-                    serde_json::to_writer(&mut output, &Problem { error: &problem })?;
+                    json::write(&mut output, &Problem { error: &problem })?;
                 }
             }
             output.write_all(b"\n")?;
@@ -103,8 +121,9 @@ fn answer_lines<Q: DeserializeOwned, A: Serialize>(
     }
 }
 
-/// The next line without its end; `None` when there is none. The inner error is for a line that cannot be text.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, String>>> {
+/// The next line with its end; `None` when there is none. The inner error is for a line that cannot be text. The byte-order
+/// mark that some editors put before the `first` line is passed over.
+fn read_line(input: &mut impl BufRead, first: bool) -> io::Result<Option<Result<String, String>>> {
     let mut bytes = Vec::new();
     if input.by_ref().take(LINE_LIMIT).read_until(b'\n', &mut bytes)? == 0 {
         return Ok(None);
@@ -112,6 +131,9 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
     if bytes.last() != Some(&b'\n') && bytes.len() as u64 == LINE_LIMIT {
         input.skip_until(b'\n')?;
         return Ok(Some(Err("it is longer than a mebibyte".into())));
+    }
+    if first && bytes.starts_with(crate::output::json::MARK) {
+        bytes.drain(..crate::output::json::MARK.len());
     }
     Ok(Some(String::from_utf8(bytes).map_err(|_| "it is not UTF-8".into())))
 }

@@ -2,6 +2,7 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, device};
+use crate::output::{json, out};
 use std::path::PathBuf;
 
 /// Commands of `iliad model`.
@@ -55,19 +56,19 @@ fn check(args: &CheckArgs) -> CliResult {
         .map_err(|e| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display())))?;
     let passes = found.worst() <= TOLERANCE;
     if args.json {
-        let mut json = serde_json::to_value(&found)?;
-        json["worst"] = found.worst().into();
-        json["tolerance"] = TOLERANCE.into();
-        json["passes"] = passes.into();
-        println!("{json}");
+        let mut differences = serde_json::to_value(&found)?;
+        differences["worst"] = found.worst().into();
+        differences["tolerance"] = TOLERANCE.into();
+        differences["passes"] = passes.into();
+        out!("{}", json::line(&differences)?)?;
     } else {
-        println!("{}", found.model);
-        println!("{:<32} {:.2e}", "logits", found.logits);
-        println!("{:<32} {:.2e}", "loss", found.loss);
+        out!("{}", found.model)?;
+        out!("{:<32} {:.2e}", "logits", found.logits)?;
+        out!("{:<32} {:.2e}", "loss", found.loss)?;
         for (name, difference) in &found.gradients {
-            println!("{:<32} {difference:.2e}", format!("gradient of {name}"));
+            out!("{:<32} {difference:.2e}", format!("gradient of {name}"))?;
         }
-        println!("{:<32} {:.2e} ({} {TOLERANCE:e})", "largest", found.worst(), if passes { "within" } else { "above" });
+        out!("{:<32} {:.2e} ({} {TOLERANCE:e})", "largest", found.worst(), if passes { "within" } else { "above" })?;
     }
     Ok(if passes { Exit::Done } else { Exit::Failed })
 }

@@ -2,11 +2,11 @@
 
 use super::lines::{Answers, answer_input};
 use super::{CliError, CliResult, Exit};
+use crate::output::{file, json, out};
 use crate::task::nav::action::{HEADINGS, Pose, actions};
 use crate::task::nav::graph::{Graph, Graphs, load_graphs};
 use crate::task::nav::house::{House, plan};
 use crate::task::nav::metric;
-use anyhow::Context;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -116,10 +116,9 @@ pub(super) fn run(args: &Args) -> CliResult {
 fn write_house(args: &HouseArgs) -> CliResult {
     let house = House::generate(args.seed);
     if let Some(path) = &args.plan {
-        let picture = plan::svg(&house, args.graph);
-        std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+        file::write(path, plan::svg(&house, args.graph).as_bytes())?;
     }
-    println!("{}", serde_json::to_string(&house)?);
+    out!("{}", json::line(&house)?)?;
     Ok(Exit::Done)
 }
 

@@ -3,6 +3,7 @@
 use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliResult, Exit, bar, configure, device, trainer_of};
+use crate::output::{file, note, out};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -34,12 +35,18 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
     let config = configure(&args.preset, args.seed, &args.set)?;
+    // Before the work: hours must not end with a file that cannot be written.
+    file::prepare(&args.output)?;
     let bar = bar();
     trainer_of(&config)?.pretrain(&config, &args.output, &device(&settings)?, &|what, share| {
         bar.set_position((1000.0 * share) as u64);
         bar.set_message(what.to_owned());
     })?;
     bar.finish_and_clear();
-    println!("The policy is in {}.", args.output.display());
+    if file::is_stream(&args.output) {
+        note!("The policy is in {}.", args.output.display());
+    } else {
+        out!("The policy is in {}.", args.output.display())?;
+    }
     Ok(Exit::Done)
 }

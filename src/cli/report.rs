@@ -2,6 +2,7 @@
 
 use super::{CliError, CliResult, Exit};
 use crate::experiment::report::{input, page, run as runs};
+use crate::output::{file, note};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -32,6 +33,7 @@ pub(super) struct Args {
 
 /// Carries out `iliad report`.
 pub(super) fn run(args: &Args) -> CliResult {
+    file::check(&args.output)?;
     let wrong = |error: anyhow::Error| CliError::Usage(format!("{error:#}"));
     let results = match &args.results {
         Some(folder) if !folder.is_dir() => {
@@ -44,8 +46,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     let day = time::OffsetDateTime::now_utc().date();
     let made = format!("Made on {day} by iliad {}.", env!("CARGO_PKG_VERSION"));
     let html = page(&args.title, &made, &results, &runs)?;
-    std::fs::write(&args.output, html)
-        .map_err(|e| CliError::Usage(format!("cannot write {}: {e}", args.output.display())))?;
-    eprintln!("{} results and {} runs in {}", results.len(), runs.len(), args.output.display());
+    file::write(&args.output, html.as_bytes())?;
+    note!("{} results and {} runs in {}", results.len(), runs.len(), args.output.display());
     Ok(Exit::Done)
 }

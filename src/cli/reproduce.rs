@@ -5,6 +5,7 @@ use super::train::key_and_value;
 use super::{CliError, CliResult, Exit, bar};
 use crate::experiment::grid::{self, Cell, News, Plan, Table};
 use crate::experiment::{collect, figure_of, table, table_of};
+use crate::output::{file, note, out};
 use crate::run::{Event, RunState};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -129,9 +130,9 @@ pub(super) fn run(args: &Args) -> CliResult {
     for table in &shown {
         let results = collect::collect(table, &cells, args.until, &command(args))?;
         let path = args.results.join(format!("{}.json", results.name));
-        grid::write_whole(&path, &serde_json::to_vec_pretty(&results)?)?;
-        println!("{}", table::text(&results));
-        println!("written to {}", path.display());
+        file::write(&path, &serde_json::to_vec_pretty(&results)?)?;
+        out!("{}", table::text(&results))?;
+        out!("written to {}", path.display())?;
     }
     Ok(if outcome? { Exit::Done } else { Exit::Stopped })
 }
@@ -162,7 +163,7 @@ fn interrupted() -> &'static AtomicBool {
         if let Ok(runtime) = super::runtime() {
             runtime.block_on(crate::app::interrupted());
             STOP.store(true, Ordering::Relaxed);
-            eprintln!("Saving all runs; once more ends at once.");
+            note!("Saving all runs; once more ends at once.");
             runtime.block_on(crate::app::interrupted());
             std::process::exit(Exit::Failed as i32);
         }
@@ -183,7 +184,7 @@ fn listener(cells: &[Cell]) -> Arc<grid::Listener> {
     Arc::new(move |cell, news| {
         let budget = cell.config.schedule.episodes;
         // Beside a bar that nobody sees nothing must be lost.
-        let say = |text: String| if bar.is_hidden() { eprintln!("{text}") } else { bar.println(text) };
+        let say = |text: String| if bar.is_hidden() { note!("{text}") } else { bar.println(text) };
         match news {
             News::Already => bar.set_position(count(cell, budget)),
             News::Begins => say(format!("{}: begins or goes on", cell.name)),

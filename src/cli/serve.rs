@@ -40,7 +40,7 @@ pub(super) struct Args {
 /// Carries out `iliad serve`.
 pub(super) fn run(args: &Args) -> CliResult {
     if args.print_config {
-        print!("{}", table(&args.common.read(&args.listen)?));
+        crate::output::print(format_args!("{}", table(&args.common.read(&args.listen)?)))?;
         return Ok(Exit::Done);
     }
     let settings = args.common.load_with(&args.listen)?;

@@ -3,6 +3,7 @@
 use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliResult, Exit, bar, configure, device, trainer_of};
+use crate::output::{file, json, note, out};
 use crate::task::kit::TeacherTraining;
 use std::path::PathBuf;
 
@@ -78,6 +79,8 @@ fn train(args: &TrainArgs) -> CliResult {
     let settings = args.common.load()?;
     let config = configure(&args.preset, args.seed, &args.set)?;
     let length = config.teacher.training;
+    // Before the work: hours must not end with a file that cannot be written.
+    file::prepare(&args.output)?;
     let bar = bar();
     let device = device(&settings)?;
     let report = trainer_of(&config)?.train_teacher(&TeacherTraining {
@@ -97,17 +100,19 @@ fn train(args: &TrainArgs) -> CliResult {
         config: &config,
     })?;
     bar.finish_and_clear();
-    if args.json {
-        println!("{}", serde_json::to_string(&report)?);
+    if file::is_stream(&args.output) {
+        note!("{}", json::line(&report)?);
+    } else if args.json {
+        out!("{}", json::line(&report)?)?;
     } else {
-        println!("executor: {:.1}% right on validation", 100.0 * report.executor_success);
-        println!(
+        out!("executor: {:.1}% right on validation", 100.0 * report.executor_success)?;
+        out!(
             "describer: the greedy description qualifies for {:.1}%, some candidate for {:.1}% of {} items",
             100.0 * report.greedy_qualifies,
             100.0 * report.some_qualifies,
             report.n
-        );
-        println!("{:.0} s; the teacher is in {}", report.seconds, args.output.display());
+        )?;
+        out!("{:.0} s; the teacher is in {}", report.seconds, args.output.display())?;
     }
     Ok(Exit::Done)
 }

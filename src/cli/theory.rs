@@ -3,6 +3,7 @@
 use super::{CliError, CliResult, Exit};
 use crate::experiment::theory::bandit::Sizes;
 use crate::experiment::theory::{Study, StudySettings, picture, study};
+use crate::output::{file, json, note, out, print};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -61,16 +62,19 @@ pub(super) fn run(args: &Args) -> CliResult {
         samples: args.samples,
         inconsistent: args.inconsistent.clone(),
     };
+    // Before the work: nobody waits for a picture that cannot be written.
+    if let Some(path) = &args.plot {
+        file::check(path)?;
+    }
     let found = study(&settings);
     if let Some(path) = &args.plot {
-        std::fs::write(path, picture(&found).svg())
-            .map_err(|e| CliError::Usage(format!("cannot write {}: {e}", path.display())))?;
-        eprintln!("plot in {}", path.display());
+        file::write(path, picture(&found).svg().as_bytes())?;
+        note!("plot in {}", path.display());
     }
     if args.json {
-        println!("{}", serde_json::to_string(&found)?);
+        out!("{}", json::line(&found)?)?;
     } else {
-        print!("{}", text(&found));
+        print(format_args!("{}", text(&found)))?;
     }
     let held = found.bound_held && found.potential_held && found.policy_bound_held;
     Ok(if held { Exit::Done } else { Exit::Failed })

@@ -2,6 +2,7 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, bar, configure, device, trainer_of};
+use crate::output::{json, note, out};
 use crate::run::{Event, RunState, TeacherMode};
 use crate::trainer::{Launch, checkpoint};
 use std::path::PathBuf;
@@ -84,34 +85,30 @@ pub(super) fn run(args: &Args) -> CliResult {
             runtime.block_on(crate::app::interrupted());
             let _ = commands.send(crate::run::Command::Shutdown);
             runtime.block_on(crate::app::interrupted());
-            eprintln!("Ended at once; what came after the last checkpoint is not saved.");
+            note!("Ended at once; what came after the last checkpoint is not saved.");
             std::process::exit(Exit::Failed as i32);
         }
     });
     let report = thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;
     bar.finish_and_clear();
     if args.json {
-        println!("{}", serde_json::to_string(&report)?);
+        out!("{}", json::line(&report)?)?;
     } else {
         let percent = |r: &crate::run::Rate| format!("{:.1}% (n = {})", 100.0 * r.value, r.n);
-        println!(
+        out!(
             "{} episodes, {} {}, {:.0} s",
             report.episodes,
             report.descriptions,
             report.feedback.words(),
             report.seconds
-        );
-        println!(
-            "validation success {}, of the policy after update {}",
-            percent(&report.validation),
-            report.best_update
-        );
+        )?;
+        out!("validation success {}, of the policy after update {}", percent(&report.validation), report.best_update)?;
         if report.complete {
-            println!("test success       {}", percent(&report.test));
+            out!("test success       {}", percent(&report.test))?;
         } else {
-            println!("It was stopped; go on with --run-dir {} --resume", folder.display());
+            out!("It was stopped; go on with --run-dir {} --resume", folder.display())?;
         }
-        println!("checkpoints and record in {}", folder.display());
+        out!("checkpoints and record in {}", folder.display())?;
     }
     Ok(if report.complete { Exit::Done } else { Exit::Stopped })
 }

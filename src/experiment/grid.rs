@@ -4,6 +4,7 @@
 use super::results::Paper;
 use crate::app::configure;
 use crate::config::run::{ConfigError, RunConfig};
+use crate::output::file;
 use crate::run::{Command, Event};
 use crate::task::kit::FamilyTrainer;
 use crate::task::registry;
@@ -108,19 +109,8 @@ impl Finished {
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        write_whole(&folder.join(REPORT), &serde_json::to_vec_pretty(self)?)
+        Ok(file::write(&folder.join(REPORT), &serde_json::to_vec_pretty(self)?)?)
     }
-}
-
-/// Writes a file so that a reader sees the old one or the new one.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let beside = path.with_extension("part");
-    std::fs::write(&beside, bytes)
-        .and_then(|()| std::fs::rename(&beside, path))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The runs of a table, seed by seed, so that an interrupted grid has every row of the first seeds.

@@ -53,6 +53,11 @@ fn damaged(path: &Path, reason: impl ToString) -> ArtifactError {
 /// Replaces `path` by `bytes` atomically and durably: a temporary file beside it, flushed to disk, renamed over it, and the
 /// folder flushed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ArtifactError> {
+    if crate::output::file::is_stream(path) {
+        // Renaming a file over a device would take the device away.
+        return crate::output::file::write(path, bytes)
+            .map_err(|e| ArtifactError::Io { path: path.to_owned(), source: e.into_source() });
+    }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(io(folder))?;
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));

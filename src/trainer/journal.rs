@@ -69,7 +69,7 @@ impl<W: World> Record<W> {
     /// Appends examples in order.
     pub fn append(&mut self, examples: &[Described<W>]) -> anyhow::Result<()> {
         for example in examples {
-            serde_json::to_writer(&mut self.file, example)
+            crate::output::json::write(&mut self.file, example)
                 .map_err(anyhow::Error::from)
                 .and_then(|()| Ok(self.file.write_all(b"\n")?))
                 .with_context(|| format!("cannot write {}", self.path.display()))?;

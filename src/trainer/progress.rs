@@ -51,7 +51,7 @@ impl<K: TaskKit> Trainer<'_, K> {
 
     pub(super) fn tell_point(&mut self, point: crate::run::Point) -> anyhow::Result<()> {
         use std::io::Write;
-        writeln!(self.curve, "{}", serde_json::to_string(&point)?).context("cannot write the curve")?;
+        writeln!(self.curve, "{}", crate::output::json::line(&point)?).context("cannot write the curve")?;
         self.out.send(Event::Point(point));
         Ok(())
     }

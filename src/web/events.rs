@@ -33,7 +33,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 fn event(name: &str, update: u64, data: &impl Serialize) -> Event {
     let event = Event::default().event(name).id(update.to_string());
-    event.json_data(data).unwrap_or_else(|_| Event::default().event("resync").data("{}"))
+    // Some readers of events split at characters that JSON lets stand in a string.
+    match crate::output::json::line(data) {
+        Ok(data) => event.data(data),
+        Err(_) => Event::default().event("resync").data("{}"),
+    }
 }
 
 /// The event as it is; lines of the log come from the chronicle.

@@ -21,6 +21,16 @@ pub(super) async fn csv(_: Steering, State(state): State<AppState>, Path(run): P
     download(&state, &run, Format::Csv).await
 }
 
+/// `GET /runs/{run}/export.schema.json`: what the columns are, for programs.
+pub(super) async fn schema(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<Response> {
+    state.store.run(&run).await?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"iliad-schema.json\""),
+    ];
+    Ok((headers, export::schema::text()).into_response())
+}
+
 async fn download(state: &AppState, run: &str, format: Format) -> Result<Response> {
     let run = state.store.run(run).await?.id;
     let total = state.store.export_count(Some(&run)).await?;

@@ -1,6 +1,7 @@
 //! `iliad data describe` for houses and walks.
 
 use super::super::{CliError, CliResult, Exit};
+use crate::output::out;
 use crate::task::nav::corpus::Item;
 use crate::task::nav::generated::Size;
 use crate::task::nav::world::NavWorld;
@@ -62,26 +63,34 @@ pub(super) fn describe(folder: Option<&Path>, json: bool) -> CliResult {
             .map(|(name, holds)| Ok((name.to_owned(), serde_json::to_value(holds)?)))
             .collect::<Result<_, serde_json::Error>>()
             .map_err(anyhow::Error::from)?;
-        println!(
+        out!(
             "{}",
             serde_json::json!({
                 "splits": splits, "houses": houses, "viewpoints": viewpoints, "request_words": words,
                 "names_of_objects": world.names().len(),
             })
-        );
+        )?;
         return Ok(Exit::Done);
     }
     for (name, s) in &splits {
-        println!(
+        out!(
             "{name:<11} {:>6} tasks {:>6} requests of {:.1} words  {:>3} houses ({} of them not practised in)  {:.1} m, {:.1} moves",
-            s.tasks, s.requests, s.words, s.houses, s.unseen_houses, s.metres, s.moves
-        );
+            s.tasks,
+            s.requests,
+            s.words,
+            s.houses,
+            s.unseen_houses,
+            s.metres,
+            s.moves
+        )?;
     }
-    println!("houses      {houses:>6} with {viewpoints} viewpoints");
-    println!("vocabulary  {words:>6} request words, {} names of objects", world.names().len());
+    out!("houses      {houses:>6} with {viewpoints} viewpoints")?;
+    out!("vocabulary  {words:>6} request words, {} names of objects", world.names().len())?;
     if let Some(item) = corpus.train.first() {
-        println!("\nfor example, from {} in {}:", item.path.first().map_or("", |id| id), item.scan);
-        item.requests.iter().for_each(|request| println!("  {}", request.trim()));
+        out!("\nfor example, from {} in {}:", item.path.first().map_or("", |id| id), item.scan)?;
+        for request in &item.requests {
+            out!("  {}", request.trim())?;
+        }
     }
     Ok(Exit::Done)
 }

@@ -136,7 +136,7 @@ impl Family for NavFamily {
                     path.iter_mut().for_each(|stop| stop.things.clear());
                 }
                 let shown = Shown { house: &house, version, path: &path };
-                let data = serde_json::to_string(&shown).map_err(failed)?;
+                let data = crate::output::json::line(&shown).map_err(failed)?;
                 ExecutionPage { data, words: &words }.render()
             }
             Audience::Researcher => {

@@ -1,0 +1,88 @@
+//! "Did you mean …": the nearest of the names that there are.
+
+/// Names further away than this are no slips.
+const NEAR: f64 = 0.6;
+
+/// A name that is a whole part of another (`lambda` of `algorithm.mixing.lambda`) is as near as this.
+const PART: f64 = 0.85;
+
+/// The name that somebody most likely meant by `word`; `None` when none is near.
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = plain(word);
+    let rated = names.into_iter().map(|name| (likeness(&word, &plain(name)), name));
+    // Of names as near the first.
+    let best = rated.fold(None, |best: Option<(f64, &str)>, one| match best {
+        Some(best) if best.0 >= one.0 => Some(best),
+        _ => Some(one),
+    });
+    best.filter(|(near, _)| *near >= NEAR).map(|(_, name)| name)
+}
+
+/// `; did you mean `name`?`, or nothing.
+pub fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, names).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// The same for a message of serde about an unknown name, which lists the known ones: ``unknown field `hiden`, expected one
+/// of `hidden`, `horizon` ``.
+pub fn in_message(message: &str) -> String {
+    let Some((_, rest)) = message.split_once("unknown ") else { return String::new() };
+    let mut names = rest.split('`').skip(1).step_by(2);
+    let Some(word) = names.next() else { return String::new() };
+    did_you_mean(word, names)
+}
+
+/// A name without what people mix up.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['-', ' '], "_")
+}
+
+fn likeness(word: &str, name: &str) -> f64 {
+    let whole = strsim::normalized_damerau_levenshtein(word, name);
+    // Somebody may leave out where a name lies, or err there: `tiny` of `regex/tiny`, `algorithm.lambda`.
+    let tail = |text: &str| text.rsplit(['.', '/']).next().unwrap_or_default().to_owned();
+    let (last, other) = (tail(word), tail(name));
+    if last == word && other == name {
+        return whole;
+    }
+    whole.max(PART * strsim::normalized_damerau_levenshtein(&last, &other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_find_what_was_meant_and_other_words_nothing() {
+        let names = ["regex/small", "regex/tiny", "regex/paper", "nav/small", "nav/tiny"];
+        for (slip, meant) in [
+            ("tinny", Some("regex/tiny")),
+            ("regex/tinny", Some("regex/tiny")),
+            ("nav/tinny", Some("nav/tiny")),
+            ("Papre", Some("regex/paper")),
+            ("huge", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(slip, names), meant, "{slip}");
+        }
+        let keys = ["algorithm.batch", "algorithm.mixing.lambda", "teacher.models", "schedule.episodes"];
+        for (slip, meant) in [
+            ("algorithm.lambda", Some("algorithm.mixing.lambda")),
+            ("episodes", Some("schedule.episodes")),
+            ("algorithm.bach", Some("algorithm.batch")),
+            ("teacher-models", Some("teacher.models")),
+            ("colour", None),
+        ] {
+            assert_eq!(nearest(slip, keys), meant, "{slip}");
+        }
+    }
+
+    #[test]
+    fn messages_about_unknown_names_are_read() {
+        let message = "unknown variant `dager`, expected one of `adel`, `dagger`, `reinforce-binary`";
+        assert_eq!(in_message(message), "; did you mean `dagger`?");
+        assert_eq!(in_message("unknown field `hiden`, expected `hidden`"), "; did you mean `hidden`?");
+        assert_eq!(in_message("invalid type: string \"lots\", expected usize"), "");
+        assert_eq!(in_message("unknown variant `xyz`, expected one of `adel`, `dagger`"), "");
+    }
+}

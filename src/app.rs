@@ -25,6 +25,9 @@ const LAST_CHECKPOINT: Duration = Duration::from_secs(30);
 /// How long a run that said it had ended may take to let go before it can go on.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// Largest seed of a run: what readers of JSON keep exactly.
+const LARGEST_SEED: u64 = (1 << 53) - 1;
+
 /// Which run to start where there is none yet.
 #[derive(Clone, Debug)]
 pub struct FirstRun {
@@ -45,6 +48,9 @@ pub fn configure(preset: &str, seed: u64, set: &[String]) -> Result<RunConfig, C
     let mut config = preset.config.with_overrides(set)?;
     if !set.iter().any(|s| s.starts_with("seed=")) {
         config.seed = seed;
+    }
+    if config.seed > LARGEST_SEED {
+        return Err(ConfigError(format!("the seed is a whole number from 0 to {LARGEST_SEED}")));
     }
     Ok(config)
 }
@@ -182,7 +188,7 @@ impl Manager {
 }
 
 /// Presets in the order in which they are offered.
-fn presets() -> Vec<PresetInfo> {
+pub fn presets() -> Vec<PresetInfo> {
     let mut all = Vec::new();
     for trainer in registry::trainers() {
         let family = trainer.family();

@@ -6,12 +6,16 @@
 mod bench;
 mod data;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod evaluate;
 mod execute;
 mod export;
 mod lines;
 mod model;
 mod nav;
+mod numbers;
+mod presets;
 mod pretrain;
 mod report;
 mod reproduce;
@@ -22,7 +26,8 @@ mod theory;
 mod train;
 
 use crate::output::{OutputError, note};
-use clap::{Parser, Subcommand};
+use crate::suggest::did_you_mean;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// How a command ended, as the shell sees it. Documented in `iliad --help`.
@@ -128,6 +133,8 @@ enum Command {
     Evaluate(evaluate::Args),
     /// The simulated teacher
     Teacher(teacher::Args),
+    /// List presets, and the settings of one
+    Presets(presets::Args),
     /// Pretrain a policy on executions without requests
     Pretrain(pretrain::Args),
     /// Remake the paper's tables and figures
@@ -154,7 +161,7 @@ enum Command {
 
 /// Runs the program. The whole of `main`.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse(std::env::args_os()) {
         Ok(cli) => cli,
         // Help and version are printed to the standard output with code 0, errors to the other with code 2.
         Err(error) => return shown(&error).into(),
@@ -173,6 +180,18 @@ pub fn main() -> ExitCode {
             }
         }
     }
+}
+
+/// The arguments as a command. A number below zero counts as the value of the flag before it, so that the flag can say
+/// what it takes.
+fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Cli, clap::Error> {
+    let mut command = negative_numbers(Cli::command());
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+fn negative_numbers(command: clap::Command) -> clap::Command {
+    command.allow_negative_numbers(true).mut_subcommands(negative_numbers)
 }
 
 /// Shows help, the version, or what is wrong with the arguments.
@@ -195,6 +214,7 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Train(args)) => train::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Teacher(args)) => teacher::run(&args),
+        Some(Command::Presets(args)) => presets::run(&args),
         Some(Command::Pretrain(args)) => pretrain::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Data(args)) => data::run(&args),
@@ -225,8 +245,11 @@ fn configure(preset: &str, seed: u64, set: &[String]) -> Result<crate::config::r
 fn trainer_of(
     config: &crate::config::run::RunConfig,
 ) -> Result<&'static dyn crate::task::kit::FamilyTrainer, CliError> {
-    crate::task::registry::trainer(&config.family)
-        .ok_or_else(|| CliError::Usage(format!("there is no task family `{}`", config.family)))
+    crate::task::registry::trainer(&config.family).ok_or_else(|| {
+        let names: Vec<&str> = crate::task::registry::families().iter().map(|family| family.name()).collect();
+        let meant = did_you_mean(&config.family, names.iter().copied());
+        CliError::Usage(format!("there is no task family `{}`{meant}; there are {}", config.family, names.join(", ")))
+    })
 }
 
 /// Opens the device of the settings.
@@ -245,7 +268,6 @@ fn bar() -> indicatif::ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_commands_are_consistent() {

@@ -18,9 +18,9 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     best.filter(|(near, _)| *near >= NEAR).map(|(_, name)| name)
 }
 
-/// `; did you mean `name`?`, or nothing.
+/// ` (did you mean `name`?)`, or nothing: for the middle of a sentence.
 pub fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(word, names).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+    nearest(word, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
 
 /// The same for a message of serde about an unknown name, which lists the known ones: ``unknown field `hiden`, expected one
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn messages_about_unknown_names_are_read() {
         let message = "unknown variant `dager`, expected one of `adel`, `dagger`, `reinforce-binary`";
-        assert_eq!(in_message(message), "; did you mean `dagger`?");
-        assert_eq!(in_message("unknown field `hiden`, expected `hidden`"), "; did you mean `hidden`?");
+        assert_eq!(in_message(message), " (did you mean `dagger`?)");
+        assert_eq!(in_message("unknown field `hiden`, expected `hidden`"), " (did you mean `hidden`?)");
         assert_eq!(in_message("invalid type: string \"lots\", expected usize"), "");
         assert_eq!(in_message("unknown variant `xyz`, expected one of `adel`, `dagger`"), "");
     }

@@ -137,7 +137,7 @@ fn what_cannot_be_exported_is_said_and_changes_nothing() {
     assert!(!home.path().join("old.jsonl.part").exists());
     let (code, _, err) = run(iliad(home.path()).args(["export", "-o", "missing/folder/x.jsonl"]));
     assert_eq!(code, 1);
-    assert!(err.contains("cannot write missing/folder/x.jsonl.part"), "{err}");
+    assert!(err.contains("cannot write missing/folder/x.jsonl: there is no folder missing/folder"), "{err}");
 
     std::fs::write(home.path().join("iliad-data/iliad.sqlite"), "damaged").unwrap();
     let (code, _, err) = run(iliad(home.path()).arg("export"));

@@ -10,6 +10,9 @@ use std::process::{Command, Output, Stdio};
 fn run(folder: &Path, arguments: &[&str], input: &str) -> (i32, Vec<Value>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
     command.args(arguments).current_dir(folder);
+    for (variable, _) in std::env::vars().filter(|(name, _)| name.starts_with("ILIAD_")) {
+        command.env_remove(variable);
+    }
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A program that ended before reading everything is judged by its exit, not by the broken pipe.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
@@ -47,7 +50,7 @@ fn walks_are_scored_and_bad_lines_named() {
         r#"{"scan":"h","path":[],"reference":["a"]}"#,
         r#"{"scan":"h","path":["a"]}"#,
         "nonsense",
-        r#"{"scan":"h","path":["a"],"reference":["z"]}"#,
+        r#"{"scan":"h","path":["z"],"reference":["z"]}"#,
     ];
     let (code, out, err) = run(folder.path(), &["nav", "score", "--nav-data", "."], &lines.join("\n"));
     assert_eq!(code, 2, "{err}");
@@ -55,7 +58,7 @@ fn walks_are_scored_and_bad_lines_named() {
     assert_eq!((&out[1]["success"], &out[1]["distance"], &out[1]["spl"]), (&json!(true), &json!(2.0), &json!(1.0)));
     let ndtw = out[1]["ndtw"].as_f64().unwrap();
     assert!((ndtw - (-2.0f64 / 9.0).exp()).abs() < 1e-12 && out[1]["sdtw"].as_f64() == Some(ndtw));
-    assert_eq!(out[7], json!({"success": false, "distance": null, "spl": 0.0, "ndtw": 0.0, "sdtw": 0.0}));
+    assert_eq!(out[7], json!({"success": true, "distance": 0.0, "spl": 1.0, "ndtw": 1.0, "sdtw": 1.0}));
     assert!(out.len() == 8 && (2..7).all(|i| out[i]["error"].is_string()), "{out:?}");
     let told: Vec<&str> = err.lines().collect();
     for (line, parts) in told.iter().zip([
@@ -70,6 +73,86 @@ fn walks_are_scored_and_bad_lines_named() {
     assert_eq!(told.len(), 5, "{err}");
     let (code, out, err) = run(folder.path(), &["nav", "score", "--nav-data", "."], lines[0]);
     assert_eq!((code, out.len(), err.as_str()), (0, 1, ""));
+}
+
+/// Houses `h` as above, and `r`: corners 0, 1, 2, 3 of a square of 4 m with all sides but the one from 3 to 0, and far, 5 m
+/// past 0. The way from 0 to 3 has 12 m.
+fn square() -> Value {
+    let v = |id: &str, x: f64, y: f64| json!({"id": id, "x": x, "y": y, "z": 0.0, "included": true});
+    let mut houses = house();
+    houses["r"] = json!({
+        "viewpoints": [v("0", 0.0, 0.0), v("1", 4.0, 0.0), v("2", 4.0, 4.0), v("3", 0.0, 4.0), v("far", -5.0, 0.0), v("alone", 90.0, 0.0)],
+        "edges": [[0, 1], [1, 2], [2, 3], [0, 4]],
+    });
+    houses
+}
+
+/// SPL, success and distance against small cases worked out by hand.
+#[test]
+fn scores_are_those_worked_out_by_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    write_graphs(folder.path(), &square());
+    let walk =
+        |path: &[&str], reference: &[&str]| json!({"scan": "r", "path": path, "reference": reference}).to_string();
+    let rows = [
+        // Path, reference, success, distance, SPL.
+        (walk(&["0", "1"], &["0", "1"]), true, 0.0, 1.0),
+        // There and back again before: 12 m where 4 m do.
+        (walk(&["0", "1", "0", "1"], &["0", "1"]), true, 0.0, 4.0 / 12.0),
+        // A detour of 10 m by far.
+        (walk(&["0", "far", "0", "1"], &["0", "1"]), true, 0.0, 4.0 / 14.0),
+        // The reference itself goes the detour: the shortest way counts, not the reference's length.
+        (walk(&["0", "far", "0", "1"], &["0", "far", "0", "1"]), true, 0.0, 4.0 / 14.0),
+        (walk(&["0", "1"], &["0", "far", "0", "1"]), true, 0.0, 1.0),
+        // Stopped 4 m before.
+        (walk(&["0", "1"], &["0", "1", "2"]), false, 4.0, 0.0),
+        // Viewpoints without an edge count with the shortest way between them: 12 m.
+        (walk(&["0", "3"], &["0", "1", "2", "3"]), true, 0.0, 1.0),
+        // Standing still is no step.
+        (walk(&["0", "0", "1", "1"], &["0", "1"]), true, 0.0, 1.0),
+        // The goal is where it began: any way is longer than none.
+        (walk(&["0"], &["0"]), true, 0.0, 1.0),
+        (walk(&["0", "1", "0"], &["0"]), true, 0.0, 0.0),
+    ];
+    let input: String = rows.iter().map(|row| format!("{}\n", row.0)).collect();
+    let (code, out, err) = run(folder.path(), &["nav", "score", "--nav-data", "."], &input);
+    assert_eq!((code, out.len(), err.as_str()), (0, rows.len(), ""));
+    for ((line, success, distance, spl), found) in rows.iter().zip(&out) {
+        assert_eq!((&found["success"], &found["distance"]), (&json!(success), &json!(distance)), "{line}");
+        assert!((found["spl"].as_f64().unwrap() - spl).abs() < 1e-12, "{line}: {found}");
+    }
+}
+
+#[test]
+fn walks_without_an_honest_score_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write_graphs(folder.path(), &square());
+    let rows = [
+        // No way from a to b: nothing was reached however short the path.
+        (
+            r#"{"scan":"r","path":["0","alone"],"reference":["0","alone"]}"#,
+            "no way leads from \"0\" to \"alone\" of `path`",
+        ),
+        (r#"{"scan":"r","path":["0"],"reference":["0","alone"]}"#, "of `reference`"),
+        (
+            r#"{"scan":"r","path":["1","2"],"reference":["0","1","2"]}"#,
+            "`path` begins at \"1\" and `reference` at \"0\"",
+        ),
+        (r#"{"scan":"r","path":["alone"],"reference":["0"]}"#, "begins at"),
+        (r#"{"scan":"r","path":["0","9"],"reference":["0"]}"#, "no viewpoint \"9\""),
+        (r#"{"scan":"r","path":["0"],"reference":["0","a"]}"#, "no viewpoint \"a\""),
+        (r#"{"scan":"r","path":["0"],"reference":[]}"#, "`reference` is empty"),
+        (r#"{"scan":"R","path":["0"],"reference":["0"]}"#, "did you mean `r`?"),
+        (r#"{"scan":"r","path":"0","reference":["0"]}"#, "expected"),
+        (r#"{"scan":"r","path":["0"],"path":["1"],"reference":["0"]}"#, "duplicate field `path`"),
+    ];
+    let input: Vec<&str> = rows.iter().map(|row| row.0).collect();
+    let (code, out, err) = run(folder.path(), &["nav", "score", "--nav-data", "."], &input.join("\n"));
+    assert_eq!((code, out.len()), (2, rows.len()));
+    for (at, ((line, part), told)) in rows.iter().zip(err.lines()).enumerate() {
+        assert!(told.starts_with(&format!("line {}: ", at + 1)) && told.contains(part), "{line}: {told}");
+        assert!(out[at]["error"].as_str().unwrap().contains(part) && out[at]["spl"].is_null(), "{line}");
+    }
 }
 
 #[test]

@@ -33,16 +33,16 @@ pub(super) struct Args {
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]
     pub only: Vec<String>,
     /// Samples of each figure
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::numbers::count)]
     pub samples: usize,
     /// Updates of a sample
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = super::numbers::count)]
     pub each: usize,
     /// Updates before the first sample
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = super::numbers::count)]
     pub warm: usize,
     /// Examples of an update of the teacher (default: 256, NAV 32)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::numbers::batch)]
     pub batch: Option<usize>,
     /// Products in full float32 on a GPU instead of TF32
     #[arg(long)]
@@ -145,7 +145,10 @@ pub(super) fn run(args: &Args) -> CliResult {
                 timings.push(found?);
             }
             other => {
-                return Err(super::CliError::Usage(format!("`{other}` is not timed: updates, iteration, agreement")));
+                let meant = crate::suggest::did_you_mean(other, ["updates", "iteration", "agreement"]);
+                return Err(super::CliError::Usage(format!(
+                    "`{other}` is not timed{meant}; there are updates, iteration, agreement"
+                )));
             }
         }
     }

@@ -4,6 +4,7 @@ mod walks;
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit};
+use crate::output::folder::Existing;
 use crate::output::{json, out};
 use crate::task::nav::import as nav_import;
 use crate::task::nav::import::Sources;
@@ -41,9 +42,12 @@ pub(super) struct ImportArgs {
     /// Folder with the L3 data set's own files
     #[arg(value_name = "FOLDER")]
     pub source: PathBuf,
-    /// Folder to write the corpus to
+    /// Folder to write the corpus to; it appears when it is whole
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
+    /// Replace the corpus that is there
+    #[arg(long)]
+    pub force: bool,
     /// Write what was imported as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -76,9 +80,12 @@ pub(super) struct ImportR2rArgs {
     /// Table of image features, 36 vectors a viewpoint [default: none]
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
-    /// Folder to write the data to
+    /// Folder to write the data to; it appears when it is whole
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
+    /// Replace the data that are there
+    #[arg(long)]
+    pub force: bool,
     /// Write what was imported as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -120,6 +127,11 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
+/// What becomes of a folder that is in the way.
+fn existing(force: bool) -> Existing {
+    if force { Existing::Replace } else { Existing::Keep }
+}
+
 /// Carries out `iliad data import-r2r`.
 fn import_r2r(args: &ImportR2rArgs) -> CliResult {
     args.common.load()?;
@@ -129,7 +141,8 @@ fn import_r2r(args: &ImportR2rArgs) -> CliResult {
         boxes: args.boxes.clone(),
         features: args.features.clone(),
     };
-    let report = nav_import::import_r2r(&sources, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
+    let report = nav_import::import_r2r_into(&sources, &args.output, existing(args.force))
+        .map_err(|e| CliError::Usage(e.to_string()))?;
     if args.json {
         out!("{}", json::line(&report)?)?;
         return Ok(Exit::Done);
@@ -147,7 +160,8 @@ fn import_r2r(args: &ImportR2rArgs) -> CliResult {
 /// Carries out `iliad data import-l3`.
 fn import_l3(args: &ImportArgs) -> CliResult {
     args.common.load()?;
-    let report = import::import_l3(&args.source, &args.output).map_err(|e| CliError::Usage(e.to_string()))?;
+    let report = import::import_l3_into(&args.source, &args.output, existing(args.force))
+        .map_err(|e| CliError::Usage(e.to_string()))?;
     if args.json {
         out!("{}", json::line(&report)?)?;
         return Ok(Exit::Done);

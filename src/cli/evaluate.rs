@@ -20,10 +20,10 @@ pub(super) struct Args {
     #[arg(value_name = "CHECKPOINT")]
     pub checkpoint: PathBuf,
     /// Tasks to evaluate on: train, validation or test
-    #[arg(long, value_name = "SPLIT", default_value = "test", value_parser = split)]
-    pub split: Split,
+    #[arg(long, value_name = "SPLIT", default_value = "test", value_parser = ["train", "validation", "test"])]
+    pub split: String,
     /// Evaluate on this many tasks of the split at most; 0: on all
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::numbers::count)]
     pub limit: usize,
     /// Write the result as one line of JSON
     #[arg(long)]
@@ -35,11 +35,12 @@ pub(super) struct Args {
 /// Carries out `iliad evaluate`.
 pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
+    let split = split(&args.split).map_err(CliError::Usage)?;
     let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
-    let found = trainer_of(&header.config)?.evaluate(&args.checkpoint, args.split, args.limit, &device(&settings)?)?;
+    let found = trainer_of(&header.config)?.evaluate(&args.checkpoint, split, args.limit, &device(&settings)?)?;
     if args.json {
         let mut figures = serde_json::to_value(&found)?;
-        figures["split"] = serde_json::to_value(args.split)?;
+        figures["split"] = serde_json::to_value(split)?;
         figures["update"] = header.counters.update.into();
         figures["episodes"] = header.counters.episodes.into();
         out!("{}", json::line(&figures)?)?;

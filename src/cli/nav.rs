@@ -3,6 +3,7 @@
 use super::lines::{Answers, answer_input};
 use super::{CliError, CliResult, Exit};
 use crate::output::{file, json, out};
+use crate::suggest::did_you_mean;
 use crate::task::nav::action::{HEADINGS, Pose, actions};
 use crate::task::nav::graph::{Graph, Graphs, load_graphs};
 use crate::task::nav::house::{House, plan};
@@ -33,13 +34,15 @@ Reads lines such as {\"scan\": \"8194nk5LbLH\", \"path\": [\"c9e8…\", …], \"
 input: a house and two lists of viewpoints. Writes one line for each, in order:
 
   success   whether the path ends within 3 m of the reference's end
-  distance  from the path's end to the reference's end, in metres (null: no way leads there)
-  spl       success weighted by path length
+  distance  from the path's end to the reference's end, in metres
+  spl       success weighted by path length; the length that it is measured by is that of the shortest way from the
+            start to the reference's end, also where the reference goes a longer one
   ndtw      normalised dynamic time warping (threshold 3 m)
   sdtw      success weighted by ndtw
 
 All distances are along the house's navigation graph. Viewpoints that follow each other without an edge count with the \
-length of the shortest way between them.
+length of the shortest way between them. A line is refused when there is no such way, when path and reference do not \
+begin at the same viewpoint, when one of them is empty, or when a house or viewpoint is not in the data.
 
 A line that cannot be scored does not stop the rest: in its place stands {\"error\": \"…\"}, the standard error stream \
 names its number, and the command ends with code 2. Lines are answered as they come.
@@ -85,7 +88,7 @@ Examples:
 #[command(after_help = AFTER_HOUSE)]
 pub(super) struct HouseArgs {
     /// Which house: the same number gives the same house
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = super::numbers::seed)]
     pub seed: u64,
     /// File to write the floor plans to (SVG)
     #[arg(long, value_name = "FILE")]
@@ -127,7 +130,10 @@ fn graphs(folder: &Path) -> Result<Graphs, CliError> {
 }
 
 fn house<'a>(graphs: &'a Graphs, scan: &str) -> Result<&'a Graph, String> {
-    graphs.get(scan).ok_or_else(|| format!("there is no house (scan) {scan:?} in the data"))
+    graphs.get(scan).ok_or_else(|| {
+        let meant = did_you_mean(scan, graphs.keys().map(String::as_str));
+        format!("there is no house (scan) {scan:?} in the data{meant}")
+    })
 }
 
 fn viewpoint(graph: &Graph, scan: &str, id: &str) -> Result<usize, String> {
@@ -144,7 +150,6 @@ struct Walk {
 #[derive(Serialize)]
 struct Figures {
     success: bool,
-    /// JSON has no infinity: null.
     distance: f64,
     spl: f64,
     ndtw: f64,
@@ -162,7 +167,21 @@ fn score(data: &Data) -> CliResult {
             }
             ids.iter().map(|id| viewpoint(graph, &walk.scan, id)).collect::<Result<Vec<_>, _>>()
         };
-        let score = metric::score(graph, &read("path", &walk.path)?, &read("reference", &walk.reference)?);
+        let (path, reference) = (read("path", &walk.path)?, read("reference", &walk.reference)?);
+        if path[0] != reference[0] {
+            return Err(format!(
+                "`path` begins at {:?} and `reference` at {:?}; both begin where the walk began",
+                walk.path[0], walk.reference[0]
+            ));
+        }
+        for (name, ids, viewpoints) in [("path", &walk.path, &path), ("reference", &walk.reference, &reference)] {
+            let cut = viewpoints.windows(2).position(|pair| !graph.distance(pair[0], pair[1]).is_finite());
+            if let Some(at) = cut {
+                let (from, to) = (&ids[at], &ids[at + 1]);
+                return Err(format!("no way leads from {from:?} to {to:?} of `{name}` in house {}", walk.scan));
+            }
+        }
+        let score = metric::score(graph, &path, &reference);
         let metric::PathScore { success, distance, spl, ndtw, sdtw, .. } = score;
         Ok(Figures { success, distance, spl, ndtw, sdtw })
     };

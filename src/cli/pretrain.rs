@@ -19,7 +19,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", default_value = "tiny")]
     pub preset: String,
     /// Seed of every random stream
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::numbers::seed)]
     pub seed: u64,
     /// Change a setting of the preset; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]

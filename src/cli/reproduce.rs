@@ -2,11 +2,12 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliError, CliResult, Exit, bar};
+use super::{CliError, CliResult, Exit, bar, numbers};
 use crate::experiment::grid::{self, Cell, News, Plan, Table};
 use crate::experiment::{collect, figure_of, table, table_of};
 use crate::output::{file, note, out};
 use crate::run::{Event, RunState};
+use crate::suggest::did_you_mean;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +48,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// Seeds
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,3")]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,3", value_parser = numbers::seed)]
     pub seeds: Vec<u64>,
     /// Change a setting in all rows; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -62,7 +63,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: u64,
     /// Save everything and end after so many seconds; 0: never
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = numbers::seconds)]
     pub seconds: f64,
     /// With --seconds: runs that time ends report the test success of the best policy so far; they still can go on
     #[arg(long, requires = "seconds")]
@@ -148,7 +149,8 @@ fn preset(args: &Args) -> String {
 fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
     let names: Vec<&str> = table.rows.iter().map(|r| r.name).collect();
     if let Some(wrong) = rows.iter().find(|r| !names.contains(&r.as_str())) {
-        return Err(CliError::Usage(format!("the table has no row `{wrong}`; it has {}", names.join(", "))));
+        let meant = did_you_mean(wrong, names.iter().copied());
+        return Err(CliError::Usage(format!("the table has no row `{wrong}`{meant}; it has {}", names.join(", "))));
     }
     if !rows.is_empty() {
         table.rows.retain(|row| rows.iter().any(|r| r == row.name));

@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", default_value = "small", help_heading = "First run")]
     pub preset: String,
     /// Seed of that run
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "First run")]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "First run", value_parser = super::numbers::seed)]
     pub seed: u64,
     /// Change a setting of that run; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::train::key_and_value, help_heading = "First run")]

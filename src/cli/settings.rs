@@ -1,7 +1,7 @@
 //! The flags of the server's settings, shared by all commands that need some of them.
 
 use super::CliError;
-use crate::config::server::{Flags, ServerConfig};
+use crate::config::server::{Flags, ServerConfig, check_variables};
 use crate::telemetry;
 use std::path::PathBuf;
 
@@ -68,6 +68,13 @@ impl Common {
     pub(super) fn load_with(&self, listen: &Listen) -> Result<ServerConfig, CliError> {
         let settings = self.read(listen)?;
         telemetry::init(&settings.log_level, settings.log_format);
+        for name in check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+            .map_err(|e| CliError::Usage(e.to_string()))?
+        {
+            tracing::warn!(
+                "the environment variable {name} is no setting and changes nothing; docs/configuration.md lists them"
+            );
+        }
         Ok(settings)
     }
 

@@ -2,7 +2,7 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliResult, Exit, bar, configure, device, trainer_of};
+use super::{CliResult, Exit, bar, configure, device, numbers, trainer_of};
 use crate::output::{file, json, note, out};
 use crate::task::kit::TeacherTraining;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "NAME", default_value = "tiny")]
     pub preset: String,
     /// Seed of every random stream
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::numbers::seed)]
     pub seed: u64,
     /// Change a setting of the preset; may be given many times
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -43,19 +43,19 @@ pub(super) struct TrainArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Updates of the executor [default: the preset's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::whole)]
     pub executor_updates: Option<u64>,
     /// Updates of the describer [default: the preset's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::whole)]
     pub describer_updates: Option<u64>,
     /// Examples per update [default: the preset's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::batch)]
     pub batch: Option<usize>,
     /// Updates between two evaluations [default: the preset's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::whole)]
     pub evaluate_every: Option<u64>,
     /// Stop after so many seconds and keep what is best by then; 0: never
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = numbers::seconds)]
     pub seconds: f64,
     /// Store float16: half the size
     #[arg(long)]

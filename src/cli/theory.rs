@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub epochs: u64,
     /// Seed of the random world and of drawn batches
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::numbers::seed)]
     pub seed: u64,
     /// Tasks per epoch of the sampled version (the paper's M); 0 leaves it out
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
@@ -49,6 +49,9 @@ pub(super) struct Args {
     pub json: bool,
 }
 
+/// Epochs of starts that are kept at most: some gigabytes of memory.
+const MOST_ROWS: u64 = 10_000_000;
+
 /// Carries out `iliad theory`.
 pub(super) fn run(args: &Args) -> CliResult {
     let settings = StudySettings {
@@ -62,6 +65,12 @@ pub(super) fn run(args: &Args) -> CliResult {
         samples: args.samples,
         inconsistent: args.inconsistent.clone(),
     };
+    if args.epochs * args.starts > MOST_ROWS {
+        return Err(CliError::Usage(format!(
+            "--epochs times --starts is {}; every epoch of every start is kept, and {MOST_ROWS} are the most",
+            args.epochs * args.starts
+        )));
+    }
     // Before the work: nobody waits for a picture that cannot be written.
     if let Some(path) = &args.plot {
         file::check(path)?;

@@ -6,6 +6,7 @@ use crate::algorithm::epoch_adel::EpochSettings;
 use crate::algorithm::mixing::Mixing;
 use crate::algorithm::reinforce::ReinforceSettings;
 use crate::run::TeacherMode;
+use crate::suggest::{did_you_mean, in_message};
 use crate::teacher::simulated::Pragmatics;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -255,19 +256,46 @@ impl RunConfig {
             let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()));
             let mut at = &mut json;
             for part in key.split('.') {
-                at = at
-                    .as_object_mut()
-                    .and_then(|o| o.get_mut(part))
-                    .ok_or_else(|| ConfigError(format!("there is no setting `{key}`")))?;
+                at = match at.as_object_mut().and_then(|o| o.get_mut(part)) {
+                    Some(inner) => inner,
+                    None => return Err(self.no_such(key)),
+                };
             }
             *at = value;
             // After each, so that the sentence can name the one that does not fit.
             serde_json::from_value::<RunConfig>(json.clone())
-                .map_err(|e| ConfigError(format!("`{item}` cannot be used: {e}")))?;
+                .map_err(|e| ConfigError(format!("`{item}` cannot be used: {e}{}", in_message(&e.to_string()))))?;
         }
         let config: RunConfig = serde_json::from_value(json).map_err(|e| ConfigError(e.to_string()))?;
         config.check()?;
         Ok(config)
+    }
+
+    /// Every setting, `dotted.key` and value, sorted. What takes one of several forms, such as
+    /// `teacher.mode`, is one setting.
+    pub fn settings(&self) -> Vec<(String, Value)> {
+        fn walk(prefix: &str, value: Value, out: &mut Vec<(String, Value)>) {
+            match value {
+                Value::Object(members) if prefix != "teacher.mode" => {
+                    for (key, value) in members {
+                        let path = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+                        walk(&path, value, out);
+                    }
+                }
+                value => out.push((prefix.to_owned(), value)),
+            }
+        }
+        let mut out = Vec::new();
+        walk("", serde_json::to_value(self).unwrap_or_default(), &mut out);
+        out
+    }
+
+    /// Says that there is no setting of a name, and which may have been meant.
+    fn no_such(&self, key: &str) -> ConfigError {
+        let settings = self.settings();
+        let meant = did_you_mean(key, settings.iter().map(|(key, _)| key.as_str()));
+        let list = format!("`iliad presets {}/{}` lists all", self.family, self.preset);
+        ConfigError(format!("there is no setting `{key}`{meant}; {list}"))
     }
 
     /// Refuses values that make no sense.
@@ -393,7 +421,14 @@ mod tests {
         let c = set(&["algorithm.mixing.lambda=0.25", "model.hidden=32", "teacher.models=none", "seed=9"]).unwrap();
         assert_eq!((c.algorithm.mixing.lambda, c.seed, c.teacher.models.as_str()), (0.25, 9, "none"));
         assert_eq!(c.model["hidden"], 32);
-        assert!(set(&["algorithm.lamda=1"]).unwrap_err().0.contains("algorithm.lamda"));
+        let told = set(&["algorithm.lamda=1"]).unwrap_err().0;
+        assert!(
+            told.contains("`algorithm.lamda`") && told.contains("did you mean `algorithm.mixing.lambda`?"),
+            "{told}"
+        );
+        assert!(told.contains("`iliad presets regex/tiny` lists all"), "{told}");
+        let told = set(&["algorithm.name=dager"]).unwrap_err().0;
+        assert!(told.contains("did you mean `dagger`?"), "{told}");
         let told = set(&["seed=2", "algorithm.batch=lots"]).unwrap_err().0;
         assert!(told.contains("`algorithm.batch=lots` cannot be used"), "{told}");
         assert!(set(&["pool.size=99999999"]).is_err() && set(&["teacher.pragmatics.samples=9999"]).is_err());

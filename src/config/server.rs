@@ -5,6 +5,8 @@
 //! value that cannot be used, is an error that names the key, the source and what is allowed. An empty environment
 //! variable counts as unset. `iliad --print-config` shows the result and where each value came from.
 
+use crate::output::json::unmarked;
+use crate::suggest::{did_you_mean, nearest};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -113,12 +115,20 @@ pub enum ConfigError {
         cause: String,
     },
     /// A key that does not exist.
-    #[error("{path} has an unknown key `{key}`; the keys are {}", SETTINGS.iter().map(|s| s.key).collect::<Vec<_>>().join(", "))]
+    #[error("{path} has an unknown key `{key}`{}; the keys are {}", did_you_mean(key, keys()), keys().collect::<Vec<_>>().join(", "))]
     UnknownKey {
         /// The file.
         path: PathBuf,
         /// The key.
         key: String,
+    },
+    /// An environment variable that is no setting, but nearly one.
+    #[error("the environment variable {name} is no setting; did you mean {meant}? docs/configuration.md lists them")]
+    UnknownVariable {
+        /// The variable.
+        name: String,
+        /// The one that was meant.
+        meant: &'static str,
     },
     /// A value that is not allowed.
     #[error("{setting} (from {origin}): {problem}")]
@@ -130,6 +140,44 @@ pub enum ConfigError {
         /// What is wrong, and what is allowed.
         problem: String,
     },
+}
+
+fn keys() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.key)
+}
+
+/// What all variables of settings begin with.
+const PREFIX: &str = "ILIAD_";
+
+/// The variable that names the configuration file.
+const FILE_VARIABLE: &str = "ILIAD_CONFIG";
+
+/// Looks for slips among the names of environment variables: a misspelt `ILIAD_ACCESS_TOKEN` must not leave a server
+/// without the token that somebody gave it.
+///
+/// # Errors
+/// Names the first variable that is no setting but nearly one.
+pub fn check_variables(names: impl IntoIterator<Item = String>) -> Result<Vec<String>, ConfigError> {
+    let known = || SETTINGS.iter().map(|setting| setting.variable).chain([FILE_VARIABLE]);
+    let mut others = Vec::new();
+    for name in names {
+        let Some(own) = name.strip_prefix(PREFIX) else { continue };
+        // Kubernetes gives every container variables of this form for a service called `iliad`.
+        let service = own.starts_with("SERVICE_") || own.starts_with("PORT_");
+        if service || known().any(|variable| variable == name) {
+            continue;
+        }
+        match nearest(own, known().filter_map(|variable| variable.strip_prefix(PREFIX))) {
+            Some(near) => {
+                let meant =
+                    known().find(|variable| variable.strip_prefix(PREFIX) == Some(near)).unwrap_or(FILE_VARIABLE);
+                return Err(ConfigError::UnknownVariable { name, meant });
+            }
+            None => others.push(name),
+        }
+    }
+    others.sort();
+    Ok(others)
 }
 
 /// What the command line said: a text per setting, in the order of [`SETTINGS`], and the file.
@@ -147,6 +195,7 @@ impl ServerConfig {
     /// # Errors
     /// Names the setting, its source and what is allowed.
     pub fn load(flags: &Flags) -> Result<ServerConfig, ConfigError> {
+        check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
         ServerConfig::resolve(flags, |variable| std::env::var(variable).ok(), Path::new("."))
     }
 
@@ -157,7 +206,7 @@ impl ServerConfig {
         folder: &Path,
     ) -> Result<ServerConfig, ConfigError> {
         let environment = |variable: &str| environment(variable).filter(|value| !value.is_empty());
-        let file = match flags.file.clone().or_else(|| environment("ILIAD_CONFIG").map(PathBuf::from)) {
+        let file = match flags.file.clone().or_else(|| environment(FILE_VARIABLE).map(PathBuf::from)) {
             Some(path) => Some(path),
             None => Some(folder.join(DEFAULT_FILE)).filter(|path| path.is_file()),
         };
@@ -278,7 +327,8 @@ impl Sources<'_> {
 /// Keys and values of the TOML file as texts.
 fn read_file(path: &Path) -> Result<Vec<(String, String)>, ConfigError> {
     let unreadable = |cause: String| ConfigError::File { path: path.to_owned(), cause };
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
+    let text = std::str::from_utf8(unmarked(&bytes)).map_err(|_| unreadable("it is not UTF-8".into()))?;
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| unreadable(e.to_string()))?;
     table
         .into_iter()

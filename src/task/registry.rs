@@ -5,6 +5,7 @@ use super::kit::FamilyTrainer;
 use super::nav::family::NavFamily;
 use super::regex::family::RegexFamily;
 use crate::config::run::{ConfigError, Preset};
+use crate::suggest::did_you_mean;
 use std::sync::OnceLock;
 
 /// All families with their training sides, in the order people see them.
@@ -38,7 +39,8 @@ pub fn preset(name: &str) -> Result<(&'static dyn FamilyTrainer, Preset), Config
             names.push(format!("{family}/{}", preset.name));
         }
     }
-    Err(ConfigError(format!("there is no preset `{name}`; there are {}", names.join(", "))))
+    let meant = did_you_mean(name, names.iter().map(String::as_str));
+    Err(ConfigError(format!("there is no preset `{name}`{meant}; there are {}", names.join(", "))))
 }
 
 #[cfg(test)]
@@ -47,6 +49,8 @@ mod tests {
     fn presets_are_found_by_short_and_long_name_and_are_sound() {
         assert_eq!(super::preset("regex/tiny").unwrap().1.name, super::preset("tiny").unwrap().1.name);
         assert!(super::preset("huge").err().unwrap().0.contains("regex/small"));
+        let told = super::preset("nav/tinny").err().unwrap().0;
+        assert!(told.contains("did you mean `nav/tiny`?"), "{told}");
         for trainer in super::trainers() {
             for preset in trainer.presets() {
                 preset.config.check().unwrap();

@@ -12,13 +12,18 @@ use anyhow::Context;
 /// The curve's file, cut back to points up to `update`.
 pub(super) fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Result<std::fs::File> {
     let path = folder.join("curve.jsonl");
-    let kept: String = std::fs::read_to_string(&path)
-        .unwrap_or_default()
+    let old = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let kept: String = String::from_utf8_lossy(&old)
         .lines()
         .filter(|l| serde_json::from_str::<crate::run::Point>(l).is_ok_and(|p| p.update <= update))
         .map(|l| format!("{l}\n"))
         .collect();
-    std::fs::write(&path, kept).with_context(|| format!("cannot write {}", path.display()))?;
+    // Not in place: a kill in between would leave a curve cut short.
+    crate::output::file::write(&path, kept.as_bytes())?;
     Ok(std::fs::File::options().append(true).open(&path)?)
 }
 

@@ -121,6 +121,31 @@ fn problems_name_the_key_the_source_and_what_is_allowed() {
 }
 
 #[test]
+fn misspelt_variables_are_refused_and_strange_ones_told() {
+    let look = |names: &[&str]| check_variables(names.iter().map(|name| (*name).to_owned()));
+    for (slip, meant) in [
+        ("ILIAD_PROT", "ILIAD_PORT"),
+        ("ILIAD_ACCES_TOKEN", "ILIAD_ACCESS_TOKEN"),
+        ("ILIAD_DATADIR", "ILIAD_DATA_DIR"),
+        ("ILIAD_ADRESS", "ILIAD_ADDRESS"),
+        ("ILIAD_CONFG", "ILIAD_CONFIG"),
+    ] {
+        let told = look(&["PATH", slip]).unwrap_err().to_string();
+        assert!(told.contains(slip) && told.contains(&format!("did you mean {meant}?")), "{told}");
+    }
+    let service = ["ILIAD_SERVICE_HOST", "ILIAD_PORT_8642_TCP_ADDR", "ILIAD_PORT", "ILIAD_CONFIG", "HOME"];
+    assert_eq!(look(&service).unwrap(), [] as [&str; 0]);
+    assert_eq!(look(&["ILIAD_TOKEN", "ILIAD_SHARED"]).unwrap(), ["ILIAD_SHARED", "ILIAD_TOKEN"]);
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_do_no_harm() {
+    assert_eq!(World::default().file("\u{feff}port = 5\r\naddress = \"::1\"\r\n").resolve().unwrap().port, 5);
+    let told = World::default().file("prot = 5").problem();
+    assert!(told.contains("unknown key `prot` (did you mean `port`?)"), "{told}");
+}
+
+#[test]
 fn values_are_read_as_people_write_them() {
     let read = |key, value| World::default().flag(key, value).resolve().unwrap();
     assert!(read("address", "localhost").address.is_loopback());

@@ -121,13 +121,34 @@ pub fn read(folder: &Path) -> anyhow::Result<Run> {
     Ok(run)
 }
 
-/// JSON objects of a file, one a line; lines that do not parse (a killed run's last one) are passed over.
+/// JSON objects of a file, one a line; lines that do not parse are passed over, and told unless it is the last one, which a
+/// killed run may have left half.
 fn lines<T: for<'de> Deserialize<'de>>(path: &Path, complaints: &mut Vec<String>) -> Vec<T> {
-    let Ok(text) = std::fs::read_to_string(path) else {
-        complaints.push(format!("{} is missing", path.file_name().unwrap_or_default().to_string_lossy()));
-        return Vec::new();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            complaints.push(format!("{name} is missing"));
+            return Vec::new();
+        }
+        Err(e) => {
+            complaints.push(format!("{name} cannot be read: {e}"));
+            return Vec::new();
+        }
     };
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
+    let (mut found, mut bad) = (Vec::new(), Vec::new());
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(value) => found.push(value),
+            Err(error) if at + 1 < lines.len() => bad.push((at + 1, error)),
+            Err(_) => {}
+        }
+    }
+    if let Some((at, error)) = bad.first() {
+        complaints.push(format!("{} lines of {name} cannot be read, the first of them line {at}: {error}", bad.len()));
+    }
+    found
 }
 
 fn plain(value: &Value) -> String {

@@ -1,5 +1,8 @@
 //! Reading and writing the data files of NAV, and what is said when that fails.
 
+use crate::output::folder::FolderError;
+use crate::output::json::unmarked;
+use crate::task::regex::corpus::damaged;
 use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
@@ -35,12 +38,26 @@ pub enum DataError {
         /// Place in the file and what is wrong there, in plain words.
         what: String,
     },
+    /// A folder to write to cannot be had.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
 }
 
 impl DataError {
     /// A [`DataError::Content`].
     pub(super) fn content(path: &Path, what: impl Into<String>) -> DataError {
         DataError::Content { path: path.to_path_buf(), what: what.into() }
+    }
+
+    /// The same error with another name of its file.
+    pub(super) fn renamed(mut self, rename: impl FnOnce(&Path) -> PathBuf) -> DataError {
+        match &mut self {
+            DataError::Read { path, .. } | DataError::Write { path, .. } | DataError::Content { path, .. } => {
+                *path = rename(path);
+            }
+            DataError::Folder(_) => {}
+        }
+        self
     }
 
     /// Makes a [`DataError::Read`] of what the system says.
@@ -64,11 +81,11 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, DataError> {
     let mut bytes = Vec::new();
     let mut file = File::open(path).map_err(DataError::read(path))?;
     if path.extension().is_some_and(|ending| ending == "gz") {
-        GzDecoder::new(file).read_to_end(&mut bytes).map_err(DataError::read(path))?;
+        GzDecoder::new(file).read_to_end(&mut bytes).map_err(damaged).map_err(DataError::read(path))?;
     } else {
         file.read_to_end(&mut bytes).map_err(DataError::read(path))?;
     }
-    serde_json::from_slice(&bytes).map_err(|error| DataError::content(path, error.to_string()))
+    serde_json::from_slice(unmarked(&bytes)).map_err(|error| DataError::content(path, error.to_string()))
 }
 
 /// Writes a JSON file, gzip'd when its name ends in `.gz`. The same value gives the same bytes: no time is written.

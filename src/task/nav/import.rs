@@ -16,6 +16,7 @@ use super::generated::single;
 use super::graph::{Graphs, StoredGraph, StoredViewpoint};
 use super::observation::tsv;
 use super::tokenise::tokenise;
+use crate::output::folder::{self, Draft, Existing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -94,11 +95,25 @@ pub(super) struct SourceHouse {
     visible: Vec<Vec<bool>>,
 }
 
-/// Imports the public files and writes the project's layout into `output`, which is created when missing.
+/// Names of the files that an import writes.
+const FILES: [&str; 6] =
+    ["graphs.json.gz", "r2r.json.gz", "vocab.json", "objects.json.gz", "object_names.json", FEATURES];
+
+/// Imports the public files and writes the project's layout into `output`, in the place of older data.
 ///
 /// # Errors
-/// Names the file and says what is wrong with it. Nothing is written before all JSON files were read.
+/// As [`import_r2r_into`].
 pub fn import_r2r(sources: &Sources, output: &Path) -> Result<ImportReport, DataError> {
+    import_r2r_into(sources, output, Existing::Replace)
+}
+
+/// The same, saying what becomes of older data.
+///
+/// # Errors
+/// Names the file and says what is wrong with it. `output` is then as it was: the data take its place once they are whole
+/// and could be read again.
+pub fn import_r2r_into(sources: &Sources, output: &Path, existing: Existing) -> Result<ImportReport, DataError> {
+    folder::check(output, existing, &FILES)?;
     let houses = read_houses(&sources.connectivity)?;
     let graphs: Graphs = houses
         .iter()
@@ -119,18 +134,21 @@ pub fn import_r2r(sources: &Sources, output: &Path) -> Result<ImportReport, Data
     report.words = words.words.len();
     report.objects = objects.values().map(|house| house.objects.len()).sum();
 
-    std::fs::create_dir_all(output).map_err(DataError::write(output))?;
     let stored: BTreeMap<&String, &StoredGraph> = houses.iter().map(|(scan, house)| (scan, &house.stored)).collect();
-    write_json(&output.join("graphs.json.gz"), &stored)?;
-    corpus.save(output)?;
-    write_json(&output.join("vocab.json"), &words)?;
-    write_json(&output.join("objects.json.gz"), &objects)?;
-    write_json(&output.join("object_names.json"), &names)?;
-    // What was written must be what the program can use: paths along edges, requests that say something.
-    NavData::load(output)?;
-    if let Some(table) = &sources.features {
-        report.features = tsv::convert(table, &output.join(FEATURES))?;
-    }
+    let draft = Draft::begin(output, existing, &FILES)?;
+    let at = draft.path();
+    let write = || -> Result<usize, DataError> {
+        write_json(&at.join("graphs.json.gz"), &stored)?;
+        corpus.save(at)?;
+        write_json(&at.join("vocab.json"), &words)?;
+        write_json(&at.join("objects.json.gz"), &objects)?;
+        write_json(&at.join("object_names.json"), &names)?;
+        // What was written must be what the program can use: paths along edges, requests that say something.
+        NavData::load(at)?;
+        sources.features.as_ref().map_or(Ok(0), |table| tsv::convert(table, &at.join(FEATURES)))
+    };
+    report.features = write().map_err(|e| e.renamed(|path| draft.named(path)))?;
+    draft.finish()?;
     Ok(report)
 }
 

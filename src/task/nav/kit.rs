@@ -28,7 +28,8 @@ fn task_settings(config: &RunConfig) -> anyhow::Result<TaskSettings> {
 }
 
 fn no_such_world(name: &str) -> anyhow::Error {
-    anyhow::anyhow!("task.world is `builtin`, `tiny` or `corpus`, not `{name}`")
+    let meant = crate::suggest::did_you_mean(name, ["builtin", "tiny", "corpus"]);
+    anyhow::anyhow!("task.world is `builtin`, `tiny` or `corpus`, not `{name}`{meant}")
 }
 
 fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {

@@ -17,7 +17,8 @@ pub struct PathScore {
     pub success: bool,
     /// Distance from its end to the goal; infinite where no path leads there.
     pub distance: f64,
-    /// Success weighted by path length: success × shortest / max(shortest, walked).
+    /// Success weighted by path length: success × shortest / max(shortest, walked), where `shortest` is the length of the
+    /// shortest way from the walk's start to the goal, also where the reference path is longer. 0 where no way leads there.
     pub spl: f64,
     /// Normalised dynamic time warping, exp(−DTW / (|reference| × 3 m)).
     pub ndtw: f64,
@@ -37,7 +38,8 @@ pub fn score(graph: &Graph, path: &[usize], reference: &[usize]) -> PathScore {
     let shortest = graph.distance(start, goal);
     let spl = match (success, length > shortest) {
         (false, _) => 0.0,
-        (true, false) => 1.0,
+        // Without a way there is nothing that was walked as short as it.
+        (true, false) => f64::from(u8::from(shortest.is_finite())),
         (true, true) => shortest / length,
     };
     let ndtw = ndtw(graph, path, reference);

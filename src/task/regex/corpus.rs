@@ -10,6 +10,7 @@
 
 use super::PAIRS;
 use super::program::Executor;
+use crate::output::json::MARK;
 use crate::task::Split;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -102,6 +103,21 @@ pub enum CorpusError {
         /// What is wrong, in plain words.
         what: String,
     },
+}
+
+/// Names of a corpus's files.
+pub const FILES: [&str; 4] = ["corpus.json.gz", "vocab.json.gz", "unlabeled_regexes.txt.gz", "words.txt.gz"];
+
+impl CorpusError {
+    /// The same error with another name of its file.
+    pub(super) fn renamed(mut self, rename: impl FnOnce(&Path) -> PathBuf) -> CorpusError {
+        let (CorpusError::Read { path, .. }
+        | CorpusError::Write { path, .. }
+        | CorpusError::Content { path, .. }
+        | CorpusError::Item { path, .. }) = &mut self;
+        *path = rename(path);
+        self
+    }
 }
 
 impl Corpus {
@@ -284,8 +300,22 @@ fn read_lines(path: &Path) -> Result<Vec<String>, CorpusError> {
 pub(super) fn read_gz(path: &Path) -> Result<Vec<u8>, CorpusError> {
     let failed = |source| CorpusError::Read { path: path.to_path_buf(), source };
     let mut bytes = Vec::new();
-    GzDecoder::new(File::open(path).map_err(failed)?).read_to_end(&mut bytes).map_err(failed)?;
+    GzDecoder::new(File::open(path).map_err(failed)?).read_to_end(&mut bytes).map_err(damaged).map_err(failed)?;
+    if bytes.starts_with(MARK) {
+        bytes.drain(..MARK.len());
+    }
     Ok(bytes)
+}
+
+/// What the system says of a gzip'd file, in words.
+pub(in crate::task) fn damaged(error: std::io::Error) -> std::io::Error {
+    use std::io::ErrorKind as K;
+    match error.kind() {
+        K::InvalidInput | K::InvalidData | K::UnexpectedEof => {
+            std::io::Error::new(error.kind(), format!("it is no gzip file, or is damaged or cut off ({error})"))
+        }
+        _ => error,
+    }
 }
 
 type Output<'a> = GzEncoder<BufWriter<&'a File>>;

@@ -18,12 +18,14 @@
 //! requests are then not disjoint.
 
 use super::PAIRS;
-use super::corpus::{Corpus, CorpusError, Item};
+use super::corpus::{Corpus, CorpusError, FILES, Item};
 use super::drawing::{TWO_LETTERS, draw_examples, vocabularies};
 use super::marginal::Marginal;
 use super::program::{Expression, execute};
 use super::python_re::Scratch;
 use super::tokenise::tokenise;
+use crate::output::folder::{self, Draft, Existing, FolderError};
+use crate::output::json::unmarked;
 use crate::rng::{Stream, stream};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -97,6 +99,9 @@ pub enum ImportError {
     /// The result cannot be written.
     #[error(transparent)]
     Write(#[from] CorpusError),
+    /// The folder to write to cannot be had.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
 }
 
 /// An item of L3's `corpus.json`. Texts are between `<` and `>`; the expression only begins with `<`.
@@ -117,12 +122,22 @@ struct Source {
     test: Vec<SourceItem>,
 }
 
-/// Imports the L3 files in `folder` (the repository or its `data/re2`) and writes a corpus into `output`.
+/// Imports the L3 files in `folder` (the repository or its `data/re2`) and writes a corpus into `output`, in the place of
+/// an older one.
 ///
 /// # Errors
-/// When there is nothing to import, a file is malformed, or the corpus cannot be written. Nothing is written before all
-/// files were read.
+/// As [`import_l3_into`].
 pub fn import_l3(folder: &Path, output: &Path) -> Result<ImportReport, ImportError> {
+    import_l3_into(folder, output, Existing::Replace)
+}
+
+/// The same, saying what becomes of an older corpus.
+///
+/// # Errors
+/// When there is nothing to import, a file is malformed, or the corpus cannot be written. `output` is then as it was: the
+/// corpus takes its place once it is whole and could be read again.
+pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Result<ImportReport, ImportError> {
+    folder::check(output, existing, &FILES)?;
     let nested = folder.join("data").join("re2");
     let folder = if nested.is_dir() { nested.as_path() } else { folder };
     let (templates, corpus) = (folder.join("templates.json"), folder.join("corpus.json"));
@@ -144,13 +159,16 @@ pub fn import_l3(folder: &Path, output: &Path) -> Result<ImportReport, ImportErr
     report.test = imported.test.len();
     report.words = imported.words.len();
     report.unlabeled = imported.unlabeled.len();
-    imported.save(output)?;
+    let draft = Draft::begin(output, existing, &FILES)?;
+    // What was written must be what the program can use.
+    imported.save(draft.path()).and_then(|()| Corpus::load(draft.path())).map_err(|e| e.renamed(|p| draft.named(p)))?;
+    draft.finish()?;
     Ok(report)
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ImportError> {
     let bytes = std::fs::read(path).map_err(|source| ImportError::Read { path: path.to_path_buf(), source })?;
-    serde_json::from_slice(&bytes)
+    serde_json::from_slice(unmarked(&bytes))
         .map_err(|error| ImportError::Content { path: path.to_path_buf(), what: error.to_string() })
 }
 

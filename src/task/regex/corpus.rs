@@ -104,6 +104,9 @@ pub enum CorpusError {
     },
 }
 
+/// Files of a corpus folder.
+pub(super) const FILES: [&str; 4] = ["corpus.json.gz", "vocab.json.gz", "unlabeled_regexes.txt.gz", "words.txt.gz"];
+
 impl Corpus {
     /// Items of a split.
     pub fn split(&self, split: Split) -> &[Item] {

@@ -254,19 +254,19 @@ impl Error {
                 S::SERVICE_UNAVAILABLE,
                 "store-refused",
                 "The database cannot be reached just now",
-                "The server\u{2019}s system refused something that it gives at other times; its log says what. Your text is still on your page; sending it again is safe.",
+                "The server\u{2019}s system refused something that it gives at other times; its log says what. Try again soon: an answer that is sent twice is stored once.",
             ),
             Error::Store(StoreError::ReadOnly) => Problem::new(
                 S::SERVICE_UNAVAILABLE,
                 "read-only",
                 "The server cannot write its database",
-                "Nothing was stored: the file or its disk can only be read. Your text stays on your page. Tell the people who run this server, and send it again when that is put right.",
+                "The file or its disk can only be read, so this was not stored. Tell the people who run this server, and send it again when that is put right.",
             ),
             Error::Store(StoreError::DiskFull) => Problem::new(
                 S::INSUFFICIENT_STORAGE,
                 "disk-full",
-                "The server cannot write to its disk",
-                "The disk is full, or may not be written, so this was not stored. Tell the people who run this server, and send it again when that is put right.",
+                "The server's disk is full",
+                "There is no room for this, so it was not stored. Tell the people who run this server, and send it again when there is room.",
             ),
             Error::Store(StoreError::Unusable(sentence)) => Problem::new(
                 S::INTERNAL_SERVER_ERROR,
@@ -380,6 +380,8 @@ mod tests {
             StoreError::Busy.into(),
             StoreError::Invalid("cause".into()).into(),
             StoreError::DiskFull.into(),
+            StoreError::ReadOnly.into(),
+            StoreError::from(sqlx::Error::WorkerCrashed).into(),
             StoreError::Unusable("its file is damaged".into()).into(),
         ]
         .map(|error| error.problem())

@@ -20,9 +20,10 @@ const FILES: [(&str, &str); 6] = [
 const LOCKED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
 fn main() {
-    // Templates are tracked by Askama, existing static files by the embedding; this notices new and deleted ones.
+    // Templates are tracked by Askama, existing static files and texts by the embedding; this notices new and deleted ones.
     println!("cargo::rerun-if-changed=static");
     println!("cargo::rerun-if-changed=templates");
+    println!("cargo::rerun-if-changed=docs");
     println!("cargo::rerun-if-changed=migrations");
     if let Err(sentence) = fetch() {
         println!("cargo::error={sentence}");

@@ -87,6 +87,11 @@ impl Feedback {
             Self::Requests => "requests",
         }
     }
+
+    /// One of them in words: `description`.
+    pub fn word(self) -> &'static str {
+        self.words().trim_end_matches('s')
+    }
 }
 
 /// Where in a run a gradient step stands.

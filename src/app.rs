@@ -1,11 +1,13 @@
 //! Putting the parts together: the server with its store, its runs and its pages. Commands of the command line that
 //! need a run use the same functions.
 
+use crate::algorithm::Feedback;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{DATABASE, ServerConfig};
 use crate::output::{self, note};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
 use crate::store::{Run, Store};
+use crate::task::kit::FamilyTrainer;
 use crate::task::registry;
 use crate::trainer::{FinalReport, Launch};
 use crate::web::{AppState, Runs, WebSettings};
@@ -80,11 +82,12 @@ pub struct Manager {
 
 impl Manager {
     /// Creates a run and starts it; its id.
-    pub async fn create(&self, config: RunConfig) -> anyhow::Result<String> {
-        config.check()?;
-        registry::trainer(&config.family)
-            .with_context(|| format!("there is no task family {}", config.family))?
-            .check(&config)?;
+    ///
+    /// # Errors
+    /// [`LaunchError::Wish`] where the configuration, or what it names, has to be changed first: nothing is stored then.
+    pub async fn create(&self, config: RunConfig) -> Result<String, LaunchError> {
+        config.check().map_err(wish)?;
+        trainer_of(&config)?.check(&config).map_err(wish)?;
         let mut id = new_run_id(&config);
         // Two runs of the same second get different names.
         for n in 2.. {
@@ -93,8 +96,8 @@ impl Manager {
             }
             id = format!("{}-{n}", new_run_id(&config));
         }
-        let (_, preset) = registry::preset(&format!("{}/{}", config.family, config.preset))?;
-        let mut json = serde_json::to_value(&config)?;
+        let (_, preset) = registry::preset(&format!("{}/{}", config.family, config.preset)).map_err(wish)?;
+        let mut json = serde_json::to_value(&config).map_err(|error| failed(error.into()))?;
         json["differences"] = config
             .differences(&preset.config)
             .into_iter()
@@ -117,26 +120,42 @@ impl Manager {
     }
 
     /// Starts a stored run again where it stopped.
-    pub async fn resume(&self, id: &str) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// [`LaunchError::State`] where it cannot go on as things are, for example because the folder of its data is gone.
+    pub async fn resume(&self, id: &str) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
         let mut json = run.config.clone();
         if let Some(o) = json.as_object_mut() {
             o.remove("differences");
         }
-        let config: RunConfig =
-            serde_json::from_value(json).with_context(|| format!("the stored configuration of {id} cannot be read"))?;
+        let config: RunConfig = serde_json::from_value(json).map_err(|error| {
+            LaunchError::State(format!(
+                "This version of Iliad cannot read the run\u{2019}s settings ({error}). Use the version that made the run, or start a new one."
+            ))
+        })?;
+        trainer_of(&config)?.at_hand(&config).map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
         self.store.set_active(id, true).await?;
         self.start(id, config, Some(run.teacher))
     }
 
-    fn start(&self, id: &str, config: RunConfig, teacher: Option<TeacherMode>) -> anyhow::Result<()> {
+    /// Starts the runs that were going on when the server ended. The page of one that cannot go on says why.
+    async fn resume_all(&self, known: &[Run]) {
+        for run in known.iter().filter(|run| run.active) {
+            if let Err(error) = self.resume(&run.id).await {
+                tracing::error!("the run {} cannot go on: {error:#}", run.id);
+                self.runs.refuse(&run.id, format!("It could not go on when the server started. {}", sentence(error)));
+            }
+        }
+    }
+
+    fn start(&self, id: &str, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         if threads.iter().any(|(other, thread)| other == id && !thread.is_finished()) {
-            anyhow::bail!("the run {id} is going on already")
+            return Err(LaunchError::State("This run is going on already.".to_owned()));
         }
         threads.retain(|(_, thread)| !thread.is_finished());
-        let trainer =
-            registry::trainer(&config.family).with_context(|| format!("there is no task family {}", config.family))?;
+        let trainer = trainer_of(&config)?;
         let (sender, receiver) = unbounded_channel();
         self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
         // Before the thread is there: its first lines belong to the log, too.
@@ -154,7 +173,11 @@ impl Manager {
                 let _ = sender.send(event.clone());
             })),
         };
-        let (handle, thread) = trainer.spawn(launch)?;
+        let (handle, thread) = trainer.spawn(launch).map_err(|error| {
+            LaunchError::State(format!(
+                "The system gives this server no further thread ({error:#}). Stop a run or another program, and try again."
+            ))
+        })?;
         self.runs.add(handle);
         threads.push((id.to_owned(), thread));
         Ok(())
@@ -197,6 +220,7 @@ pub fn presets() -> Vec<PresetInfo> {
             title: family.title().to_owned(),
             about: preset.about.to_owned(),
             teacher: preset.config.teacher.mode,
+            missing: missing(*trainer, &preset.config),
         }));
     }
     all
@@ -204,12 +228,37 @@ pub fn presets() -> Vec<PresetInfo> {
 
 /// The configuration that a wish stands for.
 fn wished(wish: &NewRun) -> Result<RunConfig, LaunchError> {
-    let mut config = configure(&wish.preset, wish.seed, &[]).map_err(|error| LaunchError::Wish(sentence(error)))?;
+    let refused = |error: ConfigError| LaunchError::Wish(sentence(error));
+    let mut config = configure(&wish.preset, wish.seed, &wish.set).map_err(refused)?;
     if let Some(mode) = wish.teacher {
         config.teacher.mode = mode;
     }
-    config.check().map_err(|error| LaunchError::Wish(sentence(error)))?;
-    Ok(config)
+    config.check().map_err(refused)?;
+    match missing(trainer_of(&config)?, &config) {
+        Some(sentence) => Err(LaunchError::Wish(sentence)),
+        None => Ok(config),
+    }
+}
+
+/// The training side of a configuration's family.
+fn trainer_of(config: &RunConfig) -> Result<&'static dyn FamilyTrainer, LaunchError> {
+    let none = || LaunchError::State(format!("This version of Iliad does not know the task family {}.", config.family));
+    registry::trainer(&config.family).ok_or_else(none)
+}
+
+/// Why a run of this configuration cannot begin on this machine: sentences that say what to do.
+fn missing(trainer: &dyn FamilyTrainer, config: &RunConfig) -> Option<String> {
+    let mut sentences: Vec<String> =
+        trainer.check(config).err().map(|error| sentence(format!("{error:#}"))).into_iter().collect();
+    let described = config.algorithm.name.feedback() == Feedback::Descriptions;
+    if described && config.teacher.mode != TeacherMode::Human && !trainer.has_teacher(config) {
+        sentences.push(format!(
+            "It has no simulated teacher: train one with `iliad teacher train --preset {}/{} -o teacher.safetensors` and \
+             set teacher.models=teacher.safetensors, or let people teach.",
+            config.family, config.preset
+        ));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// An error as a sentence with a capital letter and a full stop.
@@ -224,13 +273,18 @@ fn failed(error: anyhow::Error) -> LaunchError {
     LaunchError::Failed(format!("{error:#}"))
 }
 
+/// What a person has to change before a run can begin.
+fn wish(error: impl Into<anyhow::Error>) -> LaunchError {
+    LaunchError::Wish(sentence(format!("{:#}", error.into())))
+}
+
 impl Launcher for Manager {
     fn presets(&self) -> Vec<PresetInfo> {
         presets()
     }
 
     fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
-        Box::pin(async move { Manager::create(self, wished(&wish)?).await.map_err(failed) })
+        Box::pin(async move { Manager::create(self, wished(&wish)?).await })
     }
 
     fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>> {
@@ -241,9 +295,9 @@ impl Launcher for Manager {
             if going {
                 return Err(LaunchError::State("This run is going on already.".to_owned()));
             }
-            let run = self.store.run(id).await.map_err(|error| failed(error.into()))?;
+            let run = self.store.run(id).await?;
             let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
-            let points = self.store.points(id, 2).await.map_err(|error| failed(error.into()))?;
+            let points = self.store.points(id, 2).await?;
             if budget > 0 && points.last().is_some_and(|point| point.episodes >= budget) {
                 return Err(LaunchError::State(format!(
                     "This run has used all of its {budget} episodes, so there is nothing to go on with. Start a new one with another seed or preset."
@@ -257,7 +311,7 @@ impl Launcher for Manager {
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            Manager::resume(self, id).await.map_err(failed)
+            Manager::resume(self, id).await
         })
     }
 }
@@ -328,11 +382,7 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
     if known.is_empty() {
         manager.create(config).await?;
     }
-    for run in known.iter().filter(|r| r.active) {
-        if let Err(error) = manager.resume(&run.id).await {
-            tracing::error!("the run {} cannot go on: {error:#}", run.id);
-        }
-    }
+    manager.resume_all(&known).await;
     let address = listener.local_addr()?;
     let base = settings.base_path.as_str().to_owned();
     let state = AppState {
@@ -412,17 +462,128 @@ mod tests {
         let all = presets();
         assert!(all.iter().any(|preset| preset.name == "regex/tiny" && !preset.about.is_empty()));
         let teacher = Some(TeacherMode::Mixed { share: 0.25 });
-        let config = wished(&NewRun { preset: "regex/tiny".into(), seed: 9, teacher }).unwrap();
+        let config = wished(&NewRun { preset: "regex/tiny".into(), seed: 9, teacher, set: vec![] }).unwrap();
         assert_eq!((config.seed, config.teacher.mode), (9, TeacherMode::Mixed { share: 0.25 }));
-        let plain = wished(&NewRun { preset: "tiny".into(), seed: 1, teacher: None }).unwrap();
+        let plain = wished(&NewRun { preset: "tiny".into(), seed: 1, teacher: None, set: vec![] }).unwrap();
         let preset = all.iter().find(|preset| preset.name == "regex/tiny").unwrap();
         assert_eq!(plain.teacher.mode, preset.teacher);
     }
 
     #[test]
     fn a_wish_that_cannot_be_met_is_a_sentence() {
-        let error = wished(&NewRun { preset: "huge".into(), seed: 1, teacher: None }).unwrap_err();
+        let error = wished(&NewRun { preset: "huge".into(), seed: 1, teacher: None, set: vec![] }).unwrap_err();
         let LaunchError::Wish(text) = error else { panic!("{error:?}") };
         assert!(text.starts_with("There is no preset `huge`") && text.ends_with('.'), "{text}");
+    }
+
+    /// A server without its listener: pages, store and runs, and nothing running.
+    async fn server(folder: &Path) -> (Arc<Manager>, axum::Router) {
+        let store = Store::open(&folder.join(DATABASE)).await.unwrap();
+        let runs = Runs::default();
+        let manager = Arc::new(Manager {
+            store: store.clone(),
+            runs: runs.clone(),
+            data_dir: folder.to_owned(),
+            device: candle_core::Device::Cpu,
+            runtime: tokio::runtime::Handle::current(),
+            threads: Mutex::new(Vec::new()),
+        });
+        let state = AppState {
+            store,
+            families: registry::families(),
+            runs,
+            launcher: Some(manager.clone()),
+            settings: Arc::new(WebSettings::default()),
+            shutdown: tokio_util::sync::CancellationToken::new(),
+        };
+        (manager, crate::web::router(state))
+    }
+
+    async fn asked(router: &axum::Router, request: axum::http::request::Builder, body: String) -> (u16, String) {
+        let request = request.header("host", "localhost").body(axum::body::Body::from(body)).unwrap();
+        let reply = tower::ServiceExt::oneshot(router.clone(), request).await.unwrap();
+        let status = reply.status().as_u16();
+        let bytes = axum::body::to_bytes(reply.into_body(), 1 << 22).await.unwrap();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_preset_starts_or_says_what_it_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (manager, router) = server(folder.path()).await;
+        let needing: Vec<PresetInfo> = presets().into_iter().filter(|preset| preset.missing.is_some()).collect();
+        assert!(needing.len() >= 4 && needing.iter().all(|preset| !preset.name.ends_with("/small")), "{needing:?}");
+        let (_, page) = asked(&router, axum::http::Request::get("/runs"), String::new()).await;
+        assert_eq!(page.matches("Needs something first.").count(), needing.len());
+        for preset in needing {
+            for mode in ["simulated", "human"] {
+                let wish = serde_json::json!({"preset": preset.name, "seed": 1, "teacher": {"mode": mode}});
+                let request = axum::http::Request::post("/api/runs").header("content-type", "application/json");
+                let (status, told) = asked(&router, request, wish.to_string()).await;
+                assert!(status == 422 && told.contains("iliad data import"), "{}: {status} {told}", preset.name);
+            }
+            let request = axum::http::Request::post("/runs")
+                .header("content-type", "application/x-www-form-urlencoded")
+                .header("accept", "text/html");
+            let form = format!("preset={}&seed=1&mode=simulated", preset.name.replace('/', "%2F"));
+            let (status, told) = asked(&router, request, form).await;
+            assert!(status == 422 && told.contains("iliad data import"), "{}: {status}", preset.name);
+        }
+        assert!(manager.store.runs().await.unwrap().is_empty(), "nothing is stored of what cannot begin");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn settings_that_do_not_fit_are_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, router) = server(folder.path()).await;
+        for (set, word) in [
+            ("teacher.models=nowhere.safetensors", "iliad teacher train"),
+            ("teacher.models=none", "let people teach"),
+            ("model.pretrained=nowhere", "model.pretrained"),
+            ("task.world=mars", "mars"),
+            ("algorithm.batch=0", "algorithm.batch"),
+            ("nonsense", "key=value"),
+        ] {
+            let wish = serde_json::json!({"preset": "regex/tiny", "seed": 1, "set": [set]});
+            let request = axum::http::Request::post("/api/runs").header("content-type", "application/json");
+            let (status, told) = asked(&router, request, wish.to_string()).await;
+            assert!(status == 422 && told.contains(word), "{set}: {status} {told}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_run_whose_data_went_says_so_when_it_is_to_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (manager, router) = server(folder.path()).await;
+        let data = folder.path().join("houses");
+        let mut config = configure("nav/paper", 1, &[format!("task.path={}", data.display())]).unwrap();
+        config.teacher.mode = TeacherMode::Human;
+        // Files that are there and hold nothing: the run is stored, and breaks while it loads.
+        std::fs::create_dir(&data).unwrap();
+        for file in ["r2r.json.gz", "vocab.json"] {
+            std::fs::write(data.join(file), "").unwrap();
+        }
+        let id = manager.create(config).await.unwrap();
+        let mut status = manager.runs.get(&id).unwrap().status;
+        let failed = status.wait_for(|status| matches!(status.state, RunState::Failed { .. }));
+        let state = tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap().state.clone();
+        let RunState::Failed { message } = state else { unreachable!() };
+        let name = data.file_name().unwrap().to_str().unwrap();
+        assert!(message.contains(name), "{message}");
+        for page in ["/".to_owned(), format!("/runs/{id}")] {
+            let (_, told) =
+                asked(&router, axum::http::Request::get(&page).header("accept", "text/html"), String::new()).await;
+            assert!(told.contains("Stopped by an error") && told.contains(name), "{page}: {told}");
+        }
+        // The folder goes: going on is refused with the reason, by program, by form and at the next start.
+        std::fs::remove_dir_all(&data).unwrap();
+        for path in [format!("/api/runs/{id}/go-on"), format!("/runs/{id}/go-on")] {
+            let (status, told) = asked(&router, axum::http::Request::post(&path), String::new()).await;
+            assert!(status == 409 && told.contains("there is no such folder"), "{path}: {status} {told}");
+        }
+        let (again, router) = server(folder.path()).await;
+        again.resume_all(&again.store.runs().await.unwrap()).await;
+        let (_, home) = asked(&router, axum::http::Request::get("/"), String::new()).await;
+        assert!(home.contains("there is no such folder"), "{home}");
     }
 }

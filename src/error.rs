@@ -118,17 +118,17 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => (
                 "method-not-allowed",
                 "This address does not take that kind of request",
-                "Nothing was changed. Open the page from the start page and try again.",
+                "Open the page from the start page and try again.",
             ),
             StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => (
                 "timeout",
                 "That took too long",
-                "The server gave up waiting. Trying again is safe: an answer is stored once.",
+                "The server stopped waiting; what you asked for may have been done all the same. An answer can be sent again without harm, it is stored once. Before you start a run or write a checkpoint again, look whether it is there.",
             ),
             StatusCode::PAYLOAD_TOO_LARGE => (
                 "too-large",
                 "That is too much at once",
-                "A request may have 64 KiB and a description 5,000 characters. Go back: your text is still there; shorten it and send it again.",
+                "A request may have 64 KiB and a description 5,000 characters. Shorten the text and send it again.",
             ),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => (
                 "unsupported-media-type",
@@ -136,12 +136,12 @@ impl Problem {
                 "Send JSON with the header content-type: application/json.",
             ),
             s if s.is_client_error() => {
-                ("refused", "The server could not use that request", "Nothing was changed. Go back and try again.")
+                ("refused", "The server could not use that request", "Open the page from the start page and try again.")
             }
             _ => (
                 "failed",
                 "Something broke on our side",
-                "What you sent before is safe. Try again in a moment: an answer is stored once, however often it is sent.",
+                "The server\u{2019}s log says what happened. Try again in a moment: an answer that is sent twice is stored once.",
             ),
         };
         Problem::new(status, code, title, detail)
@@ -183,7 +183,7 @@ impl Error {
                 S::UNAUTHORIZED,
                 "no-access",
                 "This page needs the access token",
-                "The server printed the token when it started. Enter it on the access page, or send it as a Bearer token.",
+                "The people who run this server know the token: it was printed at its start, or they set it themselves. Enter it on the access page, or send it as a Bearer token.",
             ),
             Error::SteeringOff => Problem::new(
                 S::FORBIDDEN,
@@ -201,7 +201,7 @@ impl Error {
                 S::FORBIDDEN,
                 "no-cookie",
                 "Your browser sent no cookie",
-                "One cookie tells your descriptions from other people's. Allow cookies for this site, open the page again and send; your text is kept on your page.",
+                "One cookie tells your descriptions from other people's. Allow cookies for this site, copy what you typed, open the page again and send it.",
             ),
             Error::TooLarge => Problem::of_status(S::PAYLOAD_TOO_LARGE),
             Error::Busy(sentence) => {
@@ -211,20 +211,20 @@ impl Error {
                 S::INTERNAL_SERVER_ERROR,
                 "not-started",
                 "The run could not be started",
-                "Nothing was lost: everything the run had is kept. The server\u{2019}s log says why; try again when that is put right.",
+                "This was not foreseen, and its cause is in the server\u{2019}s log only. Tell the people who run this server, and try again when it is put right.",
             ),
             Error::Store(StoreError::NotFound(what)) => Error::NotFound(what).problem(),
             Error::Store(StoreError::LeaseLost) => Problem::new(
                 S::CONFLICT,
                 "lease-lost",
                 "This one is no longer yours",
-                "You were away for a while and it went to somebody else, or it was answered already. You can still send what you typed.",
+                "Its time ran out and somebody else may have it now, or it was answered already. What you typed can still be sent.",
             ),
             Error::Store(StoreError::Superseded) => Problem::new(
                 S::CONFLICT,
                 "superseded",
                 "This answer can no longer be changed",
-                "It was corrected already, perhaps in another tab. Your text is still in the box.",
+                "It was corrected already, perhaps in another tab. Copy what you typed, reload the page and correct the newer answer.",
             ),
             Error::Store(StoreError::KeyReused { answer }) => Problem {
                 members: Map::from_iter([("answer".to_owned(), (*answer).into())]),
@@ -232,7 +232,7 @@ impl Error {
                     S::CONFLICT,
                     "key-reused",
                     "This key was used for other words",
-                    "Nothing was overwritten. Send these words with a new client_key; they then replace the earlier ones.",
+                    "The earlier words stand. Send these with a new client_key; they then replace the earlier ones.",
                 )
             },
             Error::Store(StoreError::Conflict(sentence)) => {
@@ -242,31 +242,37 @@ impl Error {
                 S::SERVICE_UNAVAILABLE,
                 "store-busy",
                 "The database is busy",
-                "Another program holds it for the moment. Your text is still on your page; sending it again is safe.",
+                "Another program holds it for the moment. Try again soon: an answer that is sent twice is stored once.",
             ),
             Error::Store(StoreError::Invalid(_)) => Problem::new(
                 S::UNPROCESSABLE_ENTITY,
                 "unusable",
                 "The store cannot take that",
-                "Nothing was changed. A key, number or name in the request is not one that can be stored.",
+                "A key, number or name in the request is not one that can be stored.",
             ),
             Error::Store(StoreError::Transient { .. }) => Problem::new(
                 S::SERVICE_UNAVAILABLE,
                 "store-refused",
                 "The database cannot be reached just now",
-                "The server\u{2019}s system refused something that it gives at other times; its log says what. Your text is still on your page; sending it again is safe.",
+                "The server\u{2019}s system refused something that it gives at other times; its log says what. Try again soon: an answer that is sent twice is stored once.",
             ),
             Error::Store(StoreError::ReadOnly) => Problem::new(
                 S::SERVICE_UNAVAILABLE,
                 "read-only",
                 "The server cannot write its database",
-                "Nothing was stored: the file or its disk can only be read. Your text stays on your page. Tell the people who run this server, and send it again when that is put right.",
+                "The file or its disk can only be read, so this was not stored. Tell the people who run this server, and send it again when that is put right.",
             ),
             Error::Store(StoreError::DiskFull) => Problem::new(
                 S::INSUFFICIENT_STORAGE,
                 "disk-full",
                 "The server's disk is full",
-                "Your text was not stored yet; it stays on your page. Tell the people who run this server, and send it again when there is room.",
+                "There is no room for this, so it was not stored. Tell the people who run this server, and send it again when there is room.",
+            ),
+            Error::Store(StoreError::Unusable(sentence)) => Problem::new(
+                S::INTERNAL_SERVER_ERROR,
+                "failed",
+                "The database cannot be used",
+                format!("{}. Tell the people who run this server.", upper(sentence)),
             ),
             Error::Store(_) | Error::Render(_) | Error::Template(_) | Error::Panic(_) => {
                 Problem::of_status(S::INTERNAL_SERVER_ERROR)
@@ -353,6 +359,49 @@ mod tests {
             let problem = error.problem();
             assert!(problem.status >= 400 && !problem.title.is_empty() && problem.detail.ends_with('.'), "{problem:?}");
             assert!(!problem.detail.to_lowercase().contains("invalid"), "{problem:?}");
+        }
+    }
+
+    /// A sentence is shown whatever led to it, so it must be true of everything that can.
+    #[test]
+    fn no_problem_claims_what_the_program_cannot_know() {
+        let sentences = [
+            Error::NotFound("the run"),
+            Error::NoAccess,
+            Error::SteeringOff,
+            Error::CrossSite,
+            Error::NoCookie,
+            Error::TooLarge,
+            Error::NotStarted("cause".into()),
+            Error::Panic("cause".into()),
+            StoreError::LeaseLost.into(),
+            StoreError::Superseded.into(),
+            StoreError::KeyReused { answer: 1 }.into(),
+            StoreError::Busy.into(),
+            StoreError::Invalid("cause".into()).into(),
+            StoreError::DiskFull.into(),
+            StoreError::ReadOnly.into(),
+            StoreError::from(sqlx::Error::WorkerCrashed).into(),
+            StoreError::Unusable("its file is damaged".into()).into(),
+        ]
+        .map(|error| error.problem())
+        .into_iter()
+        .chain((400..600).filter_map(|code| Some(Problem::of_status(StatusCode::from_u16(code).ok()?))));
+        for Problem { title, detail, .. } in sentences {
+            let told = format!("{title}. {detail}").to_lowercase();
+            for claim in [
+                "is safe",
+                "are safe",
+                "is kept",
+                "nothing was",
+                "nothing is lost",
+                "still there",
+                "still in",
+                "your page",
+            ] {
+                assert!(!told.contains(claim), "{claim:?} in {told:?}");
+            }
+            assert!(!told.contains("cause."), "{told}");
         }
     }
 

@@ -266,6 +266,9 @@ pub struct PresetInfo {
     pub about: String,
     /// Who teaches unless told otherwise.
     pub teacher: TeacherMode,
+    /// Why it cannot be started as it is, and what to do: a folder of data or a teacher's models are missing. `None`: it
+    /// can.
+    pub missing: Option<String>,
 }
 
 /// What a person asks for when they start a run.
@@ -279,6 +282,9 @@ pub struct NewRun {
     /// Who teaches; `None`: as the preset has it.
     #[serde(default)]
     pub teacher: Option<TeacherMode>,
+    /// Settings that differ from the preset's, as `key=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
 }
 
 /// Why a run was not started.
@@ -290,7 +296,10 @@ pub enum LaunchError {
     /// The run is in a state that does not allow it; a plain sentence says which.
     #[error("{0}")]
     State(String),
-    /// It could not be done; the cause is for the log.
+    /// The store could not take it or give it.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+    /// It could not be done, and nobody foresaw why; the cause is for the log.
     #[error("{0}")]
     Failed(String),
 }

@@ -222,6 +222,15 @@ fn live<K: TaskKit>(
         out.log(complaint);
     }
     let config = found.as_ref().map_or(launch.config, |(h, _)| h.config.clone());
+    if let Some((header, _)) = &found {
+        // Loading takes a while, and pages show meanwhile what was learnt.
+        let (c, best) = (header.counters, header.best.map(|(rate, _)| rate));
+        out.change(|s| {
+            (s.update, s.episodes, s.seconds) = (c.update, c.episodes, header.seconds);
+            (s.descriptions_human, s.descriptions_simulated) = (c.human, c.simulated);
+            (s.validation, s.best_validation) = (header.validation, best);
+        });
+    }
     out.state(RunState::Starting { what: "Loading the task".into(), done: None });
     let world = kit.world(&config)?;
     out.state(RunState::Starting { what: "Loading the agent".into(), done: None });

@@ -11,6 +11,7 @@ mod access;
 mod answers;
 mod assets;
 mod chronicle;
+mod docs;
 mod events;
 mod export;
 mod extract;
@@ -44,6 +45,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use time::OffsetDateTime;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -153,6 +155,10 @@ fn keep(log: &Log, event: &Event) {
 struct Living {
     handles: BTreeMap<String, RunHandle>,
     logs: BTreeMap<String, Log>,
+    /// Runs that could not go on, with the reason.
+    refused: BTreeMap<String, String>,
+    /// Told whenever a run comes or goes.
+    changed: watch::Sender<()>,
 }
 
 /// The runs alive in this process. Runs come and go while the server is up; clones share one map.
@@ -186,7 +192,28 @@ impl Runs {
                 }
             });
         }
+        living.refused.remove(&id);
         living.handles.insert(id, handle);
+        living.changed.send_replace(());
+    }
+
+    /// Remembers why a stored run could not go on, so that its pages say so: a sentence for people.
+    pub fn refuse(&self, id: &str, reason: String) {
+        let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let log = living.logs.entry(id.to_owned()).or_default().clone();
+        keep(&log, &Event::Log { message: reason.clone() });
+        living.refused.insert(id.to_owned(), reason);
+        living.changed.send_replace(());
+    }
+
+    /// Why a run that is not alive could not go on when it was last tried.
+    pub fn refusal(&self, id: &str) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).refused.get(id).cloned()
+    }
+
+    /// Tells when a run comes or goes.
+    fn changes(&self) -> watch::Receiver<()> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).changed.subscribe()
     }
 
     /// Removes a run; its pages then show what the store has of it.
@@ -194,6 +221,7 @@ impl Runs {
         let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
         living.handles.remove(id);
         living.logs.remove(id);
+        living.changed.send_replace(());
     }
 
     /// The handle of a live run.
@@ -224,6 +252,10 @@ fn routes() -> Router<AppState> {
         .route("/healthz", get(healthz))
         .route("/static/{*path}", get(assets::asset))
         .route("/access", get(access::form).post(access::enter))
+        .route("/access/leave", post(access::leave))
+        .route("/docs", get(docs::index))
+        .route("/docs/{*page}", get(docs::page))
+        .route("/licence", get(docs::licence))
         .route("/teach/{run}", get(teach::page).post(teach::send))
         .route("/teach/{run}/guide", get(guide::page).post(guide::seen))
         .route("/teach/{run}/answers", get(answers::page))
@@ -254,6 +286,7 @@ fn routes() -> Router<AppState> {
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
     let long = Router::new()
+        .route("/events", get(events::shared))
         .route("/runs/{run}/events", get(events::stream))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))

@@ -79,6 +79,34 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     assert_ne!(a.0, c.0);
 }
 
+#[test]
+fn a_run_that_goes_on_says_while_it_loads_what_it_had_learnt() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, report) = train(dir.path(), &["schedule.episodes=64"]);
+    let loading = Arc::new(Mutex::new(Vec::new()));
+    let seen = loading.clone();
+    let launch = Launch {
+        id: "test".into(),
+        config: configure("tiny", 1, &set(&["schedule.episodes=64"])).unwrap(),
+        folder: dir.path().to_owned(),
+        device: Device::Cpu,
+        store: None,
+        teacher: None,
+        listener: Some(Box::new(move |event| {
+            if let Event::Status(status) = &**event
+                && matches!(status.state, RunState::Starting { .. })
+            {
+                seen.lock().unwrap().push((status.update, status.episodes, status.descriptions_simulated));
+            }
+        })),
+    };
+    let (_handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    thread.join().unwrap().unwrap();
+    let loading = loading.lock().unwrap();
+    assert!(!loading.is_empty());
+    assert!(loading.iter().all(|told| *told == (report.updates, 64, report.descriptions)), "{loading:?}");
+}
+
 /// Every tensor of the newest checkpoint, as bits.
 fn weights(folder: &Path) -> Vec<(String, Vec<u32>)> {
     let (found, complaints) = checkpoint::newest(folder).unwrap();

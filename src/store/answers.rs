@@ -142,6 +142,18 @@ impl Store {
         .collect()
     }
 
+    /// Whether a person has described an execution of the run, learnt from or not. Looks at one row where there is one.
+    pub async fn has_descriptions(&self, run: &str) -> Result<bool> {
+        Ok(sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
+                 OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
+                     AND execution IS NOT NULL AND kind <> 'skipped' AND kind = 'described')",
+        )
+        .bind(run)
+        .fetch_one(self.readers())
+        .await?)
+    }
+
     /// Stores a corrected version of an answer of the same teacher; the old row stays and points to the new one.
     /// The correction of an answer that an update has used is a new answer, not used yet.
     ///

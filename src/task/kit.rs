@@ -35,6 +35,17 @@ pub trait TaskKit: Family + 'static {
     /// A plain sentence saying what to change.
     fn check(&self, config: &RunConfig) -> anyhow::Result<()>;
 
+    /// Whether the folders and files that a run reads at every start are there; part of [`TaskKit::check`].
+    ///
+    /// # Errors
+    /// A plain sentence saying which is missing and how it is made.
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()>;
+
+    /// Whether [`TaskKit::teacher`] has models for the configuration.
+    fn has_teacher(&self, config: &RunConfig) -> bool {
+        config.teacher.models != "none"
+    }
+
     /// The world of a configuration.
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<Self::World>>;
 
@@ -83,6 +94,40 @@ pub trait TaskKit: Family + 'static {
         device: &Device,
         progress: &Progress<'_>,
     ) -> anyhow::Result<()>;
+}
+
+/// Whether a folder of data that `task.path` names has its files.
+///
+/// # Errors
+/// A sentence that names what is missing, and the command that makes it.
+pub fn data_folder(path: &str, files: &[&str], made_with: &str) -> anyhow::Result<()> {
+    let how = format!(
+        "make it with `{made_with} -o {path}` in the folder where Iliad was started, or name another folder in task.path"
+    );
+    if !Path::new(path).is_dir() {
+        anyhow::bail!("task.path names the folder `{path}`, and there is no such folder; {how}")
+    }
+    match files.iter().find(|file| !Path::new(path).join(file).is_file()) {
+        Some(file) => anyhow::bail!("task.path names the folder `{path}`, and it has no file {file}; {how}"),
+        None => Ok(()),
+    }
+}
+
+/// Whether the file of a teacher's models is there.
+///
+/// # Errors
+/// A sentence that says how it is made.
+pub fn teacher_file(config: &RunConfig) -> anyhow::Result<()> {
+    let file = &config.teacher.models;
+    if ["shipped", "none"].contains(&file.as_str()) || Path::new(file).is_file() {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "teacher.models is `shipped`, `none` or a file, and there is no file `{file}`; make it with `iliad teacher train \
+         --preset {}/{} -o {file}`",
+        config.family,
+        config.preset
+    )
 }
 
 /// Called with what is going on and the share done.
@@ -135,6 +180,10 @@ pub trait FamilyTrainer: Send + Sync {
     fn presets(&self) -> Vec<Preset>;
     /// Whether a run can begin with the family's own settings ([`TaskKit::check`]).
     fn check(&self, config: &RunConfig) -> anyhow::Result<()>;
+    /// Whether what a run reads at every start is there ([`TaskKit::at_hand`]).
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()>;
+    /// Whether there are models of a simulated teacher ([`TaskKit::has_teacher`]).
+    fn has_teacher(&self, config: &RunConfig) -> bool;
     /// Starts (or resumes) a run on its own thread.
     fn spawn(
         &'static self,
@@ -171,6 +220,14 @@ impl<K: TaskKit> FamilyTrainer for K {
 
     fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
         TaskKit::check(self, config)
+    }
+
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()> {
+        TaskKit::at_hand(self, config)
+    }
+
+    fn has_teacher(&self, config: &RunConfig) -> bool {
+        TaskKit::has_teacher(self, config)
     }
 
     fn spawn(

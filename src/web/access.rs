@@ -40,11 +40,15 @@ pub(super) fn check(state: &AppState, parts: &Parts) -> Result<(), Error> {
     if bearer.is_some_and(|(_, given)| same(given.trim(), token)) {
         return Ok(());
     }
-    let jar = CookieJar::from_headers(&parts.headers);
-    match jar.get(COOKIE) {
-        Some(cookie) if same(cookie.value(), &cookie_value(token)) => Ok(()),
-        _ => Err(Error::NoAccess),
-    }
+    if by_cookie(state, &parts.headers) { Ok(()) } else { Err(Error::NoAccess) }
+}
+
+/// Whether the browser has the cookie of somebody who entered the token.
+pub(super) fn by_cookie(state: &AppState, headers: &HeaderMap) -> bool {
+    let jar = CookieJar::from_headers(headers);
+    let given = jar.get(COOKIE).map(|cookie| cookie.value());
+    let wanted = state.settings.access_token.as_deref().map(cookie_value);
+    given.zip(wanted).is_some_and(|(given, wanted)| same(given, &wanted))
 }
 
 /// A loopback listener is not enough: a proxy on this machine, a tunnel, or a foreign name that resolves to 127.0.0.1
@@ -108,11 +112,21 @@ fn inner_path(next: &str) -> &str {
     if plain { next } else { "/" }
 }
 
-pub(super) async fn form(page: Page, Query(Next { next }): Query<Next>) -> Response {
+pub(super) async fn form(page: Page, Query(Next { next }): Query<Next>) -> Result<Response, Error> {
     if page.steering {
-        return Redirect::to(&page.url(inner_path(&next))).into_response();
+        return Ok(Redirect::to(&page.url(inner_path(&next))).into_response());
     }
-    page::html(&AccessPage { page, next, problem: None })
+    if !page.can_sign_in {
+        return Err(Error::SteeringOff);
+    }
+    Ok(page::html(&AccessPage { page, next, problem: None }))
+}
+
+/// `POST /access/leave`: signs out on this browser, and leads to the start page.
+pub(super) async fn leave(State(state): State<AppState>, page: Page, headers: HeaderMap) -> Response {
+    let mut response = Redirect::to(&page.url("/")).into_response();
+    visitor::drop_cookie(&state, &mut response, COOKIE, visitor::is_https(&state, &headers));
+    response
 }
 
 pub(super) async fn enter(
@@ -123,7 +137,9 @@ pub(super) async fn enter(
 ) -> Result<Response, Error> {
     let wanted = state.settings.access_token.as_deref().ok_or(Error::SteeringOff)?;
     if !same(token.trim(), wanted) {
-        let problem = Some("That is not the token. The server prints it when it starts, on the line with the address.");
+        let problem = Some(
+            "That is not the token. The people who run this server know it: it was printed at its start, or they set it themselves.",
+        );
         let again = AccessPage { page, next, problem };
         return Ok((StatusCode::UNAUTHORIZED, page::html(&again)).into_response());
     }

@@ -14,6 +14,8 @@ use axum::response::Response;
 struct HomePage {
     page: Page,
     active: Vec<RunView>,
+    /// Runs that an error ended, or kept from going on, since the server started.
+    failed: Vec<RunView>,
     others: usize,
     example: Option<Example>,
 }
@@ -47,16 +49,21 @@ impl Example {
 
 /// `GET /`: what this is, and the runs that can learn.
 pub(super) async fn home(State(state): State<AppState>, page: Page) -> Result<Response> {
-    let (mut active, mut others) = (Vec::new(), 0);
+    let (mut active, mut failed, mut others) = (Vec::new(), Vec::new(), 0);
     for run in state.store.runs().await? {
-        if state.runs.get(&run.id).is_none() || state.family(&run.family).is_none() {
+        let known = state.runs.get(&run.id).is_some() || state.runs.refusal(&run.id).is_some();
+        if !known || state.family(&run.family).is_none() {
             others += 1;
             continue;
         }
         let view = RunView::of(&state, run).await?;
-        if view.ended() { others += 1 } else { active.push(view) }
+        match view.trouble() {
+            Some(_) => failed.push(view),
+            None if view.ended() => others += 1,
+            None => active.push(view),
+        }
     }
     let family = active.first().map(|view| view.family).or(state.families.first().copied());
     let example = family.and_then(Example::of);
-    Ok(page::html(&HomePage { page, active, others, example }))
+    Ok(page::html(&HomePage { page, active, failed, others, example }))
 }

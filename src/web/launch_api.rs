@@ -28,6 +28,7 @@ fn told(error: LaunchError) -> Error {
     match error {
         LaunchError::Wish(sentence) => Error::change("wish", sentence),
         LaunchError::State(sentence) => Error::conflict("cannot-start", sentence),
+        LaunchError::Store(error) => Error::Store(error),
         LaunchError::Failed(cause) => Error::NotStarted(cause),
     }
 }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::run::Rate;
 use askama::Template;
 use axum::extract::FromRequestParts;
+use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Response};
 use std::convert::Infallible;
@@ -17,12 +18,50 @@ pub(super) struct Page {
     base: String,
     /// Whether the researchers' pages are open to this visitor right now.
     pub(super) steering: bool,
+    /// Whether the visitor could open them with the access token.
+    pub(super) can_sign_in: bool,
+    /// Whether it is the token, given on the access page, that opens them.
+    pub(super) signed_in: bool,
+    /// Own path of this page with its query, to come back to; the start page's for what cannot be fetched again.
+    here: String,
 }
 
 impl Page {
     /// The frame for a request.
     pub(super) fn of(state: &AppState, parts: &Parts) -> Page {
-        Page { base: state.settings.base_path.clone(), steering: access::check(state, parts).is_ok() }
+        let base = state.settings.base_path.clone();
+        let steering = access::check(state, parts).is_ok();
+        let address = parts.uri.path_and_query().map_or("/", |address| address.as_str());
+        let here = match parts.method {
+            Method::GET => address.strip_prefix(base.as_str()).unwrap_or(address),
+            _ => "/",
+        };
+        Page {
+            can_sign_in: !steering && state.settings.access_token.is_some(),
+            signed_in: steering && access::by_cookie(state, &parts.headers),
+            here: here.to_owned(),
+            steering,
+            base,
+        }
+    }
+
+    /// The frame of a page at the start of a server under `base`.
+    #[cfg(test)]
+    pub(super) fn for_tests(base: &str) -> Page {
+        Page { base: base.to_owned(), steering: false, can_sign_in: false, signed_in: false, here: "/".to_owned() }
+    }
+
+    /// Where researchers sign in, and come back from to this page.
+    pub(super) fn sign_in(&self) -> String {
+        if self.here.starts_with("/access") {
+            return self.url(&self.here);
+        }
+        self.url(&format!("/access?next={}", encode(&self.here)))
+    }
+
+    /// The program's version.
+    pub(super) fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
     }
 
     /// An address of this application from its own path.

@@ -41,7 +41,7 @@ pub(super) struct RunJson {
 
 impl From<RunView> for RunJson {
     fn from(view: RunView) -> RunJson {
-        let RunView { run, family, status, live } = view;
+        let RunView { run, family, status, live, .. } = view;
         RunJson {
             id: run.id,
             family: run.family,
@@ -143,9 +143,20 @@ pub(super) async fn checkpoints(
 /// Sends a command to the run's trainer.
 async fn command(state: &AppState, run: &str, command: Command) -> Result<()> {
     let view = RunView::load(state, run).await?;
-    let ended = || Error::conflict("ended", "This run has ended; what it learned and what people said is kept.");
+    let ended = || Error::conflict("ended", "This run has ended, so it takes no commands.");
     let handle = state.runs.get(run).filter(|_| !view.ended()).ok_or_else(ended)?;
     handle.commands.send(command).map_err(|_| ended())
+}
+
+/// A run that gets ready answers when it is done with that, which may take minutes: nobody is kept waiting for it.
+const GETTING_READY: &str = "It is still getting ready. Try again when it is learning.";
+
+/// Refuses what needs an answer from a run that gets ready.
+fn is_ready(view: &RunView) -> Result<()> {
+    match view.status.state {
+        RunState::Starting { .. } if !view.ended() => Err(Error::Busy(GETTING_READY.to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// Waits for the answer to a command.
@@ -160,9 +171,9 @@ async fn reply<T>(state: &AppState, run: &str, reply: oneshot::Receiver<Result<T
                 .get(run)
                 .is_some_and(|handle| matches!(handle.status.borrow().state, RunState::Starting { .. }));
             Err(Error::Busy(if starting {
-                "It is still getting ready. Nothing was changed; try again when it is learning.".to_owned()
+                GETTING_READY.to_owned()
             } else {
-                "It is busy with a long update. Nothing was changed; try again in a moment.".to_owned()
+                "It has not answered yet: it does such things between two updates, and this one takes long. It may still do it when the update is over.".to_owned()
             }))
         }
     }
@@ -199,10 +210,22 @@ pub(super) async fn teacher(
     {
         return Err(Error::change("share", "The share that goes to people must lie between 0 and 1."));
     }
-    if mode != TeacherMode::Human && view.live && !view.status.simulated_available {
+    if mode != TeacherMode::Simulated && !view.algorithm().taught_by_people() {
+        return Err(Error::change(
+            "no-people",
+            format!(
+                "People teach by describing what the agent did, and this run learns from {} ({}).",
+                view.feedback().words(),
+                view.algorithm().typed()
+            ),
+        ));
+    }
+    // A run that gets ready has not looked for its teacher's models yet; it decides itself when it has.
+    let looked = !matches!(view.status.state, RunState::Starting { .. });
+    if mode != TeacherMode::Human && view.live && looked && !view.status.simulated_available {
         return Err(Error::change(
             "no-simulated-teacher",
-            "There is no simulated teacher for this run's task. Train one first, or let people teach.",
+            "This run has no simulated teacher. Train one and start a run with its file in teacher.models, or let people teach.",
         ));
     }
     command(&state, &run, Command::SetTeacher(mode)).await?;
@@ -216,6 +239,7 @@ pub(super) async fn checkpoint_now(
     State(state): State<AppState>,
     Path(run): Path<String>,
 ) -> Result<(StatusCode, axum::Json<CheckpointRow>)> {
+    is_ready(&RunView::load(&state, &run).await?)?;
     let (send, receive) = oneshot::channel();
     command(&state, &run, Command::Checkpoint(send)).await?;
     Ok((StatusCode::CREATED, axum::Json(reply(&state, &run, receive).await?)))
@@ -252,6 +276,7 @@ pub(super) async fn try_agent(
     if request.chars().count() > REQUEST_LIMIT {
         return Err(Error::change("too-long", format!("A request may have {REQUEST_LIMIT} characters; shorten it.")));
     }
+    is_ready(&view)?;
     let (send, receive) = oneshot::channel();
     command(&state, &run, Command::Try { request, start, reply: send }).await?;
     let tried = reply(&state, &run, receive).await?;

@@ -5,6 +5,7 @@ use super::access::Steering;
 use super::extract::Path;
 use super::page::{self, Page};
 use super::run_view::RunView;
+use crate::config::run::AlgorithmConfig;
 use crate::error::Result;
 use askama::Template;
 use axum::extract::State;
@@ -81,6 +82,18 @@ fn settings(config: &Value) -> Vec<Setting> {
     lines
 }
 
+/// What the words of the page depend on: how the run learns, as its settings have it.
+fn learns(view: &RunView) -> Value {
+    let algorithm: AlgorithmConfig = serde_json::from_value(view.run.config["algorithm"].clone()).unwrap_or_default();
+    json!({
+        "algorithm": algorithm.name.typed(),
+        "feedback": algorithm.name.feedback().words(),
+        "people": algorithm.name.taught_by_people(),
+        "asks": algorithm.ask.candidates,
+        "shuffled": algorithm.shuffle_descriptions,
+    })
+}
+
 /// `GET /runs/{run}`.
 pub(super) async fn page(
     _: Steering,
@@ -93,7 +106,10 @@ pub(super) async fn page(
         "run": view.run.id,
         "api": page.url(&format!("/api/runs/{}", view.run.id)),
         "runs": page.url("/api/runs"),
-        "events": page.url(&format!("/runs/{}/events", view.run.id)),
+        "events": page.url("/events"),
+        "worker": page.asset("js/stream-worker.js"),
+        "budget": view.run.config["schedule"]["episodes"].as_u64().unwrap_or(0),
+        "learns": learns(&view),
         "live": view.live,
         "can_start": state.launcher.is_some(),
     });

@@ -2,6 +2,7 @@
 
 use super::AppState;
 use super::page;
+use crate::algorithm::{AlgorithmName, Feedback};
 use crate::error::{Error, Result};
 use crate::run::{RunState, Status, TeacherMode};
 use crate::store::Run;
@@ -17,6 +18,8 @@ pub(super) struct RunView {
     pub(super) status: Status,
     /// Whether the run's trainer is alive in this process.
     pub(super) live: bool,
+    /// Whether the store has a description that a person typed, used or not.
+    taught: bool,
 }
 
 impl RunView {
@@ -31,11 +34,22 @@ impl RunView {
         let family = state.family(&run.family).ok_or(Error::NotFound("the task family"))?;
         let handle = state.runs.get(&run.id);
         let live = handle.is_some();
-        let status = match handle {
-            Some(handle) => handle.status.borrow().clone(),
-            None => remembered(state, &run).await?,
+        let status = match handle.map(|handle| handle.status.borrow().clone()) {
+            // A trainer that has not read its checkpoint yet, or never could, has counted nothing; the store has.
+            Some(Status { state: now, teacher, simulated_available, device, update: 0, episodes: 0, .. })
+                if now != RunState::Running && now != RunState::Paused =>
+            {
+                Status { state: now, teacher, simulated_available, device, ..remembered(state, &run).await? }
+            }
+            Some(status) => status,
+            None => {
+                let status = remembered(state, &run).await?;
+                let refusal = state.runs.refusal(&run.id).map(|message| RunState::Failed { message });
+                Status { state: refusal.unwrap_or(status.state), ..status }
+            }
         };
-        Ok(RunView { run, family, status, live })
+        let taught = status.descriptions_human > 0 || state.store.has_descriptions(&run.id).await?;
+        Ok(RunView { run, family, status, live, taught })
     }
 
     /// One word for the state.
@@ -65,36 +79,67 @@ impl RunView {
         !self.live || matches!(self.status.state, RunState::Stopped | RunState::Failed { .. })
     }
 
+    /// The run's algorithm; ADEL where an earlier version stored none.
+    pub(super) fn algorithm(&self) -> AlgorithmName {
+        serde_json::from_value(self.run.config["algorithm"]["name"].clone()).unwrap_or_default()
+    }
+
+    /// What a piece of teaching is for the run's algorithm, and what its counters count.
+    pub(super) fn feedback(&self) -> Feedback {
+        self.algorithm().feedback()
+    }
+
+    /// Why the run stopped, where an error stopped it.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        match &self.status.state {
+            RunState::Failed { message } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Whether the run has used all the episodes it may have, so that there is nothing to go on with.
+    pub(super) fn spent(&self) -> bool {
+        let budget = self.run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
+        budget > 0 && self.status.episodes >= budget
+    }
+
     /// What the agent can do and from whom it learned, in a sentence or two for newcomers.
     pub(super) fn standing(&self) -> String {
         let Status { descriptions_human: people, descriptions_simulated: simulated, best_validation, .. } =
             &self.status;
         let from_people = page::counted(people, "description");
-        let from = match (people, simulated) {
-            (0, 0) => {
+        let from = match (people, simulated, self.feedback()) {
+            (0, 0, Feedback::Descriptions) if self.taught => {
+                "People have described what it did. It has not learned from their descriptions yet".to_owned()
+            }
+            (0, 0, Feedback::Descriptions) if self.asks_people() => {
                 return "It has learned nothing yet: the first description can be yours.".to_owned();
             }
-            (_, 0) => format!("It has learned from {from_people} by people"),
-            (0, _) => format!("It has learned from {} by a simulated teacher", page::counted(simulated, "description")),
-            _ => format!(
+            (0, 0, _) => "It has learned nothing yet".to_owned(),
+            (_, 0, _) => format!("It has learned from {from_people} by people"),
+            (0, _, Feedback::Descriptions) => {
+                format!("It has learned from {} by a simulated teacher", page::counted(simulated, "description"))
+            }
+            (_, _, Feedback::Descriptions) => format!(
                 "It has learned from {from_people} by people and {} by a simulated teacher",
                 page::count(simulated)
             ),
+            (_, _, other) => format!("It has learned from {}", page::counted(simulated, other.word())),
         };
         match best_validation {
             Some(rate) if rate.value > 0.0 => {
                 let right = (rate.value * rate.n as f64).round() as u64;
-                format!(
-                    "{from}, and did {} of {} new requests right in a test.",
-                    page::count(&right),
-                    page::count(&rate.n)
-                )
+                let (right, n) = (page::count(&right), page::count(&rate.n));
+                format!("{from}. In its best test it did {right} of {n} new requests right.")
             }
-            Some(rate) => {
-                format!("{from}. In its last test it did none of {} new requests right yet.", page::count(&rate.n))
-            }
+            Some(rate) => format!("{from}. In its tests it did none of {} new requests right.", page::count(&rate.n)),
             None => format!("{from}. It has not been tested yet."),
         }
+    }
+
+    /// Whether people are asked to describe, as far as the run's mode says.
+    fn asks_people(&self) -> bool {
+        !self.ended() && self.status.teacher != TeacherMode::Simulated
     }
 
     /// Validation success in words, when there is a reading.
@@ -107,9 +152,9 @@ impl RunView {
         if self.ended() {
             return match &self.status.state {
                 RunState::Failed { .. } => {
-                    "The agent stopped because of an error. Your descriptions are safe. The people who run this study can see on its page what happened; there is nothing you need to do.".to_owned()
+                    "The agent stopped because of an error. The people who run this study can see on its page what happened; there is nothing you need to do.".to_owned()
                 }
-                _ => "This run has ended and your descriptions are kept. Thank you for teaching. The start page shows whether another agent wants to learn.".to_owned(),
+                _ => "This run has ended. Thank you for teaching. The start page shows whether another agent wants to learn.".to_owned(),
             };
         }
         match (&self.status.state, self.status.teacher) {
@@ -117,12 +162,12 @@ impl RunView {
                 "The agent is getting ready ({what}). Leave this page open: the first thing to describe will appear here by itself."
             ),
             (_, TeacherMode::Simulated) => {
-                "At the moment a simulated teacher describes everything, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then goes on by itself.".to_owned()
+                "At the moment a simulated teacher describes what the agent does, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then goes on by itself.".to_owned()
             }
             (RunState::Paused, _) => {
-                "The agent is paused and everything it had ready is described. Leave this page open: it goes on by itself when the agent does.".to_owned()
+                "The agent is paused and has nothing more ready for you. Leave this page open: it goes on by itself when the agent does.".to_owned()
             }
-            _ => "Everything is described just now. The agent is trying the next ones; they appear here by themselves, usually within seconds.".to_owned(),
+            _ => "There is nothing for you to describe just now: what the agent has ready, you have seen or others are describing. The next ones appear here by themselves.".to_owned(),
         }
     }
 

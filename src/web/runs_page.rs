@@ -6,7 +6,7 @@ use super::page::{self, Page};
 use super::run_view::RunView;
 use super::{AppState, home, launch_api};
 use crate::error::{Error, Result};
-use crate::run::{NewRun, PresetInfo, TeacherMode};
+use crate::run::{NewRun, PresetInfo, RunState, TeacherMode};
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -24,6 +24,8 @@ pub(super) struct Wish {
     mode: String,
     #[serde(default)]
     share: String,
+    #[serde(default)]
+    settings: String,
 }
 
 impl Wish {
@@ -46,7 +48,8 @@ impl Wish {
             }
             _ => None,
         };
-        Ok(NewRun { preset: self.preset.clone(), seed, teacher })
+        let set = self.settings.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        Ok(NewRun { preset: self.preset.clone(), seed, teacher, set })
     }
 }
 
@@ -64,12 +67,22 @@ impl Choice {
 
     /// Its sentence without the marks of code, which only a terminal shows as such.
     fn about(&self) -> String {
-        self.info.about.replace('`', "")
+        plain(&self.info.about)
+    }
+
+    /// Why it cannot be started as it is.
+    fn missing(&self) -> Option<String> {
+        self.info.missing.as_deref().map(plain)
     }
 
     fn mode(&self) -> &'static str {
         mode(self.info.teacher)
     }
+}
+
+/// A sentence without the marks of code.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
 }
 
 fn mode(teacher: TeacherMode) -> &'static str {
@@ -104,10 +117,12 @@ async fn show(state: &AppState, page: Page, wish: Option<Wish>, problem: Option<
             seed: seed.min(launch_api::LARGEST_SEED).to_string(),
             mode: first.map(|preset| mode(preset.teacher)).unwrap_or_default().to_owned(),
             share: "30".to_owned(),
+            settings: String::new(),
         }
     });
     let presets = presets.into_iter().map(|info| Choice { chosen: info.name == wish.preset, info }).collect();
-    let learning = runs.iter().filter(|view| !view.ended()).count() as u64;
+    let at_work = |view: &&RunView| matches!(view.status.state, RunState::Starting { .. } | RunState::Running);
+    let learning = runs.iter().filter(|view| !view.ended()).filter(at_work).count() as u64;
     Ok(page::html(&RunsPage { page, runs, presets, wish, problem, learning }))
 }
 
@@ -136,7 +151,7 @@ pub(super) async fn create(
         tracing::error!(%error, "a run could not be started");
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok((status, show(&state, page, Some(wish), Some(problem.detail)).await?).into_response())
+    Ok((status, show(&state, page, Some(wish), Some(plain(&problem.detail))).await?).into_response())
 }
 
 /// `POST /runs/{run}/go-on`: the button without a script.
@@ -155,7 +170,8 @@ mod tests {
     use super::*;
 
     fn wish(seed: &str, mode: &str, share: &str) -> Result<NewRun> {
-        Wish { preset: "regex/tiny".into(), seed: seed.into(), mode: mode.into(), share: share.into() }.read()
+        let (seed, mode, share) = (seed.into(), mode.into(), share.into());
+        Wish { preset: "regex/tiny".into(), seed, mode, share, settings: " a=1 \r\n\r\nb=x=y".into() }.read()
     }
 
     #[test]
@@ -163,7 +179,12 @@ mod tests {
         assert_eq!(wish(" 7 ", "mixed", "25").unwrap().teacher, Some(TeacherMode::Mixed { share: 0.25 }));
         assert_eq!(
             wish("0", "human", "").unwrap(),
-            NewRun { preset: "regex/tiny".into(), seed: 0, teacher: Some(TeacherMode::Human) }
+            NewRun {
+                preset: "regex/tiny".into(),
+                seed: 0,
+                teacher: Some(TeacherMode::Human),
+                set: vec!["a=1".into(), "b=x=y".into()]
+            }
         );
         assert_eq!(wish("1", "", "").unwrap().teacher, None);
     }

@@ -123,7 +123,7 @@ impl Given {
             return Err(Error::change(
                 "too-long",
                 format!(
-                    "Your text has {} characters and {} fit. It is still in the box: shorten it and send it again.",
+                    "Your text has {} characters and {} fit. Shorten it and send it again.",
                     super::page::count(&(length as u64)),
                     super::page::count(&(TEXT_LIMIT as u64))
                 ),

@@ -96,13 +96,28 @@ pub(super) fn is_https(state: &AppState, headers: &axum::http::HeaderMap) -> boo
 
 /// Adds a cookie that lasts a year, that scripts cannot read and other sites' forms do not send.
 pub(super) fn set_cookie(state: &AppState, response: &mut Response, name: &'static str, value: &str, secure: bool) {
+    add_cookie(state, response, (name, value), time::Duration::days(365), secure);
+}
+
+/// Has the browser forget a cookie.
+pub(super) fn drop_cookie(state: &AppState, response: &mut Response, name: &'static str, secure: bool) {
+    add_cookie(state, response, (name, ""), time::Duration::ZERO, secure);
+}
+
+fn add_cookie(
+    state: &AppState,
+    response: &mut Response,
+    (name, value): (&'static str, &str),
+    age: time::Duration,
+    secure: bool,
+) {
     let base = &state.settings.base_path;
     let cookie = Cookie::build((name, value))
         .path(if base.is_empty() { "/" } else { base })
         .http_only(true)
         .same_site(SameSite::Lax)
         .secure(secure)
-        .max_age(time::Duration::days(365));
+        .max_age(age);
     if let Ok(value) = HeaderValue::from_str(&cookie.to_string()) {
         response.headers_mut().append(header::SET_COOKIE, value);
     }

@@ -19,6 +19,13 @@ const CHARTS = {
 // Shares begin at 0 and end at a round number above the highest, so that a young agent's curve is no line on the floor.
 const top = (high) => [0.1, 0.2, 0.4, 0.6, 0.8].find((end) => (high ?? 0) <= end * 0.96) ?? 1;
 
+// The points with a new one at their end. A run that goes on from a checkpoint makes its last points again.
+function joined(points, point) {
+  const before = points.length > 0 && points.at(-1).update >= point.update ? points.filter((p) => p.update < point.update) : points;
+  before.push(point);
+  return before;
+}
+
 const value = (point, key) => (key === "validation" ? point.validation?.value : point[key]) ?? null;
 
 export const AXIS_NAMES = Object.keys(AXES);
@@ -44,10 +51,19 @@ export class Charts {
   compare(name, points) { this.#other = name ? { name, points } : null; this.redraw(); }
 
   add(point) {
-    const last = this.#own.at(-1);
-    if (last && last.update >= point.update) this.#own = this.#own.filter((p) => p.update < point.update);
-    this.#own.push(point);
+    this.#own = joined(this.#own, point);
     this.#schedule();
+  }
+
+  // The compared run goes on as well. What is shown of it stays, only its points are other ones.
+  set compared(points) {
+    if (!this.#other) return;
+    this.#other.points = points;
+    this.#schedule();
+  }
+
+  addCompared(point) {
+    if (this.#other) this.compared = joined(this.#other.points, point);
   }
 
   redraw() {

@@ -5,30 +5,61 @@ import { count, el } from "./format.js";
 const KEEP = 40;
 const SOURCE = { human: "a person", simulated: "the simulated teacher" };
 
-function said({ description, source }) {
+// What was said of an episode, and if nothing was, why: as far as the episode and the run's settings tell.
+// `run`: { algorithm, feedback, asks, shuffled }.
+export function said({ description, source, candidates }, run) {
+  if (run.feedback !== "descriptions") return `Not needed: ${run.algorithm} learns from ${run.feedback}.`;
+  const dealt = "for an experiment, descriptions are dealt out to the wrong executions (algorithm.shuffle_descriptions)";
+  if (description && source === "simulated" && run.shuffled) return `${description} (of another execution: ${dealt})`;
+  if (description && source === "simulated" && candidates.length === 0) {
+    return `${description} (a request of the task: the execution is as good as the gold one, so ${SOURCE.simulated} looked for no other words)`;
+  }
   if (description) return `${description} (${SOURCE[source]})`;
-  if (source === "simulated") return "None: no candidate of the simulated teacher leads to what the agent did.";
-  return source ? "None." : "The teacher was not asked: nothing to see, or not valid.";
+  if (source === "human") return "None: the person said that nothing changed, or that it cannot be described.";
+  if (source !== "simulated") {
+    return `The teacher was not asked: there was nothing to see, the execution was not valid${run.asks > 1 ? ", or others of its batch promised to teach more" : ""}.`;
+  }
+  if (run.shuffled) return `None: ${dealt}, and this one got none.`;
+  const fit = new Set(candidates.filter(([, ok]) => ok).map(([text]) => text)).size;
+  if (fit > 0) {
+    return `None: ${SOURCE.simulated} draws among ${fit === 1 ? "the one candidate that leads" : `the ${fit} candidates that lead`} to what the agent did and saying nothing, and drew saying nothing.`;
+  }
+  if (candidates.length > 0) return `None: no candidate of ${SOURCE.simulated} leads to what the agent did.`;
+  return `None: ${SOURCE.simulated} found no whole sentence for it.`;
 }
 
-function row(episode) {
-  const described = episode.description || (episode.source ? "no description" : "not asked");
-  const summary = el("summary", {},
+// In which update an episode was used, if in any.
+export function used({ description, source, update }) {
+  if (update == null) return "in no update";
+  return source === "human" && !description ? `in update ${count(update)}, which had nothing to learn from it` : `in update ${count(update)}`;
+}
+
+// The same in two words, for the row that is closed.
+function short(episode, run) {
+  if (run.feedback !== "descriptions") return "not needed";
+  return episode.description || (episode.source ? "no description" : "not asked");
+}
+
+function row(episode, run) {
+  const described = short(episode, run);
+  // One row is reached by Tab, the others from it by arrow keys.
+  const summary = el("summary", { tabindex: -1 },
     el("span", { class: "n" }, `#${count(episode.episode)}`),
     el("span", { class: "line" }, episode.request),
     el("span", { class: `line d ${episode.description ? episode.source : "muted"}` }, described),
-    el("span", { class: `mark ${episode.success ? "success" : ""}`, title: episode.success ? "The agent did what was asked" : "The agent did something else" }, episode.success ? "✓ yes" : "no"),
+    el("span", { class: `mark ${episode.success ? "success" : ""}`, title: episode.success ? "The execution does what was asked, as the gold one does" : "The execution does not do what was asked" }, episode.success ? "✓ yes" : "no"),
   );
   const facts = el("dl", {},
     el("dt", {}, "Request"), el("dd", {}, episode.request),
-    el("dt", {}, "What the agent wrote"), el("dd", {}, el("code", {}, episode.summary)),
-    el("dt", {}, "Description"), el("dd", {}, said(episode)),
-    el("dt", {}, "Used"), el("dd", {}, episode.update == null ? "in no update" : `in update ${count(episode.update)}`),
+    el("dt", {}, "The execution in a line"), el("dd", {}, el("code", {}, episode.summary)),
+    el("dt", {}, "Description"), el("dd", {}, said(episode, run)),
+    el("dt", {}, "Used"), el("dd", {}, used(episode)),
   );
   if (episode.candidates.length > 0) {
     const list = el("ul", { class: "candidates" }, ...episode.candidates.map(([text, ok]) =>
       el("li", { class: ok ? "ok" : null }, text, el("span", { class: "visually-hidden" }, ok ? " (qualified)" : " (did not qualify)"))));
-    facts.append(el("dt", {}, "Candidates of the simulated teacher"), el("dd", {}, list));
+    const whose = run.shuffled ? "Candidates for the execution that the description is of" : "Candidates of the simulated teacher";
+    facts.append(el("dt", {}, whose), el("dd", {}, list));
   }
   const drawing = el("div", { class: "drawing" });
   drawing.innerHTML = episode.html;
@@ -38,11 +69,35 @@ function row(episode) {
 
 export class Episodes {
   #waiting = [];
+  #shown = new WeakMap();
 
-  constructor(list, empty, button) {
-    Object.assign(this, { list, empty, button });
+  constructor(list, empty, button, run) {
+    Object.assign(this, { list, empty, button, run });
     button.addEventListener("click", () => this.#letIn());
     list.addEventListener("toggle", () => { if (!this.#reading()) this.#letIn(); }, true);
+    list.addEventListener("focusin", ({ target }) => { if (this.#rows().includes(target)) this.#stop(target); });
+    list.addEventListener("keydown", (event) => {
+      const rows = this.#rows();
+      const at = rows.indexOf(event.target);
+      if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+      const to = rows[{ ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key]];
+      if (!to) return;
+      event.preventDefault();
+      to.focus();
+    });
+  }
+
+  // Where Tab goes: the row that had the focus last, or the newest.
+  focus() {
+    this.#rows().find((row) => row.tabIndex === 0)?.focus();
+  }
+
+  #rows() {
+    return [...this.list.querySelectorAll(":scope > li > details > summary")];
+  }
+
+  #stop(row) {
+    for (const other of this.#rows()) other.tabIndex = other === row ? 0 : -1;
   }
 
   // A whole list, newest first. Rows that are there already stay as they are, open ones too.
@@ -67,16 +122,20 @@ export class Episodes {
   }
 
   #insert(episode, fresh) {
-    const item = row(episode);
     const there = this.list.querySelector(`[data-episode="${episode.episode}"]`);
+    const written = JSON.stringify(episode);
+    // A row that somebody reads, or stands at with the keyboard, stays.
+    if (there && (this.#shown.get(there) === written || there.querySelector("details[open]") || there.contains(document.activeElement))) return;
+    const item = row(episode, this.run);
+    this.#shown.set(item, written);
     if (there) {
-      if (!there.querySelector("details[open]")) there.replaceWith(item);
+      there.replaceWith(item);
       return;
     }
     const older = [...this.list.children].find((other) => Number(other.dataset.episode) < episode.episode);
     if (fresh) item.classList.add("arrived");
     this.list.insertBefore(item, older ?? null);
-    while (this.list.children.length > KEEP) this.list.lastElementChild.remove();
+    while (this.list.children.length > KEEP && !this.list.lastElementChild.contains(document.activeElement)) this.list.lastElementChild.remove();
   }
 
   #letIn() {
@@ -86,7 +145,9 @@ export class Episodes {
   }
 
   #tell() {
-    this.empty.hidden = this.list.children.length > 0;
+    const rows = this.#rows();
+    if (rows.length > 0 && !rows.some((row) => row.tabIndex === 0)) this.#stop(rows[0]);
+    this.empty.hidden = rows.length > 0;
     this.button.hidden = this.#waiting.length === 0;
     this.button.textContent = `Show ${this.#waiting.length} newer`;
   }

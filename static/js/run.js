@@ -4,11 +4,12 @@ import { AXIS_NAMES, Charts, fillTable } from "./charts.js";
 import { Episodes } from "./episodes.js";
 import { ago, bytes, count, duration, el, percent, time } from "./format.js";
 import { ask } from "./net.js";
+import { Stream } from "./stream.js";
 
 const $ = (id) => document.getElementById(id);
 const config = JSON.parse($("run").dataset.config);
 const charts = new Charts($("charts"));
-const episodes = new Episodes($("episodes"), $("episodes-empty"), $("episodes-new"));
+const episodes = new Episodes($("episodes"), $("episodes-empty"), $("episodes-new"), config.learns);
 const WORDS = { starting: "Getting ready", running: "Learning", paused: "Paused", stopped: "Ended", failed: "Stopped by an error" };
 const over = (state) => state === "stopped" || state === "failed";
 let status = null;
@@ -31,7 +32,10 @@ function showStatus(now) {
   $("run-state").className = `state ${state}`;
   say("run-word", WORDS[state] ?? state);
   const done = now.done == null ? "" : ` ${percent(now.done, 0)}`;
-  say("run-detail", state === "starting" ? `${now.what}${done}` : state === "failed" ? now.message : "");
+  const spent = state === "stopped" && config.budget > 0 && now.episodes >= config.budget;
+  say("run-detail", state === "starting" ? `${now.what}${done}` : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
+  say("run-why", state === "failed" ? now.message : "");
+  $("run-failed").hidden = state !== "failed";
   say("device", now.device);
   const best = now.best_validation;
   say("t-best", rate(best));
@@ -41,13 +45,17 @@ function showStatus(now) {
   say("t-human", count(now.descriptions_human));
   say("t-simulated", count(now.descriptions_simulated));
   say("t-update", `${count(now.update)} update${now.update === 1 ? "" : "s"} made`);
-  say("t-lambda", now.lambda.toPrecision(3));
+  const mixes = config.learns.algorithm === "adel";
+  say("t-lambda", mixes ? now.lambda.toPrecision(3) : "–");
+  $("t-lambda-is").hidden = !mixes;
+  say("t-lambda-not", mixes ? "" : `not used by ${config.learns.algorithm}`);
   say("t-time", duration(now.seconds));
   const ended = !live || over(state);
-  if (ended) say("link-state", "");
+  showLink();
+  if (ended) say("t-pool", "");
   for (const id of ["pause", "checkpoint", "stop", "teach-link", "teacher"]) $(id).hidden = ended;
   document.querySelector(".try").hidden = ended;
-  if ($("go-on")) $("go-on").hidden = !ended;
+  if ($("go-on")) $("go-on").hidden = !ended || spent;
   say("pause", state === "paused" ? "Resume" : "Pause");
   $("pause").disabled = state === "starting";
   showTeacher(now);
@@ -57,7 +65,7 @@ function showTeacher({ teacher, simulated_available: available }) {
   const form = $("teacher");
   for (const input of form.elements.mode) {
     input.checked = input.value === teacher.mode;
-    input.disabled = !available && input.value !== "human";
+    input.disabled = input.value === "human" ? !config.learns.people : !available || (input.value === "mixed" && !config.learns.people);
   }
   $("share-row").hidden = teacher.mode !== "mixed";
   if (teacher.mode === "mixed" && document.activeElement !== $("share")) {
@@ -66,10 +74,14 @@ function showTeacher({ teacher, simulated_available: available }) {
   }
   const notes = {
     human: "Only people describe; the agent learns when they do.",
-    simulated: "The simulated teacher describes everything; people get nothing to describe.",
+    simulated: config.learns.feedback === "descriptions"
+      ? "The simulated teacher describes what the agent does; people get nothing new to describe."
+      : `The agent learns from ${config.learns.feedback}, which no person gives.`,
     mixed: "People get some executions, the simulated teacher the rest; training never waits.",
   };
-  say("teacher-note", available ? notes[teacher.mode] : `${notes[teacher.mode]} No simulated teacher is available for this task.`);
+  // A run that gets ready has not looked for its teacher yet.
+  const without = available || status.state === "starting" ? "" : " No simulated teacher is available for this run.";
+  say("teacher-note", `${notes[teacher.mode]}${without}`);
 }
 
 // ---- Lists ---------------------------------------------------------------------------------------------------------
@@ -113,71 +125,99 @@ function afterPoints() {
 
 // ---- The connection ------------------------------------------------------------------------------------------------
 
+// The run that is laid over this one, or "".
+let other = "";
+// Whether events flow.
+let flows = false;
+// Events that came while a snapshot was on its way: they are newer, or it holds them already.
+let held = [];
+let renewing = null;
+let again = false;
+let retrying = 0;
+
+const part = (run, what) => ask(`${config.runs}/${encodeURIComponent(run)}${what}`);
+
 async function snapshot() {
-  const [run, points, rows, marks] = await Promise.all(["", "/points", "/episodes", "/checkpoints"].map((part) => ask(config.api + part)));
+  const compared = other;
+  const parts = ["", "/points", "/episodes", "/checkpoints"].map((what) => part(config.run, what));
+  const [run, points, rows, marks, others] = await Promise.all([...parts, compared ? part(compared, "/points") : null]);
   live = run.live;
   showStatus(run.status);
   showPoints(points);
+  if (compared && compared === other) charts.compared = others;
   episodes.fill(rows);
   showCheckpoints(marks);
-  showPool(run.pool);
+  showPool(run);
   $("log").replaceChildren();
+  $("log-empty").hidden = run.log.length > 0;
   run.log.forEach(({ at, message }) => addLog(at, message));
 }
 
-const showPool = ({ open, leased }) => say("t-pool", `${count(open)} waiting · ${count(leased)} in hand`);
+// The pool of a run that has ended is nobody's any more.
+const showPool = ({ pool: { open, leased } }) => say("t-pool", !live || over(status.state) ? "" : `${count(open)} waiting · ${count(leased)} in hand`);
 
-let waiting = null;
-let renewing = null;
+function showLink() {
+  say("link-state", flows && live && status && !over(status.state) ? "Live" : "");
+}
 
-// Many reasons to fetch a snapshot at once make one fetch.
+// Many reasons to fetch a snapshot at once make one fetch, and one more for those that came while it was on its way.
 function resync() {
-  renewing ??= snapshot()
-    .then(() => true, () => false)
-    .then((fine) => { renewing = null; if (!fine) retry(); return fine; });
+  again = renewing !== null;
+  renewing ??= renew().finally(() => { renewing = null; });
   return renewing;
 }
 
-function retry() {
-  say("link-state", "Connection lost; trying again…");
-  clearTimeout(waiting);
-  waiting = setTimeout(begin, 3000);
+async function renew() {
+  clearTimeout(retrying);
+  try {
+    do {
+      again = false;
+      await snapshot();
+    } while (again);
+    showLink();
+  } catch (error) {
+    say("link-state", error.status > 0 ? error.detail : "Connection lost; trying again…");
+    retrying = setTimeout(resync, 3000);
+  }
+  held.splice(0).forEach(({ run, name, data }) => happened(run, name, data));
 }
 
-let source = null;
+const HAPPENED = {
+  status: (now) => { live = true; showStatus(now); },
+  point: (point) => { charts.add(point); afterPoints(); },
+  episode: (episode) => episodes.add(episode),
+  checkpoint: addCheckpoint,
+  log: ({ message }) => addLog(new Date().toISOString(), message),
+  absent: () => { if (live) resync(); },
+};
 
-async function begin() {
-  source?.close();
-  if (!(await resync())) return;
-  if (!live) { say("link-state", ""); return; }
-  let before = false;
-  source = new EventSource(config.events);
-  source.addEventListener("open", () => {
-    say("link-state", over(status.state) ? "" : "Live");
-    if (before) resync();
-    before = true;
-  });
-  source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CLOSED) retry();
-    else say("link-state", "Connection lost; trying again…");
-  });
-  const on = (name, handle) => source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
-  on("status", showStatus);
-  on("point", (point) => { charts.add(point); afterPoints(); });
-  on("episode", (episode) => episodes.add(episode));
-  on("checkpoint", addCheckpoint);
-  on("log", ({ message }) => addLog(new Date().toISOString(), message));
-  on("resync", resync);
+function happened(run, name, data) {
+  if (run === config.run) HAPPENED[name]?.(data);
+  else if (run === other && name === "point") charts.addCompared(data);
 }
+
+const stream = new Stream({ events: config.events, worker: config.worker }, (message) => {
+  if (message.type === "lost") {
+    flows = false;
+    if (live && !over(status?.state)) say("link-state", "Connection lost; trying again…");
+  } else if (message.type === "open") {
+    flows = true;
+    resync();
+  } else if (message.name === "resync") {
+    resync();
+  } else if (renewing) {
+    held.push(message);
+  } else {
+    happened(message.run, message.name, message.data);
+  }
+});
+
+const watch = () => stream.watch(other ? [config.run, other] : [config.run]);
 
 setInterval(() => {
-  for (const t of document.querySelectorAll("time[datetime]")) t.textContent = ago(t.dateTime);
   if (document.hidden) return;
-  ask(config.api).then((run) => {
-    showPool(run.pool);
-    // Somebody let the run go on: its events come from another trainer now.
-    if (run.live && !over(run.status.state) && (!live || over(status.state))) begin();
-  }, () => {});
+  for (const t of document.querySelectorAll("time[datetime]")) t.textContent = ago(t.dateTime);
+  if (live && status && !over(status.state)) part(config.run, "").then(showPool, () => {});
 }, 10_000);
 
 // ---- Commands ------------------------------------------------------------------------------------------------------
@@ -265,19 +305,21 @@ $("try").addEventListener("submit", async (event) => {
 $("axis").addEventListener("change", () => { charts.axis = $("axis").value; });
 document.querySelector(".table-view").addEventListener("toggle", afterPoints);
 
-ask(config.runs).then((runs) => {
-  for (const run of runs) if (run.id !== config.run) $("overlay").append(el("option", { value: run.id }, run.id));
-}, () => {});
-$("overlay").addEventListener("change", async () => {
-  const other = $("overlay").value;
-  if (!other) { charts.compare(null); return; }
-  try {
-    charts.compare(other, await ask(`${config.runs}/${encodeURIComponent(other)}/points`));
-  } catch (error) {
-    problem(error.detail);
-    $("overlay").value = "";
-  }
+// Runs that began since the page was opened can be compared with, too.
+function offer() {
+  ask(config.runs).then((runs) => {
+    const there = new Set([...$("overlay").options].map((option) => option.value));
+    for (const { id } of runs) if (id !== config.run && !there.has(id)) $("overlay").append(el("option", { value: id }, id));
+  }, () => {});
+}
+$("overlay").addEventListener("focus", offer);
+$("overlay").addEventListener("change", () => {
+  other = $("overlay").value;
+  charts.compare(other || null, []);
+  watch();
+  if (other) resync();
 });
+offer();
 
 // ---- Keys ----------------------------------------------------------------------------------------------------------
 
@@ -289,7 +331,7 @@ const KEYS = {
     charts.axis = $("axis").value;
   },
   t: () => $("request").focus(),
-  e: () => $("episodes").querySelector("summary")?.focus(),
+  e: () => episodes.focus(),
   "?": () => $("shortcuts").showModal(),
 };
 
@@ -304,4 +346,6 @@ document.addEventListener("keydown", (event) => {
 $("help").hidden = false;
 $("help").addEventListener("click", KEYS["?"]);
 
-begin();
+watch();
+// Where no stream comes, the page shows what there is all the same.
+setTimeout(() => { if (!status) resync(); }, 1500);

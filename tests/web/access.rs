@@ -13,7 +13,8 @@ async fn open_to_the_world() -> Server {
     Server::with(settings, TeacherMode::Human).await
 }
 
-const STEERING: [&str; 9] = [
+const STEERING: [&str; 10] = [
+    "/events?runs=study",
     "/runs",
     "/runs/study",
     "/runs/study/events",
@@ -126,4 +127,44 @@ async fn other_sites_cannot_send_and_proxies_do_not_hinder() {
     let headers = [("x-forwarded-proto", "https"), ("accept", "text/html")];
     let page = server.call(Method::GET, "/teach/study", &headers, Body::empty()).await;
     assert!(page.header("set-cookie").contains("Secure"));
+}
+
+#[tokio::test]
+async fn researchers_from_elsewhere_find_the_way_in_and_out() {
+    let server = open_to_the_world().await;
+    for (path, back) in
+        [("/", "/"), ("/teach/study/answers", "/teach/study/answers"), ("/docs/export?x=1", "/docs/export%3Fx%3D1")]
+    {
+        let page = server.page(path, "").await;
+        let link = format!("href=\"/access?next={back}\"");
+        assert!(page.text.contains(&link) && page.text.contains("Researchers sign in"), "{path}: {}", page.text);
+        assert!(!page.text.contains("Sign out"), "{path}");
+    }
+    let entered = server.form("/access", "", "token=correct+horse+battery+staple&next=/docs/export%3Fx%3D1").await;
+    assert_eq!(entered.header("location"), "/docs/export?x=1");
+    let cookie = entered.cookie("iliad_access").unwrap();
+    for path in ["/", "/runs", "/runs/study", "/teach/study"] {
+        let page = server.page(path, &cookie).await.text;
+        assert!(page.contains("Sign out") && !page.contains("Researchers sign in"), "{path}");
+    }
+    let left = server.form("/access/leave", &cookie, "").await;
+    assert_eq!((left.status, left.header("location")), (StatusCode::SEE_OTHER, "/"));
+    assert_eq!(left.cookie("iliad_access").as_deref(), Some("iliad_access="));
+    assert!(left.header("set-cookie").contains("Max-Age=0"), "{}", left.header("set-cookie"));
+    let foreign = [("sec-fetch-site", "cross-site"), ("cookie", cookie.as_str())];
+    let foreign = server.call(Method::POST, "/access/leave", &foreign, Body::empty()).await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN, "no other site signs anybody out");
+}
+
+#[tokio::test]
+async fn nobody_is_offered_what_does_not_open() {
+    // On the server's own machine nothing has to be opened, and there is nothing to leave.
+    let page = Server::new().await.page("/", "").await.text;
+    assert!(!page.contains("sign in") && !page.contains("Sign out"));
+    // Without a token the form would refuse every one.
+    let settings = WebSettings { loopback: false, ..WebSettings::default() };
+    let server = Server::with(settings, TeacherMode::Human).await;
+    assert!(!server.page("/", "").await.text.contains("sign in"));
+    let form = server.page("/access", "").await;
+    assert!(form.status == StatusCode::FORBIDDEN && form.text.contains("access token"), "{}", form.text);
 }

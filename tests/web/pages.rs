@@ -199,3 +199,42 @@ async fn an_execution_that_cannot_be_drawn_does_not_block_the_queue() {
     assert!(server.lease(&cookie, &[]).await["execution"].is_i64());
     assert!(server.page("/teach/study", &cookie).await.text.contains("name=\"execution\""));
 }
+
+#[tokio::test]
+async fn every_page_has_a_foot_with_version_documentation_and_licence() {
+    let settings = WebSettings { base_path: "/lab".to_owned(), ..WebSettings::default() };
+    let server = Server::with(settings, TeacherMode::Human).await;
+    let cookie = server.teacher().await;
+    let pages = [
+        "/",
+        "/teach/study",
+        "/teach/study/guide",
+        "/teach/study/answers",
+        "/runs",
+        "/runs/study",
+        "/docs",
+        "/licence",
+        "/nothing",
+    ];
+    for path in pages {
+        let page = server.page(&format!("/lab{path}"), &cookie).await.text;
+        let foot = &page[page.find("<footer").unwrap_or_else(|| panic!("{path} has no foot"))..];
+        assert!(foot.contains(&format!("Iliad {}", env!("CARGO_PKG_VERSION"))), "{path}");
+        assert!(foot.contains("href=\"/lab/docs\"") && foot.contains("href=\"/lab/licence\""), "{path}");
+    }
+    assert!(server.page("/lab/licence", "").await.text.contains("Permission is hereby granted"));
+}
+
+#[tokio::test]
+async fn the_documentation_comes_from_the_server_itself() {
+    let server = Server::new().await;
+    let page = server.page("/docs", "").await;
+    assert!(page.status == StatusCode::OK && page.text.contains("<h2 id=\"for-teachers\">"), "{}", page.text);
+    let export = server.page("/docs/export", "").await.text;
+    assert!(export.contains("<table>") && export.contains("aria-current=\"page\"") && !export.contains("style="));
+    let picture = attribute(&page.text, "images/teach.png", "src");
+    assert_eq!(server.get(&picture, "").await.header("content-type"), "image/png");
+    for none in ["/docs/nothing", "/docs/../Cargo.toml", "/docs/images/none.png", "/docs/README.md"] {
+        assert_eq!(server.page(none, "").await.status, StatusCode::NOT_FOUND, "{none}");
+    }
+}

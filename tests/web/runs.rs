@@ -86,14 +86,21 @@ impl Launcher for FakeLauncher {
             title: "Pairs".to_owned(),
             about: format!("<{name}> for tests"),
             teacher,
+            missing: None,
         };
-        vec![preset("small", TeacherMode::Human), preset("tiny", TeacherMode::Simulated)]
+        let missing = Some("There is no folder `corpus`; make it with `iliad data`.".to_owned());
+        vec![
+            preset("small", TeacherMode::Human),
+            preset("tiny", TeacherMode::Simulated),
+            PresetInfo { missing, ..preset("paper", TeacherMode::Simulated) },
+        ]
     }
 
     fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
         Box::pin(async move {
             match wish.preset.as_str() {
                 "pairs/tiny" => {}
+                "pairs/full" => return Err(LaunchError::Store(iliad::store::StoreError::DiskFull)),
                 "pairs/broken" => return Err(LaunchError::Failed("the disk burns at /secret/place".to_owned())),
                 other => return Err(LaunchError::Wish(format!("There is no preset {other}."))),
             }
@@ -143,12 +150,144 @@ async fn runs_are_started_over_json() {
         (json!({"preset": "pairs/tiny", "seed": -1}), 400, "unreadable"),
         (json!({"preset": "pairs/tiny", "seed": 1, "sead": 2}), 400, "unreadable"),
         (json!({"preset": "pairs/broken", "seed": 1}), 500, "not-started"),
+        (json!({"preset": "pairs/full", "seed": 1}), 507, "disk-full"),
     ] {
         let reply = server.post("/api/runs", "", &wish).await;
         assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (status, Some(code)), "{wish}");
         assert!(!reply.text.contains("secret"), "causes stay in the log");
     }
     assert!(launcher.asked.lock().unwrap().is_empty());
+    let set = json!({"preset": "pairs/tiny", "seed": 3, "set": ["teacher.models=here"]});
+    assert_eq!(server.post("/api/runs", "", &set).await.status, StatusCode::CREATED);
+    assert_eq!(launcher.asked.lock().unwrap().remove(0).set, ["teacher.models=here"]);
+}
+
+#[tokio::test]
+async fn what_a_preset_needs_first_is_said_before_it_is_started() {
+    let (server, _) = launching(WebSettings::default()).await;
+    let page = server.page("/runs", "").await.text;
+    assert_eq!(page.matches("Needs something first.").count(), 1);
+    assert!(page.contains("There is no folder corpus; make it with iliad data."), "{page}");
+    assert!(server.get("/api/presets", "").await.json()[2]["missing"].is_string());
+    let refused = server.form("/runs", "", "preset=pairs%2Fhuge&seed=3&mode=human&settings=a.b%3Dc").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(
+        refused.text.contains("There is no preset pairs/huge.") && refused.text.contains("a.b=c"),
+        "{}",
+        refused.text
+    );
+}
+
+#[tokio::test]
+async fn a_run_that_an_error_ended_or_kept_from_going_on_says_why_on_its_page_and_at_home() {
+    let (server, _) = launching(WebSettings::default()).await;
+    crate::support::ended_run(&server.state.store, crate::support::run_row("kept", TeacherMode::Human)).await;
+    server.state.runs.refuse("kept", "There is no folder of houses.".to_owned());
+    let failed = crate::support::run_row("broke", TeacherMode::Simulated);
+    server.state.store.create_run(&failed).await.unwrap();
+    let message = "The corpus has no words.".to_owned();
+    let (handle, _sender) = still(&server, "broke", RunState::Failed { message }).await;
+    server.state.runs.add(handle);
+    for (run, why) in [("kept", "There is no folder of houses."), ("broke", "The corpus has no words.")] {
+        let page = server.page(&format!("/runs/{run}"), "").await.text;
+        assert!(page.contains(why) && page.contains("Stopped by an error"), "{run}: {page}");
+        assert!(server.page("/", "").await.text.contains(why), "{run} at home");
+        assert!(server.page("/runs", "").await.text.contains(why), "{run} in the list");
+        let json = server.get(&format!("/api/runs/{run}"), "").await.json();
+        assert_eq!((&json["status"]["state"], &json["status"]["message"]), (&json!("failed"), &json!(why)));
+    }
+    let log = server.get("/api/runs/kept", "").await.json()["log"].clone();
+    assert_eq!(log[0]["message"], "There is no folder of houses.");
+    assert_eq!(server.get("/api/runs/kept", "").await.json()["status"]["episodes"], 120, "what the store has of it");
+    assert_eq!(server.post("/api/runs/kept/go-on", "", &json!({})).await.status, StatusCode::ACCEPTED);
+    assert_eq!(server.get("/api/runs/kept", "").await.json()["status"]["state"], "running");
+}
+
+/// A run whose trainer has counted nothing and does nothing; its status changes through what comes with it.
+async fn still(
+    server: &Server,
+    id: &str,
+    state: RunState,
+) -> (iliad::run::RunHandle, tokio::sync::watch::Sender<iliad::run::Status>) {
+    let now = server.run.status.borrow().clone();
+    let status = iliad::run::Status {
+        run: id.to_owned(),
+        state,
+        update: 0,
+        episodes: 0,
+        descriptions_human: 0,
+        descriptions_simulated: 0,
+        best_validation: None,
+        validation: None,
+        ..now
+    };
+    let (sender, status) = tokio::sync::watch::channel(status);
+    (iliad::run::RunHandle { id: id.into(), status, ..server.run.clone() }, sender)
+}
+
+#[tokio::test]
+async fn home_says_what_was_learnt_and_described_while_a_run_gets_ready() {
+    let server = Server::new().await;
+    assert!(server.page("/", "").await.text.contains("the first description can be yours"));
+    // A description that no update has used: the trainer rests.
+    server.post("/api/runs/study/pause", "", &json!({})).await;
+    until(&server, |status| status.state == RunState::Paused).await;
+    let cookie = server.teacher().await;
+    let lease = server.lease(&cookie, &[]).await;
+    let answer = json!({
+        "client_key": "k", "execution": lease["execution"], "kind": "described", "text": "add an e at the end",
+    });
+    assert_eq!(server.post("/api/runs/study/answers", &cookie, &answer).await.status, StatusCode::CREATED);
+    let home = server.page("/", "").await.text;
+    assert!(home.contains("has not learned from their descriptions yet"), "{home}");
+    assert!(!home.contains("learned nothing"), "{home}");
+    // An update uses it; then the server starts again, and the trainer has not read its checkpoint yet.
+    server.post("/api/runs/study/resume", "", &json!({})).await;
+    until(&server, |status| status.descriptions_human == 1).await;
+    for state in [RunState::Starting { what: "Loading the task".into(), done: None }, RunState::Paused] {
+        let (handle, _sender) = still(&server, "study", state.clone()).await;
+        server.state.runs.add(handle);
+        let home = server.page("/", "").await.text;
+        assert!(!home.contains("learned nothing") && !home.contains("can be yours"), "{state:?}: {home}");
+        let try_it = json!({"request": "add an e", "start": {"words": ["do"]}});
+        if state != RunState::Paused {
+            let reply = server.post("/api/runs/study/try", "", &try_it).await;
+            assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (503, Some("busy")), "at once");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_learnt_from_descriptions_is_not_called_so() {
+    let server = Server::new().await;
+    let mut row = crate::support::run_row("copy", TeacherMode::Simulated);
+    row.config = json!({"algorithm": {"name": "dagger"}});
+    let handle = crate::support::start_run(&server.state.store, row).await;
+    let mut status = handle.status.clone();
+    server.state.runs.add(handle);
+    let taught = status.wait_for(|status| status.descriptions_simulated > 0);
+    tokio::time::timeout(Duration::from_secs(60), taught).await.expect("in time").expect("alive");
+    let home = server.page("/", "").await.text;
+    assert!(home.contains("demonstration") && !home.contains("by a simulated teacher"), "{home}");
+    assert!(server.page("/runs/copy", "").await.text.contains("Learned from: demonstrations"));
+    // Nobody can teach it: stored all the same, the wish would keep the run from going on at the next start.
+    let reply = server.post("/api/runs/copy/teacher", "", &json!({"mode": "human"})).await;
+    assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (422, Some("no-people")));
+    assert_eq!(server.state.store.run("copy").await.unwrap().teacher, TeacherMode::Simulated);
+}
+
+#[tokio::test]
+async fn a_run_that_has_used_its_episodes_offers_no_going_on() {
+    let (server, _) = launching(WebSettings::default()).await;
+    for (id, budget) in [("spent", 120), ("open", 121)] {
+        let mut row = crate::support::run_row(id, TeacherMode::Human);
+        row.config = json!({"schedule": {"episodes": budget}});
+        crate::support::ended_run(&server.state.store, row).await;
+        let page = server.page(&format!("/runs/{id}"), "").await.text;
+        let form = &page[page.find("<form id=\"go-on\"").unwrap()..];
+        let hidden = form[..form.find('>').unwrap()].ends_with(" hidden");
+        assert_eq!(hidden, id == "spent", "{id}");
+    }
 }
 
 #[tokio::test]
@@ -234,14 +373,22 @@ async fn lines_told_before_the_run_is_shown_are_in_its_log() {
     assert!(line.as_str().unwrap().starts_with("Paused after update"), "{line}");
 }
 
-/// Reads events of an open stream until `enough` says so; (name, id, data) each.
+/// Reads events of a run's open stream until `enough` says so; (name, id, data) each.
 async fn events(
     server: &Server,
     last: Option<&str>,
     enough: impl Fn(&[(String, String, Value)]) -> bool,
 ) -> Vec<(String, String, Value)> {
-    let mut request =
-        Request::get("/runs/study/events").header("host", "localhost").header("accept-encoding", "gzip, br");
+    events_at(server, "/runs/study/events", last, enough).await
+}
+
+async fn events_at(
+    server: &Server,
+    path: &str,
+    last: Option<&str>,
+    enough: impl Fn(&[(String, String, Value)]) -> bool,
+) -> Vec<(String, String, Value)> {
+    let mut request = Request::get(path).header("host", "localhost").header("accept-encoding", "gzip, br");
     if let Some(last) = last {
         request = request.header("last-event-id", last);
     }
@@ -266,8 +413,54 @@ async fn events(
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), read).await.expect("in time");
+    tokio::time::timeout(Duration::from_secs(60), read).await.expect("in time");
     seen
+}
+
+#[tokio::test]
+async fn one_stream_carries_several_runs_and_outlives_them() {
+    let (server, _) = launching(WebSettings::default()).await;
+    server.state.runs.add(crate::support::start(&server.state.store, "second", TeacherMode::Simulated).await);
+    crate::support::ended_run(&server.state.store, crate::support::run_row("earlier", TeacherMode::Human)).await;
+    let told = |seen: &[(String, String, Value)], run: &str, name: &str| {
+        seen.iter().any(|(told, _, data)| told == name && data["run"] == run)
+    };
+    let all = |seen: &[(String, String, Value)]| {
+        told(seen, "study", "status") && told(seen, "second", "point") && told(seen, "earlier", "absent")
+    };
+    let seen = events_at(&server, "/events?runs=study,second,earlier", None, all).await;
+    assert!(seen.iter().all(|(_, id, data)| id.parse::<u64>().is_ok() && data["data"].is_object()));
+    assert!(!seen.iter().any(|(name, ..)| name == "resync"), "nothing was missed");
+    let point = seen.iter().find(|(name, ..)| name == "point").unwrap();
+    assert!(point.2["data"]["episodes"].is_u64());
+    // A client that comes back is told to fetch, of every run.
+    let both = |seen: &[(String, String, Value)]| told(seen, "study", "resync") && told(seen, "second", "resync");
+    events_at(&server, "/events?runs=study,second", Some("1"), both).await;
+    // A run that comes alive, and one that another trainer takes up, go on in the same stream.
+    let seen = events_at(&server, "/events?runs=earlier,study", None, |seen| {
+        let again = seen.iter().filter(|(name, _, data)| name == "status" && data["run"] == "study").count() > 1;
+        told(seen, "earlier", "status") && told(seen, "earlier", "resync") && told(seen, "study", "resync") && again
+    });
+    let goes_on = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(server.post("/api/runs/earlier/go-on", "", &json!({})).await.status, StatusCode::ACCEPTED);
+        let (handle, _) = still(&server, "study", RunState::Paused).await;
+        // Events of its own: the first trainer lets go of its channel.
+        let (events, _) = tokio::sync::broadcast::channel(16);
+        server.state.runs.add(iliad::run::RunHandle { events, ..handle });
+    };
+    tokio::join!(seen, goes_on);
+}
+
+#[tokio::test]
+async fn a_shared_stream_says_what_it_cannot_carry() {
+    let server = Server::new().await;
+    assert_eq!(server.get("/events?runs=nobody", "").await.status, StatusCode::NOT_FOUND);
+    let many: Vec<String> = (0..65).map(|i| format!("r{i}")).collect();
+    for runs in ["", ",", &many.join(",")] {
+        let reply = server.get(&format!("/events?runs={runs}"), "").await;
+        assert_eq!((reply.status, reply.json()["code"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("runs")));
+    }
 }
 
 #[tokio::test]

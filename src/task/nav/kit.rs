@@ -4,6 +4,7 @@ use super::Start;
 use super::action::HEADINGS;
 use super::agent::{Blueprint, NavAgent};
 use super::around::Around;
+use super::corpus;
 use super::family::NavFamily;
 use super::generated::Size;
 use super::houses;
@@ -13,7 +14,7 @@ use super::world::NavWorld;
 use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
 use crate::rng::{self, Stream};
-use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
+use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining, data_folder, teacher_file};
 use crate::task::shipped::model_file;
 use crate::task::{Split, World};
 use crate::teacher::simulated::TeacherModels;
@@ -70,26 +71,30 @@ impl TaskKit for NavFamily {
     fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
         let task = task_settings(config)?;
         match task.world.as_str() {
-            "builtin" | "tiny" => {}
-            "corpus" if Path::new(&task.path).is_dir() => {}
-            "corpus" => anyhow::bail!("task.path names the folder of a corpus, but `{}` is no folder", task.path),
+            "builtin" | "tiny" | "corpus" => {}
             other => return Err(no_such_world(other)),
+        }
+        model_settings(config)?;
+        TaskKit::at_hand(self, config)
+    }
+
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()> {
+        let task = task_settings(config)?;
+        if task.world == "corpus" {
+            let made_with = "iliad data import-r2r R2R --connectivity GRAPHS --boxes BOXES";
+            data_folder(&task.path, &[corpus::FILE, "vocab.json"], made_with)?;
         }
         let model = model_settings(config)?;
         if model.views != "semantic" && !Path::new(&model.views).is_file() {
             anyhow::bail!("model.views is `semantic` or a file, and there is no file `{}`", model.views)
         }
-        let models = &config.teacher.models;
-        if models == "shipped" && task.world == "corpus" {
+        if config.teacher.models == "shipped" && task.world == "corpus" {
             anyhow::bail!(
                 "the shipped teacher knows generated houses only; make one with `iliad teacher train` and name its file \
                  in teacher.models"
             )
         }
-        if !["shipped", "none"].contains(&models.as_str()) && !Path::new(models).is_file() {
-            anyhow::bail!("teacher.models is `shipped`, `none` or a file, and there is no file `{models}`")
-        }
-        Ok(())
+        teacher_file(config)
     }
 
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {

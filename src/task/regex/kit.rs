@@ -1,6 +1,7 @@
 //! REGEX for the trainer: worlds, agents and teachers from a run's configuration.
 
 use super::agent::{Blueprint, RegexAgent};
+use super::corpus;
 use super::family::RegexFamily;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, RegexTeacher};
@@ -11,7 +12,7 @@ use crate::config::run::{Preset, RunConfig};
 use crate::nn::artifact::{self, Precision};
 use crate::rng::{self, Stream};
 use crate::task::World;
-use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining};
+use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining, data_folder, teacher_file};
 use crate::task::shipped::model_file;
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
@@ -68,21 +69,35 @@ impl TaskKit for RegexFamily {
     fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
         let task = task_settings(config)?;
         match task.world.as_str() {
-            "builtin" | "tiny" => {}
-            "corpus" if Path::new(&task.path).is_dir() => {}
-            "corpus" => anyhow::bail!("task.path names the folder of a corpus, but `{}` is no folder", task.path),
+            "builtin" | "tiny" | "corpus" => {}
             other => return Err(no_such_world(other)),
         }
         if task.more_words > 100 {
             anyhow::bail!("task.more_words is at most 100")
         }
         let model = model_settings(config)?;
-        for (key, file) in [("model.pretrained", &model.pretrained), ("teacher.models", &config.teacher.models)] {
-            if !["shipped", "none"].contains(&file.as_str()) && !Path::new(file).is_file() {
-                anyhow::bail!("{key} is `shipped`, `none` or a file, and there is no file `{file}`")
-            }
+        let file = &model.pretrained;
+        if !["shipped", "none"].contains(&file.as_str()) && !Path::new(file).is_file() {
+            anyhow::bail!("model.pretrained is `shipped`, `none` or a file, and there is no file `{file}`")
         }
-        Ok(())
+        TaskKit::at_hand(self, config)
+    }
+
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()> {
+        let task = task_settings(config)?;
+        if task.world == "corpus" {
+            data_folder(&task.path, &corpus::FILES, "iliad data import-l3 L3_FOLDER")?;
+        }
+        teacher_file(config)
+    }
+
+    fn has_teacher(&self, config: &RunConfig) -> bool {
+        let generated = task_settings(config).is_ok_and(|task| task.world != "corpus");
+        match config.teacher.models.as_str() {
+            "none" => false,
+            "shipped" => generated,
+            _ => true,
+        }
     }
 
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {

@@ -27,8 +27,10 @@ const BESIDE: [(&str, &str, &str); 3] = [
 const CONTENTS: &str = "contents";
 
 /// The licences at the user's choice.
-const LICENCES: [(&str, &str); 2] =
-    [("MIT", include_str!("../../docs/licences/MIT.txt")), ("Apache-2.0", include_str!("../../docs/licences/Apache-2.0.txt"))];
+const LICENCES: [(&str, &str); 2] = [
+    ("MIT", include_str!("../../docs/licences/MIT.txt")),
+    ("Apache-2.0", include_str!("../../docs/licences/Apache-2.0.txt")),
+];
 
 /// The text that an address names, and the folder its links start from.
 fn source(name: &str) -> Option<(String, &'static str)> {

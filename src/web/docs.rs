@@ -54,9 +54,9 @@ fn target(link: &str, folder: &str) -> Option<String> {
     }
     let page = match path.strip_prefix("docs/") {
         Some("README.md" | "") => format!("/docs/{CONTENTS}"),
+        Some(inner) if inner.starts_with("licences/") => "/licence".to_owned(),
         Some(inner) if Folder::get(inner).is_some() => format!("/docs/{}", inner.trim_end_matches(".md")),
         Some(_) => return None,
-        None if path.starts_with("LICENSE") => "/licence".to_owned(),
         None => match BESIDE.iter().find(|(_, known, _)| *known == path)?.0 {
             "" => "/docs".to_owned(),
             name => format!("/docs/{name}"),

@@ -89,9 +89,10 @@ impl Manager {
         config.check().map_err(wish)?;
         trainer_of(&config)?.check(&config).map_err(wish)?;
         let mut id = new_run_id(&config);
-        // Two runs of the same second get different names.
+        // Two runs of the same second get different names, and so do two of the same hour that came twice, because the
+        // clock was set back: a folder that is there already has another run's checkpoints.
         for n in 2.. {
-            if self.store.run(&id).await.is_err() {
+            if self.store.run(&id).await.is_err() && !run_folder(&self.data_dir, &id).exists() {
                 break;
             }
             id = format!("{}-{n}", new_run_id(&config));

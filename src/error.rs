@@ -201,7 +201,7 @@ impl Error {
                 S::FORBIDDEN,
                 "no-cookie",
                 "Your browser sent no cookie",
-                "One cookie tells your descriptions from other people's. Allow cookies for this site, copy what you typed, open the page again and send it.",
+                "One cookie tells your descriptions from other people's, and it did not come back: it is blocked, or it was deleted. Nothing was stored now. Allow cookies for this site, copy what you typed, and open the teaching page again.",
             ),
             Error::TooLarge => Problem::of_status(S::PAYLOAD_TOO_LARGE),
             Error::Busy(sentence) => {
@@ -219,6 +219,12 @@ impl Error {
                 "lease-lost",
                 "This one is no longer yours",
                 "Its time ran out and somebody else may have it now, or it was answered already. What you typed can still be sent.",
+            ),
+            Error::Store(StoreError::NeverYours) => Problem::new(
+                S::FORBIDDEN,
+                "never-yours",
+                "This one was never shown to you",
+                "Only who was given something to describe can send an answer to it. If your browser\u{2019}s cookies were deleted meanwhile, the server takes you for somebody else. Nothing was stored; copy what you typed if you want to keep it.",
             ),
             Error::Store(StoreError::Superseded) => Problem::new(
                 S::CONFLICT,
@@ -349,6 +355,7 @@ mod tests {
             Error::TooLarge,
             Error::Busy("It is warming up; try again in a minute.".into()),
             StoreError::LeaseLost.into(),
+            StoreError::NeverYours.into(),
             StoreError::Superseded.into(),
             StoreError::DiskFull.into(),
             StoreError::ReadOnly.into(),

@@ -10,6 +10,8 @@
 //! What always holds:
 //!
 //! * An execution is in at most `wanted - given` hands; a lease that ran out counts no longer.
+//! * A teacher holds at most two executions of a run, and answers only what they hold or have held.
+//! * Leases go by a clock that nobody sets back, and order goes by keys: the time of day is only ever shown.
 //! * A teacher has one standing answer per execution; what came before it stays, superseded, and is exported.
 //! * What a teacher answered or skipped never comes back to this teacher.
 //! * An answer is used in at most one update; recording the same update again changes nothing.
@@ -85,6 +87,9 @@ pub struct PoolCounts {
     pub open: u64,
     /// Somebody is at them.
     pub leased: u64,
+    /// People who are there: they hold something, or asked or answered within the last two minutes.
+    #[serde(default)]
+    pub people: u64,
 }
 
 /// An execution in one teacher's hands.
@@ -205,6 +210,8 @@ pub struct Teacher {
     pub id: i64,
     /// Whether the first-visit guide was dismissed.
     pub seen_guide: bool,
+    /// Whether they have ever answered (a skip is no answer).
+    pub answered: bool,
     /// When first seen.
     pub created_at: OffsetDateTime,
 }

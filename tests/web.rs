@@ -12,6 +12,8 @@ mod pages;
 mod runs;
 #[path = "web/teaching.rs"]
 mod teaching;
+#[path = "web/visitors.rs"]
+mod visitors;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -33,6 +33,7 @@ struct Earlier {
     kind: String,
     text: String,
     superseded_by: Option<i64>,
+    late: i64,
 }
 
 impl Earlier {
@@ -79,10 +80,30 @@ struct Target {
     request_shown: bool,
 }
 
+/// The places of an execution, seen by a teacher who has no standing answer to it.
+#[derive(FromRow)]
+struct Places {
+    /// Whether one is neither taken by an answer nor in somebody else's hands.
+    room: bool,
+    /// Whether the trainer still learns from an answer that came too late for a place.
+    learns: bool,
+}
+
+/// Column `late`: the answer takes one of the execution's places.
+const IN_TIME: i64 = 0;
+/// It came when all places were taken or in others' hands; the trainer learns from it.
+const LATE: i64 = 1;
+/// It came later still; it is kept for the dataset.
+const TOO_LATE: i64 = 2;
+
 impl Store {
-    /// Stores an answer durably and ends the lease. An answer whose lease ran out, or to an execution that was
-    /// retired, or of a run that ended, is still taken; when the execution has had all the answers it wants, it is
-    /// stored all the same as a surplus answer: nothing typed is lost.
+    /// Stores an answer durably and ends the lease. It has to be about an execution that the teacher holds or has held:
+    /// an answer whose lease ran out, or to an execution that was retired, or of a run that ended, is still taken.
+    ///
+    /// When every place of the execution has been answered, or is in others' hands by now, the answer is late: it is
+    /// stored all the same, but takes nobody's place, so that who has the execution on the screen notices nothing. The
+    /// trainer learns from as many late answers as the execution wants in time; what comes later still is kept for the
+    /// dataset only.
     ///
     /// The same `client_key` stores once, and so do the same words about the same execution from two tabs. Other words
     /// by the same teacher about an execution they have answered (two tabs again) replace the earlier ones, as a
@@ -91,8 +112,9 @@ impl Store {
     /// Whether the teacher could see the request is taken from the run's configuration (`pool.show_request`).
     ///
     /// # Errors
-    /// [`StoreError::KeyReused`] when the key was stored with other words, [`StoreError::NotFound`] for an unknown
-    /// execution or teacher, [`StoreError::Invalid`] for a key that is empty or too long.
+    /// [`StoreError::NeverYours`] when the teacher never had the execution, [`StoreError::KeyReused`] when the key was
+    /// stored with other words, [`StoreError::NotFound`] for an unknown execution or teacher, [`StoreError::Invalid`]
+    /// for a key that is empty or too long.
     pub async fn answer(&self, answer: &NewAnswer) -> Result<Stored> {
         check_key(&answer.client_key)?;
         let mut writer = self.writer(Durability::Full).await?;
@@ -100,8 +122,11 @@ impl Store {
         if let Some(stored) = stored_before(&mut tx, answer).await? {
             return Ok(stored);
         }
+        let target = target(&mut tx, answer.execution).await?;
+        has_held(&mut tx, answer).await?;
+        self.visitors().note(&target.run, answer.teacher, self.steady_now());
         let earlier: Vec<Earlier> = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by FROM answers WHERE execution = ? AND teacher = ?",
+            "SELECT id, execution, kind, text, superseded_by, late FROM answers WHERE execution = ? AND teacher = ?",
         )
         .bind(answer.execution)
         .bind(answer.teacher)
@@ -112,14 +137,50 @@ impl Store {
         }
         let standing = earlier.iter().find(|earlier| earlier.superseded_by.is_none());
         let keeps = standing.filter(|old| answer.kind == AnswerKind::Skipped && old.kind != AnswerKind::Skipped.word());
+        let late = self.lateness(&mut tx, answer, standing).await?;
+        let now = self.now();
         let id = match (standing, keeps) {
-            (_, Some(description)) => insert(&mut tx, answer, None, Some(description.id), self.now()).await?,
-            (Some(old), None) => supersede(&mut tx, old.id, answer, self.now()).await?,
-            (None, None) => insert(&mut tx, answer, None, None, self.now()).await?,
+            (_, Some(kept)) => insert(&mut tx, answer, &target, late, None, Some(kept.id), now).await?,
+            (Some(old), None) => supersede(&mut tx, old.id, answer, &target, late, now).await?,
+            (None, None) => insert(&mut tx, answer, &target, late, None, None, now).await?,
         };
-        settle(&mut tx, answer.execution, answer.teacher).await?;
+        settle(&mut tx, answer).await?;
         tx.commit().await?;
         Ok(Stored { answer: id, again: false })
+    }
+
+    /// Column `late` of an answer that takes the place of `standing`, the teacher's own.
+    async fn lateness(
+        &self,
+        tx: &mut Transaction<'_, Sqlite>,
+        new: &NewAnswer,
+        standing: Option<&Earlier>,
+    ) -> Result<i64> {
+        if new.kind == AnswerKind::Skipped {
+            return Ok(IN_TIME); // It takes no place in any case.
+        }
+        if let Some(old) = standing.filter(|old| old.kind != AnswerKind::Skipped.word()) {
+            return Ok(old.late);
+        }
+        let places: Places = sqlx::query_as(
+            "SELECT given + (SELECT count(*) FROM leases
+                     WHERE leases.execution = ?1 AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
+                         AND leases.teacher <> ?2) < wanted AS room,
+                 (SELECT count(*) FROM answers
+                     WHERE answers.execution = ?1 AND answers.late = 1 AND answers.superseded_by IS NULL) < wanted
+                     AS learns
+             FROM executions WHERE id = ?1",
+        )
+        .bind(new.execution)
+        .bind(new.teacher)
+        .bind(self.steady_now())
+        .fetch_one(&mut **tx)
+        .await?;
+        Ok(match places {
+            Places { room: true, .. } => IN_TIME,
+            Places { learns: true, .. } => LATE,
+            Places { .. } => TOO_LATE,
+        })
     }
 
     /// The person's latest answers in the run that may still be corrected (not superseded), newest first.
@@ -147,11 +208,22 @@ impl Store {
         Ok(sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
                  OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
-                     AND execution IS NOT NULL AND kind <> 'skipped' AND kind = 'described')",
+                     AND execution IS NOT NULL AND kind <> 'skipped' AND late < 2 AND kind = 'described')",
         )
         .bind(run)
         .fetch_one(self.readers())
         .await?)
+    }
+
+    /// [`StoreError::NotFound`] unless the answer is one of the run and of the teacher.
+    pub async fn answer_in(&self, run: &str, answer: i64, teacher: i64) -> Result<()> {
+        let found: Option<i64> = sqlx::query_scalar("SELECT 1 FROM answers WHERE id = ? AND run = ? AND teacher = ?")
+            .bind(answer)
+            .bind(run)
+            .bind(teacher)
+            .fetch_optional(self.readers())
+            .await?;
+        found.map(|_| ()).ok_or(StoreError::NotFound("the answer"))
     }
 
     /// Stores a corrected version of an answer of the same teacher; the old row stays and points to the new one.
@@ -168,13 +240,14 @@ impl Store {
         if let Some(stored) = stored_before(&mut tx, corrected).await? {
             return Ok(stored);
         }
-        let old: Earlier =
-            sqlx::query_as("SELECT id, execution, kind, text, superseded_by FROM answers WHERE id = ? AND teacher = ?")
-                .bind(answer)
-                .bind(corrected.teacher)
-                .fetch_optional(&mut *tx)
-                .await?
-                .ok_or(StoreError::NotFound("the answer"))?;
+        let old: Earlier = sqlx::query_as(
+            "SELECT id, execution, kind, text, superseded_by, late FROM answers WHERE id = ? AND teacher = ?",
+        )
+        .bind(answer)
+        .bind(corrected.teacher)
+        .fetch_optional(&mut *tx)
+        .await?
+        .ok_or(StoreError::NotFound("the answer"))?;
         if old.superseded_by.is_some() {
             return Err(StoreError::Superseded);
         }
@@ -184,8 +257,11 @@ impl Store {
         if old.says_the_same(corrected) {
             return Ok(old.again());
         }
-        let id = supersede(&mut tx, old.id, corrected, self.now()).await?;
-        settle(&mut tx, corrected.execution, corrected.teacher).await?;
+        let target = target(&mut tx, corrected.execution).await?;
+        self.visitors().note(&target.run, corrected.teacher, self.steady_now());
+        let late = self.lateness(&mut tx, corrected, Some(&old)).await?;
+        let id = supersede(&mut tx, old.id, corrected, &target, late, self.now()).await?;
+        settle(&mut tx, corrected).await?;
         tx.commit().await?;
         Ok(Stored { answer: id, again: false })
     }
@@ -201,7 +277,7 @@ fn check_key(key: &str) -> Result<()> {
 /// The answer stored under the same key, if any.
 async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<Option<Stored>> {
     let earlier: Option<Earlier> = sqlx::query_as(
-        "SELECT id, execution, kind, text, superseded_by FROM answers WHERE teacher = ? AND client_key = ?",
+        "SELECT id, execution, kind, text, superseded_by, late FROM answers WHERE teacher = ? AND client_key = ?",
     )
     .bind(new.teacher)
     .bind(&new.client_key)
@@ -214,29 +290,51 @@ async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Res
     }
 }
 
-async fn insert(
-    tx: &mut Transaction<'_, Sqlite>,
-    new: &NewAnswer,
-    supersedes: Option<i64>,
-    superseded_by: Option<i64>,
-    now: i64,
-) -> Result<i64> {
-    let target: Target = sqlx::query_as(
+async fn target(tx: &mut Transaction<'_, Sqlite>, execution: i64) -> Result<Target> {
+    sqlx::query_as(
         "SELECT executions.run, executions.episode, executions.policy_update,
              runs.config ->> '$.pool.show_request' IS 1 AS request_shown
          FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?",
     )
-    .bind(new.execution)
+    .bind(execution)
     .fetch_optional(&mut **tx)
     .await?
-    .ok_or(StoreError::NotFound("the execution"))?;
+    .ok_or(StoreError::NotFound("the execution"))
+}
+
+/// Whether the teacher has or had the execution; an error that says what is wrong if not.
+async fn has_held(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
+    let held: Option<bool> = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM leases WHERE leases.execution = ? AND leases.teacher = teachers.id)
+         FROM teachers WHERE id = ?",
+    )
+    .bind(new.execution)
+    .bind(new.teacher)
+    .fetch_optional(&mut **tx)
+    .await?;
+    match held {
+        Some(true) => Ok(()),
+        Some(false) => Err(StoreError::NeverYours),
+        None => Err(StoreError::NotFound("the teacher")),
+    }
+}
+
+async fn insert(
+    tx: &mut Transaction<'_, Sqlite>,
+    new: &NewAnswer,
+    target: &Target,
+    late: i64,
+    supersedes: Option<i64>,
+    superseded_by: Option<i64>,
+    now: i64,
+) -> Result<i64> {
     let active_ms = new.active_ms.map(|ms| to_int("the time of activity", ms)).transpose()?;
     let query = sqlx::query_scalar(
         "INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
-             policy_update, shown_at, active_ms, created_at, supersedes, superseded_by)
-         VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+             policy_update, shown_at, active_ms, created_at, supersedes, superseded_by, late)
+         VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
     )
-    .bind(target.run)
+    .bind(&target.run)
     .bind(target.episode)
     .bind(new.execution)
     .bind(new.teacher)
@@ -249,25 +347,34 @@ async fn insert(
     .bind(active_ms)
     .bind(now)
     .bind(supersedes)
-    .bind(superseded_by);
+    .bind(superseded_by)
+    .bind(late);
     query.fetch_one(&mut **tx).await.or_missing("the teacher")
 }
 
 /// Stores `new` in the place of `old`.
-async fn supersede(tx: &mut Transaction<'_, Sqlite>, old: i64, new: &NewAnswer, now: i64) -> Result<i64> {
+async fn supersede(
+    tx: &mut Transaction<'_, Sqlite>,
+    old: i64,
+    new: &NewAnswer,
+    target: &Target,
+    late: i64,
+    now: i64,
+) -> Result<i64> {
     // Two standing answers cannot be, not even for a moment: until the new key is known, the old row points to itself.
     sqlx::query("UPDATE answers SET superseded_by = id WHERE id = ?").bind(old).execute(&mut **tx).await?;
-    let id = insert(tx, new, Some(old), None, now).await?;
+    let id = insert(tx, new, target, late, Some(old), None, now).await?;
     sqlx::query("UPDATE answers SET superseded_by = ? WHERE id = ?").bind(id).bind(old).execute(&mut **tx).await?;
     Ok(id)
 }
 
 /// Brings the execution up to date with its answers: how many it has, whether it wants more, who is still at it.
-async fn settle(tx: &mut Transaction<'_, Sqlite>, execution: i64, teacher: i64) -> Result<()> {
+async fn settle(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
+    let NewAnswer { execution, teacher, kind, .. } = *new;
     sqlx::query(
         "UPDATE executions SET shown = 1, touched = 1,
              given = (SELECT count(*) FROM answers
-                 WHERE execution = ?1 AND superseded_by IS NULL AND kind <> 'skipped')
+                 WHERE execution = ?1 AND superseded_by IS NULL AND kind <> 'skipped' AND late = 0)
          WHERE id = ?1",
     )
     .bind(execution)
@@ -281,12 +388,18 @@ async fn settle(tx: &mut Transaction<'_, Sqlite>, execution: i64, teacher: i64) 
     .execute(&mut **tx)
     .await?;
     sqlx::query(
-        "DELETE FROM leases WHERE execution = ?1
+        "UPDATE leases SET expires_at = 0 WHERE execution = ?1
              AND (teacher = ?2 OR (SELECT state FROM executions WHERE id = ?1) = 'done')",
     )
     .bind(execution)
     .bind(teacher)
     .execute(&mut **tx)
     .await?;
+    if kind != AnswerKind::Skipped {
+        sqlx::query("UPDATE teachers SET answered = 1 WHERE id = ? AND answered = 0")
+            .bind(teacher)
+            .execute(&mut **tx)
+            .await?;
+    }
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! Opening the file, the two pools, time, and the small conversions every repository needs.
 
 use super::error::{Result, StoreError, unreadable};
+use super::teachers::Visitors;
 use serde::{Serialize, de::DeserializeOwned};
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
@@ -25,7 +26,7 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Files up to this size are checked whole when opened (well under a second); larger ones by [`Store::check`].
 const CHECKED_AT_OPENING: u64 = 64 << 20;
 
-/// What leases and time stamps go by.
+/// Where a time is read.
 type Clock = Arc<dyn Fn() -> OffsetDateTime + Send + Sync>;
 
 /// The store. Cheap to clone.
@@ -33,7 +34,11 @@ type Clock = Arc<dyn Fn() -> OffsetDateTime + Send + Sync>;
 pub struct Store {
     writer: SqlitePool,
     readers: SqlitePool,
+    /// The time of day, for time stamps.
     clock: Clock,
+    /// What leases go by.
+    steady: Clock,
+    visitors: Arc<Visitors>,
 }
 
 impl std::fmt::Debug for Store {
@@ -69,18 +74,30 @@ impl Store {
     /// [`StoreError::Unusable`] with a plain sentence for a file that is damaged, no database, another program's or
     /// from a newer version; [`StoreError::DiskFull`] when nothing can be written.
     pub async fn open(path: &Path) -> Result<Store> {
-        Store::open_with_clock(path, OffsetDateTime::now_utc).await
+        Store::open_with_clocks(path, OffsetDateTime::now_utc, forward_only()).await
     }
 
-    /// As [`Store::open`], with the clock that leases and time stamps go by (tests turn it by hand).
+    /// As [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
     pub async fn open_with_clock(
         path: &Path,
         clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
     ) -> Result<Store> {
-        let clock: Clock = Arc::new(clock);
+        let clock = Arc::new(clock);
+        let steady = clock.clone();
+        Store::open_with_clocks(path, move || clock(), move || steady()).await
+    }
+
+    /// As [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
+    /// sets back while the process lives.
+    pub async fn open_with_clocks(
+        path: &Path,
+        clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
+        steady: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
+    ) -> Result<Store> {
+        let (clock, steady): (Clock, Clock) = (Arc::new(clock), Arc::new(steady));
         let begin = Instant::now();
         loop {
-            match Store::open_once(path, clock.clone()).await {
+            match Store::open_once(path, clock.clone(), steady.clone()).await {
                 // SQLite does not wait by itself while another process makes a new file a WAL file.
                 Err(StoreError::Busy) if begin.elapsed() < BUSY_TIMEOUT => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -90,7 +107,7 @@ impl Store {
         }
     }
 
-    async fn open_once(path: &Path, clock: Clock) -> Result<Store> {
+    async fn open_once(path: &Path, clock: Clock, steady: Clock) -> Result<Store> {
         let bytes = prepare(path)?;
         let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).foreign_keys(true);
         if bytes > 0 {
@@ -108,7 +125,7 @@ impl Store {
         // More readers than cores only queue at the disk.
         let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
         let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON")).await?;
-        Ok(Store { writer, readers, clock })
+        Ok(Store { writer, readers, clock, steady, visitors: Arc::default() })
     }
 
     /// Checks every page and index of the file (a second per gigabyte or so).
@@ -154,10 +171,34 @@ impl Store {
         to_nanos((self.clock)())
     }
 
+    /// Now, as leases have it.
+    pub(super) fn steady_now(&self) -> i64 {
+        to_nanos((self.steady)())
+    }
+
+    /// What is remembered of visitors in this process.
+    pub(super) fn visitors(&self) -> &Visitors {
+        &self.visitors
+    }
+
     /// The writer's pool, for tests that bring it into trouble.
     #[cfg(test)]
     pub(super) fn writer_pool(&self) -> &SqlitePool {
         &self.writer
+    }
+}
+
+/// A clock that begins at the time of day and from then on only goes forward, whatever the time of day does.
+fn forward_only() -> impl Fn() -> OffsetDateTime + Send + Sync + 'static {
+    let begin = OffsetDateTime::now_utc();
+    let passed = Mutex::new((Instant::now(), Duration::ZERO));
+    move || {
+        let mut passed = passed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Some virtual machines let even the steady clock go back: what had passed before stays passed.
+        let (before, now) = (passed.0, Instant::now());
+        passed.0 = now;
+        passed.1 += now.saturating_duration_since(before);
+        begin + passed.1
     }
 }
 

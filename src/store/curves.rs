@@ -187,7 +187,7 @@ impl Store {
         let rows: Vec<CheckpointColumns> = sqlx::query_as(
             "SELECT name, update_no, episodes, descriptions, validation, validation_n, validation_low,
                  validation_high, bytes, written_at, best
-             FROM checkpoints WHERE run = ? ORDER BY update_no DESC, written_at DESC",
+             FROM checkpoints WHERE run = ? ORDER BY update_no DESC, name DESC",
         )
         .bind(run)
         .fetch_all(self.readers())

@@ -8,7 +8,6 @@ use sqlx::{FromRow, Sqlite, Transaction};
 
 #[derive(FromRow)]
 struct Row {
-    at: i64,
     episode: i64,
     update_no: Option<i64>,
     request: String,
@@ -59,38 +58,56 @@ impl Store {
     }
 
     /// The latest episode rows, newest first (human ones once used, simulated ones as recorded).
+    ///
+    /// They are ordered by their updates and keys, since times of day can go back.
     pub async fn recent_episodes(&self, run: &str, limit: u32) -> Result<Vec<EpisodeRow>> {
         let simulated: Vec<Row> = sqlx::query_as(
-            "SELECT episodes.recorded_at AS at, episodes.episode, episodes.update_no, episodes.request, episodes.view,
+            "SELECT episodes.episode, episodes.update_no, episodes.request, episodes.view,
                  episodes.summary, answers.text, episodes.candidates, episodes.success
              FROM episodes LEFT JOIN answers ON answers.id = episodes.answer
-             WHERE episodes.run = ? ORDER BY episodes.recorded_at DESC, episodes.id DESC LIMIT ?",
+             WHERE episodes.run = ? ORDER BY episodes.id DESC LIMIT ?",
         )
         .bind(run)
         .bind(limit)
         .fetch_all(self.readers())
         .await?;
         let human: Vec<Row> = sqlx::query_as(
-            "SELECT answers.used_at AS at, answers.episode, answers.used_in_update AS update_no, executions.request,
+            "SELECT answers.episode, answers.used_in_update AS update_no, executions.request,
                  body.view, executions.summary, answers.text, NULL AS candidates, executions.success
              FROM answers
              CROSS JOIN executions ON executions.id = answers.execution
              CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
              WHERE answers.run = ? AND answers.used_position IS NOT NULL
-             ORDER BY answers.used_at DESC, answers.id DESC LIMIT ?",
+             ORDER BY answers.used_in_update DESC, answers.used_position DESC LIMIT ?",
         )
         .bind(run)
         .bind(limit)
         .fetch_all(self.readers())
         .await?;
-        let mut rows: Vec<(Source, Row)> = simulated
-            .into_iter()
-            .map(|row| (Source::Simulated, row))
-            .chain(human.into_iter().map(|row| (Source::Human, row)))
-            .collect();
-        rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.at)); // stable: each kind keeps its own order
-        rows.into_iter().take(limit as usize).map(|(source, row)| row.read(source)).collect()
+        let updates = updates_of(&simulated);
+        let human = human.into_iter().map(|row| (row.update_no, Source::Human, row));
+        let simulated = simulated.into_iter().zip(updates).map(|(row, update)| (update, Source::Simulated, row));
+        let mut rows: Vec<(Option<i64>, Source, Row)> = human.chain(simulated).collect();
+        rows.sort_by_key(|(update, ..)| std::cmp::Reverse(*update)); // stable: each kind keeps its own order
+        rows.into_iter().take(limit as usize).map(|(_, source, row)| row.read(source)).collect()
     }
+}
+
+/// The update at which each of the rows, newest first, came: its own, or else that of the row before it in time.
+fn updates_of(rows: &[Row]) -> Vec<Option<i64>> {
+    let mut latest = None;
+    let mut updates: Vec<Option<i64>> = rows
+        .iter()
+        .rev()
+        .map(|row| {
+            latest = row.update_no.or(latest);
+            latest
+        })
+        .collect();
+    updates.reverse();
+    // The oldest rows may have none before them: they came before the first that has one.
+    let first = updates.iter().rev().find_map(|update| *update);
+    updates.into_iter().map(|update| update.or(first)).collect()
 }
 
 async fn record_one(

@@ -12,6 +12,9 @@ pub enum StoreError {
     /// The lease is gone: it ran out and somebody else has the execution, or it was answered already.
     #[error("this execution is no longer yours")]
     LeaseLost,
+    /// The teacher has never had the execution.
+    #[error("this execution was never yours")]
+    NeverYours,
     /// The answer was corrected elsewhere, or is too old to correct.
     #[error("this answer can no longer be changed")]
     Superseded,

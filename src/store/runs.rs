@@ -84,11 +84,11 @@ impl Store {
         .read()
     }
 
-    /// All runs, newest first.
+    /// All runs, newest first: the one that was stored last, whatever the clock said.
     pub async fn runs(&self) -> Result<Vec<Run>> {
         sqlx::query_as::<_, RunRow>(
             "SELECT id, family, preset, config, seed, teacher, active, created_at
-             FROM runs ORDER BY created_at DESC, rowid DESC",
+             FROM runs ORDER BY rowid DESC",
         )
         .fetch_all(self.readers())
         .await?

@@ -40,7 +40,8 @@ fn read_all(rows: Vec<TrainerRow>) -> Result<Vec<TrainerAnswer>> {
 }
 
 impl Store {
-    /// Answers no update has used yet (not superseded, not skipped), oldest first.
+    /// Answers no update has used yet (not superseded, not skipped, and of late ones only those that are learnt from),
+    /// oldest first.
     pub async fn unused_answers(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
         let rows = sqlx::query_as(
             "SELECT answers.id, answers.episode, executions.request, body.trace, body.view, executions.summary,
@@ -49,7 +50,7 @@ impl Store {
              CROSS JOIN executions ON executions.id = answers.execution
              CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
              WHERE answers.run = ? AND answers.used_in_update IS NULL AND answers.superseded_by IS NULL
-                 AND answers.execution IS NOT NULL AND answers.kind <> 'skipped'
+                 AND answers.execution IS NOT NULL AND answers.kind <> 'skipped' AND answers.late < 2
              ORDER BY answers.id LIMIT ?",
         )
         .bind(run)

@@ -5,7 +5,7 @@ use super::extract::{Form, Path, Query};
 use super::page::{self, Page};
 use super::run_view::RunView;
 use super::teaching::{self, Given, OWN_ANSWERS};
-use super::visitor::{self, KnownVisitor, Visitor};
+use super::visitor::{self, Guest, Returned, Visitor};
 use crate::error::{Error, Result};
 use crate::store::{AnswerKind, OwnAnswer, StoreError};
 use crate::task::Audience;
@@ -73,10 +73,13 @@ pub(super) async fn page(
     Path(run): Path<String>,
     Query(Corrected { corrected }): Query<Corrected>,
     page: Page,
-    visitor: Visitor,
+    Guest(visitor): Guest,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
-    let items = items(&state, &view, &visitor).await?;
+    let items = match &visitor {
+        Some(visitor) => items(&state, &view, visitor).await?,
+        None => Vec::new(),
+    };
     Ok(page::html(&AnswersPage { page, view, items, corrected: corrected.is_some(), homeless: None }))
 }
 
@@ -94,11 +97,22 @@ pub(super) async fn correct(
     State(state): State<AppState>,
     Path((run, answer)): Path<(String, i64)>,
     page: Page,
-    KnownVisitor(visitor): KnownVisitor,
+    visitor: Result<Returned>,
     Form(sent): Form<Sent>,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
     let text = sent.text.replace("\r\n", "\n");
+    let visitor = match visitor.and_then(|Returned(visitor)| visitor.ok_or(Error::NotFound("the answer"))) {
+        Ok(visitor) => visitor,
+        // Nobody knows whose list this is, but the words must come back.
+        Err(error) => {
+            let problem = error.problem();
+            let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let homeless = Some((text, problem.detail));
+            let again = AnswersPage { page, view, items: Vec::new(), corrected: false, homeless };
+            return Ok((status, page::html(&again)).into_response());
+        }
+    };
     let given = |client_key: String| Given {
         client_key,
         execution: sent.execution,

@@ -4,11 +4,12 @@ use super::AppState;
 use super::extract::Path;
 use super::page::{self, Page};
 use super::run_view::RunView;
-use super::visitor::Visitor;
-use crate::error::Result;
+use super::visitor::{Guest, KnownVisitor};
+use crate::error::{Error, Problem, Result};
 use crate::task::Audience;
 use askama::Template;
 use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 #[derive(Template)]
@@ -34,20 +35,45 @@ pub(super) async fn page(
     State(state): State<AppState>,
     Path(run): Path<String>,
     page: Page,
-    visitor: Visitor,
+    Guest(visitor): Guest,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
-    show(page, view, !visitor.teacher.seen_guide)
+    let seen = visitor.is_some_and(|visitor| visitor.teacher.seen_guide);
+    show(page, view, !seen)
 }
 
-/// `POST /teach/{run}/guide`: understood; on to teaching.
+/// In the place of the page that cannot come, because the browser keeps its cookie to itself.
+#[derive(Template)]
+#[template(path = "no_cookie.html")]
+struct NoCookiePage {
+    page: Page,
+    problem: Problem,
+    run: String,
+}
+
+/// `POST /teach/{run}/guide`: understood; on to teaching. A browser that does not return the cookie would be led back to
+/// the guide for ever: it is told what is the matter instead.
 pub(super) async fn seen(
     State(state): State<AppState>,
     Path(run): Path<String>,
     page: Page,
-    visitor: Visitor,
+    visitor: Result<KnownVisitor>,
+    headers: HeaderMap,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
-    state.store.set_seen_guide(visitor.teacher.id).await?;
-    Ok(Redirect::to(&page.url(&format!("/teach/{}", view.run.id))).into_response())
+    match visitor {
+        Ok(KnownVisitor(visitor)) => {
+            state.store.set_seen_guide(visitor.teacher.id).await?;
+            Ok(Redirect::to(&page.url(&format!("/teach/{}", page::encode(&view.run.id)))).into_response())
+        }
+        Err(Error::NoCookie) if accepts_html(&headers) => {
+            let page = NoCookiePage { page, problem: Error::NoCookie.problem(), run };
+            Ok((StatusCode::FORBIDDEN, page::html(&page)).into_response())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn accepts_html(headers: &HeaderMap) -> bool {
+    headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok_and(|value| value.contains("text/html")))
 }

@@ -5,7 +5,7 @@ use super::extract::{Form, Path, Query};
 use super::page::{self, Page};
 use super::run_view::RunView;
 use super::teaching::{self, Given, Shown};
-use super::visitor::{KnownVisitor, Visitor};
+use super::visitor::{Guest, Returned, Visitor};
 use super::{TEXT_LIMIT, guide};
 use crate::error::{Error, Problem, Result};
 use crate::store::{AnswerKind, StoreError};
@@ -51,12 +51,13 @@ pub(super) async fn page(
     Path(run): Path<String>,
     Query(Said { said }): Query<Said>,
     page: Page,
-    visitor: Visitor,
+    Guest(visitor): Guest,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
-    if !visitor.teacher.seen_guide && !view.ended() {
+    if !visitor.as_ref().is_some_and(|visitor| visitor.teacher.seen_guide) && !view.ended() {
         return guide::show(page, view, true);
     }
+    let Some(visitor) = visitor else { return Ok(page::html(&teach_page(&state, page, view, None, None))) };
     let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
     let thanks = match said {
         Some(kind) => Some(teaching::sentence(kind, state.store.teacher_counts(&run, visitor.teacher.id).await?)),
@@ -70,7 +71,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         "run": view.run.id,
         "api": page.url(&format!("/api/runs/{}", view.run.id)),
         "limit": TEXT_LIMIT,
-        "lease_seconds": state.settings.lease_ttl.as_secs(),
+        "lease_seconds": shown.as_ref().map_or(state.settings.lease_ttl.as_secs().min(60), |shown| shown.lease_seconds),
         "ended": view.ended(),
         "shown": shown.as_ref().map(|shown| json!({
             "execution": shown.execution,
@@ -140,13 +141,15 @@ pub(super) async fn send(
     State(state): State<AppState>,
     Path(run): Path<String>,
     page: Page,
-    visitor: Result<KnownVisitor>,
+    visitor: Result<Returned>,
     Form(sent): Form<Sent>,
 ) -> Response {
     let text = sent.words();
     let action = page.url(&format!("/teach/{}", page::encode(&run)));
+    // Who has no row has had nothing, and an answer that is refused makes none.
+    let visitor = visitor.and_then(|Returned(visitor)| visitor.ok_or(StoreError::NeverYours.into()));
     let (visitor, error) = match visitor {
-        Ok(KnownVisitor(visitor)) => match attempt(&state, &run, &visitor, &sent, &text).await {
+        Ok(visitor) => match attempt(&state, &run, &visitor, &sent, &text).await {
             Ok(()) => return Redirect::to(&format!("{action}?said={}", sent.kind_word())).into_response(),
             Err(error) => (Some(visitor), error),
         },

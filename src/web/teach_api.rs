@@ -3,10 +3,10 @@
 use super::AppState;
 use super::extract::{Json, Path};
 use super::run_view::RunView;
-use super::teaching::{self, Given, OWN_ANSWERS, Shown, Thanks};
-use super::visitor::{KnownVisitor, Visitor};
+use super::teaching::{self, EXCEPT, Given, OWN_ANSWERS, Shown, Thanks};
+use super::visitor::{KnownVisitor, Returned};
 use crate::error::{Error, Result};
-use crate::store::{AnswerKind, TeacherCounts};
+use crate::store::{AnswerKind, StoreError, TeacherCounts};
 use crate::task::Audience;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -41,9 +41,12 @@ pub(super) struct Offer {
 pub(super) async fn lease(
     State(state): State<AppState>,
     Path(run): Path<String>,
-    visitor: Visitor,
+    KnownVisitor(visitor): KnownVisitor,
     Json(ask): Json<Ask>,
 ) -> Result<axum::Json<Offer>> {
+    if ask.except.len() > EXCEPT {
+        return Err(Error::Unreadable(format!("except may name at most {EXCEPT} executions")));
+    }
     let view = RunView::load(&state, &run).await?;
     let shown = teaching::lease(&state, &view, &visitor, &ask.except).await?;
     let message = match &shown {
@@ -65,9 +68,11 @@ pub(super) struct Renewed {
 /// `POST /api/runs/{run}/executions/{execution}/renew`.
 pub(super) async fn renew(
     State(state): State<AppState>,
-    Path((_, execution)): Path<(String, i64)>,
-    KnownVisitor(visitor): KnownVisitor,
+    Path((run, execution)): Path<(String, i64)>,
+    Returned(visitor): Returned,
 ) -> Result<axum::Json<Renewed>> {
+    state.store.execution_in(&run, execution).await?;
+    let visitor = visitor.ok_or(StoreError::LeaseLost)?;
     let expires_at = state.store.renew(execution, visitor.teacher.id, teaching::ttl(&state)).await?;
     Ok(axum::Json(Renewed { expires_at }))
 }
@@ -75,10 +80,13 @@ pub(super) async fn renew(
 /// `POST /api/runs/{run}/executions/{execution}/release`. The body is not read: the page sends it while it closes.
 pub(super) async fn release(
     State(state): State<AppState>,
-    Path((_, execution)): Path<(String, i64)>,
-    KnownVisitor(visitor): KnownVisitor,
+    Path((run, execution)): Path<(String, i64)>,
+    Returned(visitor): Returned,
 ) -> Result<StatusCode> {
-    state.store.release(execution, visitor.teacher.id).await?;
+    state.store.execution_in(&run, execution).await?;
+    if let Some(visitor) = visitor {
+        state.store.release(execution, visitor.teacher.id).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -109,10 +117,12 @@ fn status_of(thanks: &Thanks) -> StatusCode {
 pub(super) async fn answer(
     State(state): State<AppState>,
     Path(run): Path<String>,
-    KnownVisitor(visitor): KnownVisitor,
+    Returned(visitor): Returned,
     Json(body): Json<AnswerBody>,
 ) -> Result<(StatusCode, axum::Json<Thanks>)> {
     let view = RunView::load(&state, &run).await?;
+    // Who has no row has had nothing, and an answer that is refused makes none.
+    let visitor = visitor.ok_or(StoreError::NeverYours)?;
     let thanks = teaching::answer(&state, &view, &visitor, body.into()).await?;
     Ok((status_of(&thanks), axum::Json(thanks)))
 }
@@ -121,10 +131,11 @@ pub(super) async fn answer(
 pub(super) async fn correct(
     State(state): State<AppState>,
     Path((run, answer)): Path<(String, i64)>,
-    KnownVisitor(visitor): KnownVisitor,
+    Returned(visitor): Returned,
     Json(body): Json<AnswerBody>,
 ) -> Result<(StatusCode, axum::Json<Thanks>)> {
     let view = RunView::load(&state, &run).await?;
+    let visitor = visitor.ok_or(StoreError::NotFound("the answer"))?;
     let thanks = teaching::correct(&state, &view, &visitor, answer, body.into()).await?;
     Ok((status_of(&thanks), axum::Json(thanks)))
 }
@@ -146,9 +157,10 @@ pub(super) struct Own {
 pub(super) async fn own(
     State(state): State<AppState>,
     Path(run): Path<String>,
-    KnownVisitor(visitor): KnownVisitor,
+    Returned(visitor): Returned,
 ) -> Result<axum::Json<Vec<Own>>> {
     let view = RunView::load(&state, &run).await?;
+    let Some(visitor) = visitor else { return Ok(axum::Json(Vec::new())) };
     let answers = state.store.own_answers(&run, visitor.teacher.id, OWN_ANSWERS).await?;
     let own = answers.into_iter().map(|own| {
         Ok(Own {

@@ -15,6 +15,9 @@ use time::OffsetDateTime;
 /// How many of a person's own answers the Back page lists.
 pub(super) const OWN_ANSWERS: u32 = 20;
 
+/// Most executions that a page may say it has already. It has two.
+pub(super) const EXCEPT: usize = 32;
+
 /// How many executions that cannot be drawn are passed over before giving up.
 const PASSED_OVER: usize = 5;
 
@@ -39,6 +42,9 @@ pub(super) struct Shown {
     /// When it was given out.
     #[serde(with = "time::serde::rfc3339")]
     pub(super) shown_at: OffsetDateTime,
+    /// Seconds from then to the end of the lease.
+    #[serde(skip)]
+    pub(super) lease_seconds: u64,
 }
 
 /// The lease of settings as the store wants it.
@@ -64,6 +70,9 @@ pub(super) async fn lease(
         let drawn = draw(view.family, &leased.view, Audience::Teacher);
         match drawn {
             Ok((html, text)) => {
+                let shown_at = OffsetDateTime::now_utc();
+                // Two readings of the clock lie between; a page that renews a little early does no harm.
+                let lease_seconds = (leased.expires_at - shown_at).whole_seconds().max(1).unsigned_abs();
                 return Ok(Some(Shown {
                     execution: leased.execution,
                     episode: leased.episode,
@@ -72,11 +81,13 @@ pub(super) async fn lease(
                     request: leased.request,
                     client_key: visitor::new_token()?,
                     expires_at: leased.expires_at,
-                    shown_at: OffsetDateTime::now_utc(),
+                    shown_at,
+                    lease_seconds,
                 }));
             }
-            // One damaged row must not stand in the way of all others.
+            // One damaged row must not stand in the way of all others, nor take one of the places that a person has.
             Err(error) => {
+                state.store.release(leased.execution, visitor.teacher.id).await?;
                 tracing::warn!(execution = leased.execution, %error, "passing over an execution that cannot be drawn");
                 except.push(leased.execution);
             }
@@ -164,6 +175,7 @@ pub(super) struct Thanks {
 /// Stores an answer and tells the trainer. When it returns, the answer is on disk.
 pub(super) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, given: Given) -> Result<Thanks> {
     let new = given.checked(visitor.teacher.id)?;
+    state.store.execution_in(&view.run.id, new.execution).await?;
     let stored = state.store.answer(&new).await?;
     arrived(state, view);
     thanks(state, view, visitor, new.kind, stored).await
@@ -185,6 +197,8 @@ pub(super) async fn correct(
     given: Given,
 ) -> Result<Thanks> {
     let new = given.checked(visitor.teacher.id)?;
+    state.store.answer_in(&view.run.id, answer, visitor.teacher.id).await?;
+    state.store.execution_in(&view.run.id, new.execution).await?;
     let stored = state.store.correct(answer, &new).await?;
     arrived(state, view);
     thanks(state, view, visitor, new.kind, stored).await

@@ -1,35 +1,50 @@
 //! Who teaches: an anonymous cookie. The store keeps only the token's hash; accounts come later.
+//!
+//! A token is a random number with a signature, so that the server knows its own when it comes back without having
+//! kept it: a visit of a page writes nothing.
 
 use super::AppState;
 use crate::error::Error;
 use crate::store::Teacher;
 use axum::extract::{FromRequestParts, Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::{self, HeaderValue};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
-use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
+use hmac::{Hmac, KeyInit, Mac};
 use rand::TryRng;
 use rand::rngs::SysRng;
+use sha2::Sha256;
 use std::sync::{Arc, OnceLock};
 
 /// Name of the cookie.
 pub(super) const COOKIE: &str = "iliad_teacher";
 
-/// The teacher behind a request; a visitor without a cookie becomes a new teacher and gets one with the response.
+/// Most tokens that the cookie holds: other Iliads on the same host (browsers do not tell ports apart) keep theirs in it.
+const TOKENS: usize = 4;
+
+/// The teacher behind a request.
 pub(super) struct Visitor {
     /// The store's row.
     pub(super) teacher: Teacher,
 }
 
-/// The teacher behind a request that changes something; one without a cookie is refused, because the answer would
-/// be nobody's and the page could never show it again.
+/// Who opens a page. Without a cookie of ours they get one with the response, and the store is none the wiser: there is
+/// a row only once the cookie has come back with something to remember.
+pub(super) struct Guest(pub(super) Option<Visitor>);
+
+/// Who asks about what they have: their cookie has come back, but there may be no row yet.
+pub(super) struct Returned(pub(super) Option<Visitor>);
+
+/// Who has read the guide or wants something to describe; the row is made when the cookie comes back with that for the
+/// first time. One without a cookie is refused: what they get and say would be nobody's.
 pub(super) struct KnownVisitor(pub(super) Visitor);
 
-/// Where [`Visitor`] leaves the token of a new teacher for [`keep_cookie`].
+/// Where [`Guest`] leaves the cookie of a new visitor for [`keep_cookie`].
 #[derive(Clone, Default)]
-struct NewToken(Arc<OnceLock<String>>);
+struct NewCookie(Arc<OnceLock<String>>);
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -43,27 +58,76 @@ pub(super) fn new_token() -> Result<String, Error> {
     Ok(hex(&bytes))
 }
 
-fn token_of(parts: &Parts) -> Option<String> {
-    let jar = CookieJar::from_headers(&parts.headers);
-    let token = jar.get(COOKIE)?.value().to_owned();
-    (token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit())).then_some(token)
+fn signer(key: &[u8], random: &str) -> Result<Hmac<Sha256>, Error> {
+    let signer = Hmac::<Sha256>::new_from_slice(key);
+    Ok(signer.map_err(|error| Error::Panic(format!("the key of the cookies: {error}")))?.chain_update(random))
 }
 
-impl FromRequestParts<AppState> for Visitor {
+/// A random token with its signature: 128 bits each, in hexadecimal digits.
+fn signed_token(key: &[u8]) -> Result<String, Error> {
+    let random = new_token()?;
+    let signature = signer(key, &random)?.finalize().into_bytes();
+    Ok(random + &hex(&signature[..16]))
+}
+
+/// Whether this database's key has signed the token.
+fn is_signed(key: &[u8], token: &str) -> Result<bool, Error> {
+    let (random, signature) = token.split_at(32);
+    let byte = |i: usize| signature.get(i..i + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    let Some(signature) = (0..32).step_by(2).map(byte).collect::<Option<Vec<u8>>>() else { return Ok(false) };
+    Ok(signer(key, random)?.verify_truncated_left(&signature).is_ok())
+}
+
+/// Everything in the request's cookies that has the form of a token: signed ones, and those of before, which are
+/// random numbers alone.
+fn tokens_of(headers: &HeaderMap) -> Vec<String> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let ours = cookies.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == COOKIE);
+    let is_token = |token: &&str| matches!(token.len(), 32 | 64) && token.bytes().all(|b| b.is_ascii_hexdigit());
+    ours.flat_map(|cookie| cookie.value().split('.').filter(is_token).map(str::to_owned).collect::<Vec<_>>())
+        .take(4 * TOKENS)
+        .collect()
+}
+
+/// The token that this server knows as its own, with the teacher's row where there is one.
+async fn recognised(state: &AppState, tokens: Vec<String>) -> Result<Option<(String, Option<Teacher>)>, Error> {
+    for token in tokens {
+        if token.len() == 64 && !is_signed(state.store.visitor_key().await?, &token)? {
+            continue;
+        }
+        let teacher = state.store.known_teacher(&token).await?;
+        if teacher.is_some() || token.len() == 64 {
+            return Ok(Some((token, teacher)));
+        }
+    }
+    Ok(None)
+}
+
+impl FromRequestParts<AppState> for Guest {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let token = match token_of(parts) {
-            Some(token) => token,
-            None => {
-                let token = new_token()?;
-                if let Some(slot) = parts.extensions.get::<NewToken>() {
-                    let _ = slot.0.set(token.clone());
-                }
-                token
-            }
-        };
-        Ok(Visitor { teacher: state.store.teacher(&token).await? })
+        let tokens = tokens_of(&parts.headers);
+        if let Some((_, teacher)) = recognised(state, tokens.clone()).await? {
+            return Ok(Guest(teacher.map(|teacher| Visitor { teacher })));
+        }
+        let mut cookie = signed_token(state.store.visitor_key().await?)?;
+        for other in tokens.iter().take(TOKENS - 1) {
+            cookie = cookie + "." + other;
+        }
+        if let Some(slot) = parts.extensions.get::<NewCookie>() {
+            let _ = slot.0.set(cookie);
+        }
+        Ok(Guest(None))
+    }
+}
+
+impl FromRequestParts<AppState> for Returned {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        let (_, teacher) = recognised(state, tokens_of(&parts.headers)).await?.ok_or(Error::NoCookie)?;
+        Ok(Returned(teacher.map(|teacher| Visitor { teacher })))
     }
 }
 
@@ -71,25 +135,29 @@ impl FromRequestParts<AppState> for KnownVisitor {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let token = token_of(parts).ok_or(Error::NoCookie)?;
-        Ok(KnownVisitor(Visitor { teacher: state.store.teacher(&token).await? }))
+        let (token, teacher) = recognised(state, tokens_of(&parts.headers)).await?.ok_or(Error::NoCookie)?;
+        let teacher = match teacher {
+            Some(teacher) => teacher,
+            None => state.store.teacher(&token).await?,
+        };
+        Ok(KnownVisitor(Visitor { teacher }))
     }
 }
 
-/// Sends a new teacher's cookie, on error pages too.
+/// Sends a new visitor's cookie, on error pages too.
 pub(super) async fn keep_cookie(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
-    let slot = NewToken::default();
+    let slot = NewCookie::default();
     request.extensions_mut().insert(slot.clone());
     let secure = is_https(&state, request.headers());
     let mut response = next.run(request).await;
-    if let Some(token) = slot.0.get() {
-        set_cookie(&state, &mut response, COOKIE, token, secure);
+    if let Some(value) = slot.0.get() {
+        set_cookie(&state, &mut response, COOKIE, value, secure);
     }
     response
 }
 
 /// Whether the visitor's browser speaks https to us, as far as we may know.
-pub(super) fn is_https(state: &AppState, headers: &axum::http::HeaderMap) -> bool {
+pub(super) fn is_https(state: &AppState, headers: &HeaderMap) -> bool {
     state.settings.trust_proxy
         && headers.get("x-forwarded-proto").is_some_and(|proto| proto.as_bytes().starts_with(b"https"))
 }
@@ -120,5 +188,34 @@ fn add_cookie(
         .max_age(age);
     if let Ok(value) = HeaderValue::from_str(&cookie.to_string()) {
         response.headers_mut().append(header::SET_COOKIE, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ones_own_tokens_are_recognised() {
+        let token = signed_token(b"one key").unwrap();
+        assert_eq!(token.len(), 64);
+        assert!(is_signed(b"one key", &token).unwrap());
+        assert!(!is_signed(b"another key", &token).unwrap());
+        for at in [0, 31, 32, 63] {
+            let mut other = token.clone().into_bytes();
+            other[at] = if other[at] == b'0' { b'1' } else { b'0' };
+            assert!(!is_signed(b"one key", &String::from_utf8(other).unwrap()).unwrap(), "digit {at}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_read_whatever_else_is_in_the_header() {
+        let (new, old) = ("a".repeat(64), "b".repeat(32));
+        let mut headers = HeaderMap::new();
+        let value = format!("x=y; {COOKIE}={new}.{old}.short; =; {COOKIE}=\u{e9}{old}");
+        headers.append(header::COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        assert!(tokens_of(&headers).is_empty(), "a header that is no text holds no cookie");
+        headers.append(header::COOKIE, HeaderValue::from_str(&format!("{COOKIE}={new}.{old}.short")).unwrap());
+        assert_eq!(tokens_of(&headers), [new, old]);
     }
 }

@@ -6,13 +6,18 @@ const KEEP = 40;
 export class Drafts {
   constructor(run) {
     this.prefix = `iliad.draft.${run}.`;
+    // Newest first even when the computer's clock was set back: a draft is always later than those before it.
+    this.latest = Math.max(0, ...this.others().map(({ at }) => at || 0));
   }
 
   set(execution, text) {
     const key = this.prefix + execution;
     try {
       if (text.trim() === "") localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify({ text, at: Date.now() }));
+      else {
+        this.latest = Math.max(Date.now(), this.latest + 1);
+        localStorage.setItem(key, JSON.stringify({ text, at: this.latest }));
+      }
     } catch {
       // Storage is off or full: the text box itself still has it.
     }

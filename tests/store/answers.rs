@@ -55,7 +55,8 @@ async fn a_key_with_other_words_is_not_taken_for_the_same_answer() {
     assert!(!bench.store.correct(stored.answer, &corrected).await.unwrap().again);
     // Another person may happen to have the same key.
     let other = bench.teacher("b").await;
-    let theirs = NewAnswer { teacher: other, text: "mine".into(), ..first };
+    let execution = bench.lease(other).await.unwrap().execution;
+    let theirs = NewAnswer { teacher: other, execution, text: "mine".into(), ..first };
     assert!(!bench.store.answer(&theirs).await.unwrap().again);
 }
 

@@ -12,3 +12,4 @@ mod model;
 mod plans;
 mod queue;
 mod support;
+mod visitors;

@@ -6,7 +6,10 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use time::{Duration, OffsetDateTime};
 
-const TEACHERS: usize = 3;
+const TEACHERS: usize = 4;
+
+/// How many executions a teacher may hold.
+const HELD: usize = 2;
 
 /// One thing that happens. Executions and answers are picked by number, modulo how many there are.
 #[derive(Clone, Debug)]
@@ -52,7 +55,7 @@ fn steps() -> impl Strategy<Value = Step> {
         }),
         2 => (1usize..5).prop_map(|take| Step::Update { take }),
         1 => pick.prop_map(|update| Step::RecordAgain { update }),
-        2 => (1i64..80).prop_map(|seconds| Step::Time { seconds }),
+        3 => prop_oneof![4 => 1i64..80, 1 => -4_000i64..0].prop_map(|seconds| Step::Time { seconds }),
     ]
 }
 
@@ -82,13 +85,33 @@ struct Answer {
     key: String,
     superseded: bool,
     used: Option<u64>,
+    late: u8,
 }
 
+impl Answer {
+    fn stands(&self) -> bool {
+        !self.superseded && self.kind != AnswerKind::Skipped
+    }
+
+    fn takes_a_place(&self) -> bool {
+        self.stands() && self.late == 0
+    }
+}
+
+/// Rows stay: who has had an execution may answer it.
 struct Lease {
     execution: i64,
     teacher: usize,
     taken: OffsetDateTime,
-    end: OffsetDateTime,
+    renewed: OffsetDateTime,
+    /// `None`: given back or answered.
+    end: Option<OffsetDateTime>,
+}
+
+impl Lease {
+    fn live(&self, now: OffsetDateTime) -> bool {
+        self.renewed <= now && self.end.is_some_and(|end| end > now)
+    }
 }
 
 #[derive(Default)]
@@ -97,6 +120,8 @@ struct Model {
     answers: Vec<Answer>, // the key of answer i is i + 1
     leases: Vec<Lease>,
     updates: Vec<UpdateRecord>,
+    answered: [bool; TEACHERS],
+    seen: [Option<OffsetDateTime>; TEACHERS],
 }
 
 #[derive(PartialEq, Debug)]
@@ -106,6 +131,7 @@ enum Outcome {
     Superseded,
     NotMine,
     OtherExecution,
+    NeverYours,
 }
 
 impl Model {
@@ -115,7 +141,7 @@ impl Model {
 
     /// Answers that count towards what the execution wants.
     fn given(&self, id: i64) -> usize {
-        self.answers.iter().filter(|a| a.execution == id && !a.superseded && a.kind != AnswerKind::Skipped).count()
+        self.answers.iter().filter(|a| a.execution == id && a.takes_a_place()).count()
     }
 
     fn touched(&self, id: i64) -> bool {
@@ -128,11 +154,11 @@ impl Model {
 
     /// How many others are at it.
     fn others(&self, id: i64, teacher: usize, now: OffsetDateTime) -> usize {
-        self.leases.iter().filter(|l| l.execution == id && l.teacher != teacher && l.end > now).count()
+        self.leases.iter().filter(|l| l.execution == id && l.teacher != teacher && l.live(now)).count()
     }
 
     fn held(&self, id: i64, now: OffsetDateTime) -> bool {
-        self.leases.iter().any(|l| l.execution == id && l.end > now)
+        self.leases.iter().any(|l| l.execution == id && l.live(now))
     }
 
     fn offer(&mut self, step: (u64, u64, u32, bool), next: i64) -> bool {
@@ -186,32 +212,79 @@ impl Model {
         hit.len() as u64
     }
 
-    fn lease(&mut self, teacher: usize, except: &[i64], now: OffsetDateTime, ttl: Duration) -> Option<i64> {
-        let mine = |l: &&Lease| l.teacher == teacher && l.end > now && !except.contains(&l.execution);
+    /// What the teacher holds in open executions, the one taken first first.
+    fn hand(&self, teacher: usize, now: OffsetDateTime) -> Vec<i64> {
         let open = |id: i64| self.executions.iter().any(|e| e.id == id && self.is_open(e));
-        let held = self
+        let mine = |l: &&Lease| l.teacher == teacher && l.live(now) && open(l.execution);
+        let mut hand: Vec<_> = self.leases.iter().filter(mine).map(|l| (l.taken, l.execution)).collect();
+        hand.sort();
+        hand.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn length(&self, teacher: usize, ttl: Duration) -> Duration {
+        if self.answered[teacher] { ttl } else { ttl.min(Duration::seconds(60)) }
+    }
+
+    fn fits(&self, e: &Execution, teacher: usize, except: &[i64], besides: Option<usize>, now: OffsetDateTime) -> bool {
+        let others = self
             .leases
             .iter()
-            .filter(mine)
-            .filter(|l| open(l.execution))
-            .min_by_key(|l| (l.taken, l.execution))
-            .map(|l| l.execution);
-        let found = held.or_else(|| {
+            .filter(|l| l.execution == e.id && l.teacher != teacher && Some(l.teacher) != besides && l.live(now));
+        self.is_open(e)
+            && !except.contains(&e.id)
+            && !self.answers.iter().any(|a| a.execution == e.id && a.teacher == teacher)
+            && self.given(e.id) + others.count() < e.wanted as usize
+    }
+
+    /// The newcomer whose lease ends for the asking teacher. (A crowd of newcomers does not come up with so few.)
+    fn yielding(&self, teacher: usize, except: &[i64], now: OffsetDateTime) -> Option<(i64, usize)> {
+        let (mut ahead, mut looked_at) = (Vec::new(), Vec::new());
+        for holder in (0..TEACHERS).filter(|&holder| holder != teacher && !self.answered[holder]) {
+            for (n, &id) in self.hand(holder, now).iter().enumerate() {
+                let taken = self.leases.iter().find(|l| l.execution == id && l.teacher == holder).unwrap().taken;
+                let e = self.executions.iter().find(|e| e.id == id).unwrap();
+                if !self.fits(e, teacher, except, Some(holder), now) {
+                    continue;
+                }
+                if n > 0 {
+                    ahead.push((taken, id, holder));
+                } else if self.answered[teacher] && now - taken >= Duration::seconds(30) {
+                    looked_at.push((taken, id, holder));
+                }
+            }
+        }
+        let first = ahead.into_iter().min().or(looked_at.into_iter().min())?;
+        Some((first.1, first.2))
+    }
+
+    fn lease(&mut self, teacher: usize, except: &[i64], now: OffsetDateTime, ttl: Duration) -> Option<i64> {
+        self.seen[teacher] = Some(now);
+        let hand = self.hand(teacher, now);
+        let mut found = hand.iter().copied().find(|id| !except.contains(id)).or_else(|| {
             self.executions
                 .iter()
-                .filter(|e| self.is_open(e) && !except.contains(&e.id))
-                .filter(|e| !self.answers.iter().any(|a| a.execution == e.id && a.teacher == teacher))
-                .filter(|e| self.given(e.id) + self.others(e.id, teacher, now) < e.wanted as usize)
+                .filter(|e| self.fits(e, teacher, except, None, now))
                 .min_by_key(|e| (std::cmp::Reverse(e.update), e.id))
                 .map(|e| e.id)
-        })?;
+        });
+        if found.is_none() && hand.is_empty() {
+            let (id, holder) = self.yielding(teacher, except, now)?;
+            let lease = self.leases.iter_mut().find(|l| l.execution == id && l.teacher == holder).unwrap();
+            lease.end = Some(lease.renewed);
+            found = Some(id);
+        }
+        let found = found?;
+        if !hand.contains(&found) && hand.len() >= HELD {
+            self.leases.iter_mut().find(|l| l.execution == hand[0] && l.teacher == teacher).unwrap().end = None;
+        }
         self.execution(found).shown = true;
+        let end = Some(now + self.length(teacher, ttl));
         match self.leases.iter_mut().find(|l| l.execution == found && l.teacher == teacher) {
             Some(lease) => {
-                lease.taken = if lease.end > now { lease.taken } else { now };
-                lease.end = now + ttl;
+                lease.taken = if lease.live(now) { lease.taken } else { now };
+                (lease.renewed, lease.end) = (now, end);
             }
-            None => self.leases.push(Lease { execution: found, teacher, taken: now, end: now + ttl }),
+            None => self.leases.push(Lease { execution: found, teacher, taken: now, renewed: now, end }),
         }
         Some(found)
     }
@@ -220,9 +293,12 @@ impl Model {
         let e = self.executions.iter().find(|e| e.id == id).unwrap();
         let room = self.given(id) + self.others(id, teacher, now) < e.wanted as usize;
         let done = e.state == State::Live && self.given(id) >= e.wanted as usize;
+        let hands = self.hand(teacher, now).into_iter().filter(|&other| other != id).count();
+        let end = Some(now + self.length(teacher, ttl));
         match self.leases.iter_mut().find(|l| l.execution == id && l.teacher == teacher) {
-            Some(lease) if !done && (lease.end > now || room) => {
-                lease.end = now + ttl;
+            Some(lease) if !done && (lease.live(now) || (room && lease.end.is_some() && hands < HELD)) => {
+                lease.taken = if lease.live(now) { lease.taken } else { now };
+                (lease.renewed, lease.end) = (now, end);
                 true
             }
             _ => false,
@@ -240,26 +316,52 @@ impl Model {
         same.then_some(Outcome::Stored { answer: i as i64 + 1, again: true })
     }
 
+    /// Whether the answer takes a place (0), is late (1), or too late to be learnt from (2).
+    fn lateness(&self, new: &Answer, standing: Option<usize>, now: OffsetDateTime) -> u8 {
+        if new.kind == AnswerKind::Skipped {
+            return 0;
+        }
+        if let Some(old) = standing.map(|i| &self.answers[i]).filter(|old| old.kind != AnswerKind::Skipped) {
+            return old.late;
+        }
+        let wanted = self.executions.iter().find(|e| e.id == new.execution).unwrap().wanted as usize;
+        let late = self.answers.iter().filter(|a| a.execution == new.execution && !a.superseded && a.late == 1).count();
+        match () {
+            () if self.given(new.execution) + self.others(new.execution, new.teacher, now) < wanted => 0,
+            () if late < wanted => 1,
+            () => 2,
+        }
+    }
+
     fn push(&mut self, new: Answer) -> Outcome {
         let (id, teacher) = (new.execution, new.teacher);
+        self.answered[teacher] |= new.kind != AnswerKind::Skipped;
         self.answers.push(new);
         self.execution(id).shown = true;
         let e = self.executions.iter().find(|e| e.id == id).unwrap();
         let done = e.state == State::Live && self.given(id) >= e.wanted as usize;
-        self.leases.retain(|l| l.execution != id || (l.teacher != teacher && !done));
+        for lease in self.leases.iter_mut().filter(|l| l.execution == id && (l.teacher == teacher || done)) {
+            lease.end = None;
+        }
         Outcome::Stored { answer: self.answers.len() as i64, again: false }
     }
 
-    fn answer(&mut self, mut new: Answer) -> Outcome {
+    fn answer(&mut self, mut new: Answer, now: OffsetDateTime) -> Outcome {
         if let Some(outcome) = self.before(&new) {
             return outcome;
         }
+        if !self.leases.iter().any(|l| l.execution == new.execution && l.teacher == new.teacher) {
+            return Outcome::NeverYours;
+        }
+        self.seen[new.teacher] = Some(now);
         let mine = |a: &Answer| a.execution == new.execution && a.teacher == new.teacher;
         let all: Vec<usize> = (0..self.answers.len()).filter(|&i| mine(&self.answers[i])).collect();
         if let Some(outcome) = all.iter().find_map(|&i| self.compare(i, &new)) {
             return outcome;
         }
-        if let Some(&standing) = all.iter().find(|&&i| !self.answers[i].superseded) {
+        let standing = all.iter().copied().find(|&i| !self.answers[i].superseded);
+        new.late = self.lateness(&new, standing, now);
+        if let Some(standing) = standing {
             if new.kind == AnswerKind::Skipped && self.answers[standing].kind != AnswerKind::Skipped {
                 new.superseded = true;
             } else {
@@ -269,7 +371,7 @@ impl Model {
         self.push(new)
     }
 
-    fn correct(&mut self, old: usize, new: Answer) -> Outcome {
+    fn correct(&mut self, old: usize, mut new: Answer, now: OffsetDateTime) -> Outcome {
         if let Some(outcome) = self.before(&new) {
             return outcome;
         }
@@ -285,12 +387,14 @@ impl Model {
         if let Some(outcome) = self.compare(old, &new) {
             return outcome;
         }
+        self.seen[new.teacher] = Some(now);
+        new.late = self.lateness(&new, Some(old), now);
         self.answers[old].superseded = true;
         self.push(new)
     }
 
     fn unused(&self) -> Vec<i64> {
-        let usable = |a: &Answer| !a.superseded && a.used.is_none() && a.kind != AnswerKind::Skipped;
+        let usable = |a: &Answer| a.stands() && a.used.is_none() && a.late < 2;
         (0..self.answers.len()).filter(|&i| usable(&self.answers[i])).map(|i| i as i64 + 1).collect()
     }
 
@@ -303,6 +407,9 @@ impl Model {
                 counts.open += 1;
             }
         }
+        let lately = |at: &OffsetDateTime| *at <= now && now - *at < Duration::seconds(120);
+        let there = |t: &usize| self.seen[*t].as_ref().is_some_and(lately) || !self.hand(*t, now).is_empty();
+        counts.people = (0..TEACHERS).filter(there).count() as u64;
         counts
     }
 }
@@ -322,6 +429,7 @@ fn outcome(result: Result<iliad::store::Stored, StoreError>) -> Outcome {
         Err(StoreError::Superseded) => Outcome::Superseded,
         Err(StoreError::NotFound("the answer")) => Outcome::NotMine,
         Err(StoreError::Invalid(_)) => Outcome::OtherExecution,
+        Err(StoreError::NeverYours) => Outcome::NeverYours,
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -356,12 +464,12 @@ async fn compare(steps: &[Step]) {
             Step::Lease { teacher, ahead, ttl } => {
                 let mut except = Vec::new();
                 if ahead {
-                    except.extend(model.leases.iter().filter(|l| l.teacher == teacher).map(|l| l.execution));
+                    except.extend(model.hand(teacher, now));
                 }
                 let ttl = Duration::seconds(ttl);
                 let leased = store.lease(RUN, teachers[teacher], &except, ttl).await.unwrap();
                 if let Some(leased) = &leased {
-                    assert_eq!(leased.expires_at, now + ttl);
+                    assert_eq!(leased.expires_at, now + model.length(teacher, ttl));
                 }
                 assert_eq!(leased.map(|l| l.execution), model.lease(teacher, &except, now, ttl));
             }
@@ -373,7 +481,9 @@ async fn compare(steps: &[Step]) {
             Step::Release { teacher, execution } => {
                 let Some(id) = pick(execution) else { continue };
                 store.release(id, teachers[teacher]).await.unwrap();
-                model.leases.retain(|l| l.execution != id || l.teacher != teacher);
+                for lease in model.leases.iter_mut().filter(|l| l.execution == id && l.teacher == teacher) {
+                    lease.end = None;
+                }
             }
             Step::Answer { teacher, execution, kind, text, key } => {
                 let Some(execution) = pick(execution) else { continue };
@@ -387,8 +497,8 @@ async fn compare(steps: &[Step]) {
                     shown_at: None,
                     active_ms: None,
                 };
-                let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None };
-                assert_eq!(outcome(store.answer(&new).await), model.answer(expected));
+                let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None, late: 0 };
+                assert_eq!(outcome(store.answer(&new).await), model.answer(expected, now));
             }
             Step::Correct { teacher, answer, kind, text, key } => {
                 if model.answers.is_empty() {
@@ -406,8 +516,8 @@ async fn compare(steps: &[Step]) {
                     shown_at: None,
                     active_ms: None,
                 };
-                let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None };
-                assert_eq!(outcome(store.correct(old as i64 + 1, &new).await), model.correct(old, expected));
+                let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None, late: 0 };
+                assert_eq!(outcome(store.correct(old as i64 + 1, &new).await), model.correct(old, expected, now));
             }
             Step::Update { take } => {
                 let answers: Vec<i64> = model.unused().into_iter().take(take).collect();

@@ -2,7 +2,7 @@
 //!
 //! The statements are caught as sqlx reports them while every method is called, so that a new one cannot be forgotten.
 
-use crate::support::{Bench, RUN, TTL, answer, execution, simulated};
+use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::run::{CheckpointRow, Point, TeacherMode};
 use iliad::store::UpdateRecord;
 use sqlx::{Connection, Row, SqliteConnection};
@@ -58,6 +58,16 @@ async fn call_everything(bench: &Bench) {
     let own = store.own_answers(RUN, teacher, 3).await.unwrap();
     store.correct(own[0].answer, &answer(own[0].execution, teacher, "better")).await.unwrap();
     store.pool(RUN).await.unwrap();
+    store.execution_in(RUN, leased).await.unwrap();
+    store.answer_in(RUN, own[0].answer, teacher).await.unwrap();
+    store.visitor_key().await.unwrap();
+    // A newcomer holds everything there is; somebody who has answered gets it.
+    let newcomer = bench.teacher("newcomer").await;
+    store.create_run(&run("run-2")).await.unwrap();
+    store.offer("run-2", &[execution(0, 1)]).await.unwrap();
+    let theirs = store.lease("run-2", newcomer, &[], TTL).await.unwrap().unwrap().execution;
+    bench.clock.turn(TTL / 2);
+    assert_eq!(store.lease("run-2", teacher, &[], TTL).await.unwrap().unwrap().execution, theirs);
     store.teacher_counts(RUN, teacher).await.unwrap();
     store.unused_answers(RUN, 32).await.unwrap();
     store.answers(&keys).await.unwrap();
@@ -117,7 +127,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     // Whole walks that are meant: the list of all runs, and an export of all runs with its count.
     // Sorted by hand: the few leases that one teacher holds at the moment.
     let meant = |sql: &str| {
-        sql.contains("FROM runs ORDER BY created_at") || (sql.contains("FROM answers") && sql.ends_with("FROM answers"))
+        sql.contains("FROM runs ORDER BY rowid") || (sql.contains("FROM answers") && sql.ends_with("FROM answers"))
     };
     let may_sort = |sql: &str| sql.contains("FROM leases") && sql.contains("ORDER BY leases.taken_at");
     let mut bad = Vec::new();

@@ -32,7 +32,7 @@ async fn a_reload_gives_what_one_holds_and_fetching_ahead_gives_the_next() {
     // Newer work that comes in does not push away what is on the screen.
     bench.offer([(3, 9)]).await;
     assert_eq!(bench.lease(teacher).await.unwrap().execution, first.execution);
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 2, leased: 2 });
+    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 2, leased: 2, people: 1 });
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_lease_can_be_renewed_until_somebody_else_has_the_execution() {
     bench.clock.turn(Duration::seconds(50));
     assert!(bench.lease(b).await.is_none(), "the renewed lease still holds");
     bench.clock.turn(Duration::seconds(50));
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 1, leased: 0 });
+    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 1, leased: 0, people: 2 });
     bench.store.renew(id, a, TTL).await.expect("it ran out, but nobody else has it");
     bench.clock.turn(TTL + Duration::SECOND);
     assert_eq!(bench.lease(b).await.unwrap().execution, id);
@@ -104,7 +104,7 @@ async fn skipping_everything_never_blocks_the_pool() {
     let teacher = bench.teacher("a").await;
     for round in 0..20 {
         // The trainer keeps four fresh ones.
-        let PoolCounts { open, leased } = bench.store.pool(RUN).await.unwrap();
+        let PoolCounts { open, leased, .. } = bench.store.pool(RUN).await.unwrap();
         bench.offer((0..4 - open - leased).map(|i| (round * 10 + i, 1))).await;
         let leased = bench.lease(teacher).await.expect("there is always another one");
         let skip = NewAnswer { kind: AnswerKind::Skipped, ..answer(leased.execution, teacher, "too hard") };
@@ -120,7 +120,7 @@ async fn stale_executions_retire_unless_somebody_is_at_them() {
     let held = bench.lease(a).await.unwrap();
     assert_eq!(held.episode, 3);
     assert_eq!(bench.store.retire_stale(RUN, 10).await.unwrap(), 3);
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 0, leased: 1 });
+    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 0, leased: 1, people: 1 });
     assert!(bench.lease(b).await.is_none());
     bench.clock.turn(TTL + Duration::SECOND);
     assert_eq!(bench.store.retire_stale(RUN, 10).await.unwrap(), 1);
@@ -157,14 +157,14 @@ async fn a_resumed_run_makes_unanswered_episodes_again_and_nobody_notices() {
     assert_eq!(on_screen.episode, 1);
     let other = bench.lease(b).await.unwrap();
     assert_eq!(bench.store.withdraw_from(RUN, 0).await.unwrap(), 5);
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts::default());
+    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { people: 2, ..PoolCounts::default() });
     bench.store.renew(on_screen.execution, a, TTL).await.expect("a heartbeat while the run starts");
 
     // Episode 1 comes out the same (as on the CPU), episode 2 does not; 0 was answered.
     let changed = iliad::store::NewExecution { summary: "other".into(), view: "other".into(), ..execution(2, 1) };
     bench.offer([(0, 1), (1, 1)]).await;
     bench.store.offer(RUN, &[changed]).await.unwrap();
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 1, leased: 1 });
+    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 1, leased: 1, people: 2 });
     assert_eq!(bench.lease(a).await.unwrap().execution, on_screen.execution);
     assert_ne!(bench.lease(b).await.unwrap().execution, other.execution);
     // b's answer to what was on the screen before is kept, with what b saw.

@@ -207,12 +207,26 @@ async fn follow_lives(
             continue;
         };
         let mut told = std::pin::pin!(follow(family, &handle, again));
+        // What tells this trainer from the next, without keeping its channel of events open.
+        let status = handle.status.clone();
         drop(handle);
-        while let Some(told) = told.next().await {
-            if sender.send(told.tagged(run)).await.is_err() {
-                return;
+        again = true;
+        loop {
+            tokio::select! {
+                one = told.next() => match one {
+                    Some(one) if sender.send(one.tagged(run)).await.is_ok() => {}
+                    Some(_) => return,
+                    None => break,
+                },
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    if state.runs.get(run).is_none_or(|now| !now.status.same_channel(&status)) {
+                        break;
+                    }
+                }
             }
         }
-        again = true;
     }
 }

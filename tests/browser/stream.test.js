@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { request, createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { openTeaching, person, post, startBrowser, startServer, until } from "./support.js";
+import { person, post, startBrowser, startServer, until } from "./support.js";
 
 // Passes everything on, and knows which streams are open.
 async function counting(server) {
@@ -58,8 +58,9 @@ const hide = (page, hidden) => page.evaluate((value) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }, hidden);
 
-test("eight dashboards of two runs share one stream, and other pages load", async () => {
+test("eight dashboards of two runs share one stream, and other pages load", async (t) => {
   const { context, page, errors } = await person(browser);
+  t.after(() => context.close());
   const tabs = [page];
   for (let i = 0; i < 8; i += 1) {
     const tab = i === 0 ? page : await context.newPage();
@@ -71,7 +72,9 @@ test("eight dashboards of two runs share one stream, and other pages load", asyn
   const ninth = await context.newPage();
   await ninth.goto(`${proxy.address}runs`);
   await ninth.locator("#runs").waitFor();
-  await openTeaching({ ...server, address: proxy.address }, await context.newPage());
+  const teaching = await context.newPage();
+  await teaching.goto(`${proxy.address}teach/${server.run}`);
+  await teaching.getByRole("button", { name: "Start teaching" }).waitFor();
   // Each tab hears of its own run.
   for (const tab of tabs.slice(0, 2)) {
     const before = await tab.locator("#t-time").innerText();
@@ -87,12 +90,12 @@ test("eight dashboards of two runs share one stream, and other pages load", asyn
   await tabs[1].close();
   await count(0, "a closed tab holds none");
   assert.deepEqual(errors, []);
-  await context.close();
 });
 
 for (const [without, gone] of [["a shared worker", ["SharedWorker"]], ["a shared worker and locks", ["SharedWorker", "locks"]]]) {
-  test(`dashboards without ${without}`, async () => {
+  test(`dashboards without ${without}`, async (t) => {
     const { context, errors } = await person(browser);
+    t.after(() => context.close());
     await context.addInitScript((names) => {
       if (names.includes("SharedWorker")) delete window.SharedWorker;
       if (names.includes("locks")) delete Navigator.prototype.locks;
@@ -118,12 +121,12 @@ for (const [without, gone] of [["a shared worker", ["SharedWorker"]], ["a shared
     await count(1, "one that is seen has its stream");
     await live(tabs[2]);
     assert.deepEqual(errors, []);
-    await context.close();
   });
 }
 
-test("a compared run that learns moves, and catches up", async () => {
+test("a compared run that learns moves, and catches up", async (t) => {
   const { context, page, errors } = await person(browser);
+  t.after(() => context.close());
   await page.goto(`${proxy.address}runs/${server.run}`);
   await live(page);
   await post(`${server.api}/pause`);
@@ -146,5 +149,4 @@ test("a compared run that learns moves, and catches up", async () => {
   await post(`${server.address}api/runs/${second}/resume`);
   await post(`${server.api}/resume`);
   assert.deepEqual(errors, []);
-  await context.close();
 });

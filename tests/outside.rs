@@ -45,10 +45,27 @@ fn damages() -> Vec<(&'static str, Option<Vec<u8>>)> {
     ]
 }
 
+/// Sources of walks that can be imported.
+fn houses(folder: &Path) {
+    std::fs::create_dir_all(folder.join("connectivity")).unwrap();
+    let viewpoint = |id: &str, x: u8, near: &str| {
+        let pose = format!("[1,0,0,{x},0,1,0,0,0,0,1,1.5,0,0,0,1]");
+        format!(r#"{{"image_id":"{id}","pose":{pose},"included":true,"visible":{near},"unobstructed":{near}}}"#)
+    };
+    let house = format!("[{},{}]", viewpoint("a", 0, "[false,true]"), viewpoint("b", 2, "[true,false]"));
+    std::fs::write(folder.join("connectivity/h_connectivity.json"), house).unwrap();
+    let path =
+        r#"[{"path_id":1,"scan":"h","heading":0,"distance":2,"path":["a","b"],"instructions":["go","go on","walk"]}]"#;
+    for name in ["train", "val_seen", "val_unseen"] {
+        std::fs::write(folder.join(format!("R2R_{name}.json")), path).unwrap();
+    }
+}
+
 #[test]
 fn damaged_files_are_named_by_every_command_that_reads_them() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
+    houses(&at("houses"));
     // The file that is damaged, the command that reads it, and other files that it needs.
     let rows: &[(&str, &str)] = &[
         ("bad.safetensors", "evaluate bad.safetensors"),
@@ -58,6 +75,8 @@ fn damaged_files_are_named_by_every_command_that_reads_them() {
         ("l3/templates.json", "data import-l3 l3 -o new"),
         ("l3b/corpus.json", "data import-l3 l3b -o new"),
         ("r2r/connectivity/h_connectivity.json", "data import-r2r r2r -o new"),
+        ("boxes/h_a.json", "data import-r2r houses --boxes boxes -o new"),
+        ("features.tsv", "data import-r2r houses --features features.tsv -o new"),
         ("corpus/corpus.json.gz", "data describe corpus"),
         ("corpus/corpus.json.gz", "train --set task.world=corpus --set task.path=corpus --device cpu --run-dir run"),
         ("nav/graphs.json.gz", "nav score --nav-data nav"),
@@ -85,7 +104,7 @@ fn damaged_files_are_named_by_every_command_that_reads_them() {
                 "l3/templates.json" | "l3b/corpus.json" => what == "a folder",
                 _ => false,
             };
-            assert!(code < 3 && code >= 0, "{command} with {what} ended with {code}: {told}");
+            assert!((0..3).contains(&code), "{command} with {what} ended with {code}: {told}");
             assert!(!told.contains("panicked"), "{command} with {what}: {told}");
             if !fine {
                 assert!([1, 2].contains(&code), "{command} with {what} ended with {code}: {told}");

@@ -132,3 +132,47 @@ fn a_file_that_is_in_the_way_stays_when_the_new_one_cannot_be_made() {
     }
     assert_eq!(names(home.path()), ["old.html", "results"]);
 }
+
+/// A limit on the size of files stands in for a full disk: writing fails in the middle, or ends the process there.
+#[cfg(unix)]
+#[test]
+fn no_room_leaves_the_old_file_and_nothing_beside_it() {
+    let home = tempfile::tempdir().unwrap();
+    sources(&home.path().join("good"), "()(n)()@c");
+    std::fs::create_dir(home.path().join("results")).unwrap();
+    std::fs::write(home.path().join("results/speed.json"), r#"{"value": 41.7, "unit": "lines/min"}"#).unwrap();
+    std::fs::write(home.path().join("old"), "the old one").unwrap();
+    for (arguments, name) in [
+        ("report --results results -o old", "old"),
+        ("theory --epochs 50 --plot old", "old"),
+        ("nav house --plan old", "old"),
+        ("export --schema -o old", "old"),
+        ("data import-l3 good -o new", "new"),
+    ] {
+        for survives in [true, false] {
+            // Ignored, the signal becomes an error of the write.
+            let trap = if survives { "trap '' XFSZ; " } else { "" };
+            let line = format!("{trap}ulimit -c 0; ulimit -f 1; exec \"$0\" {arguments}");
+            let mut command = Command::new("sh");
+            command.args(["-c", &line, env!("CARGO_BIN_EXE_iliad")]).current_dir(home.path());
+            let Output { status, stderr, .. } = command.stdout(Stdio::null()).output().unwrap();
+            let told = String::from_utf8_lossy(&stderr);
+            if survives {
+                assert!(matches!(status.code(), Some(1 | 2)), "{arguments}: {status} {told}");
+                assert!(
+                    told.contains(name) && !told.contains(".part") && told.contains("too large"),
+                    "{arguments}: {told}"
+                );
+                assert_eq!(names(home.path()), ["good", "old", "results"], "{arguments}");
+            } else {
+                assert_eq!(status.code(), None, "{arguments} is ended by the signal: {told}");
+            }
+            assert_eq!(std::fs::read_to_string(home.path().join("old")).unwrap(), "the old one", "{arguments}");
+            assert!(!home.path().join("new").exists());
+        }
+        // The next writer clears up after the killed one.
+        let _ = run(home.path(), if name == "old" { "export --schema -o old" } else { "data import-l3 good -o new" });
+        assert!(!names(home.path()).iter().any(|name| name.ends_with(".part")), "{arguments}");
+        std::fs::write(home.path().join("old"), "the old one").unwrap();
+    }
+}

@@ -419,6 +419,13 @@ async fn serve_with(
     if known.is_empty() {
         manager.create(config).await?;
     }
+    for run in crate::backup::strangers(&store, &settings.data_dir).await {
+        tracing::warn!(
+            "the database does not know the run in {}: either `iliad train` made it, or the database is older than \
+             that folder, and answers given since are missing in it (`iliad restore` puts a backup back)",
+            run_folder(&settings.data_dir, &run).display()
+        );
+    }
     manager.resume_all(&known).await;
     let address = listener.local_addr()?;
     let base = settings.base_path.as_str().to_owned();

@@ -26,6 +26,9 @@ const CHECKED_AT_OPENING: u64 = 64 << 20;
 /// SQLite's smallest page: a file below it holds no database, and SQLite would silently begin a new one in it.
 const SMALLEST: u64 = 512;
 
+/// Room on the disk with which SQLite cannot make the files beside the database.
+const LITTLE_ROOM: u64 = 1 << 17;
+
 /// What SQLite puts behind the name of the file for the log of what is not yet in it.
 pub(super) const LOG: &str = "-wal";
 
@@ -35,7 +38,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::File`] with a plain sentence for a file that is damaged, no database, another program's, from a
     /// newer version, or that may not be used; also for one that is missing or empty beside runs that have learnt
-    /// something. [`StoreError::DiskFull`] when there is no room.
+    /// something, or where there is no room.
     pub async fn open(path: &Path) -> Result<Store> {
         Store::open_with_clocks(path, OffsetDateTime::now_utc, forward_only()).await
     }
@@ -270,7 +273,12 @@ pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<()> {
         }
         other => other,
     })?;
-    sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA application_id = {APPLICATION_ID}"))).execute(&mut *tx).await?;
+    // Only once: a file that is up to date can be opened without room on the disk.
+    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *tx).await?;
+    if id != APPLICATION_ID {
+        let mark = format!("PRAGMA application_id = {APPLICATION_ID}");
+        sqlx::query(sqlx::AssertSqlSafe(mark)).execute(&mut *tx).await?;
+    }
     tx.commit().await?;
     Ok(())
 }
@@ -329,9 +337,15 @@ fn refused(path: &Path, why: impl Into<String>) -> StoreError {
     StoreError::File { file: path.to_owned(), why: why.into() }
 }
 
+fn no_room(path: &Path, folder: &Path) -> StoreError {
+    refused(path, format!("the disk is full; make room in {}", folder.display()))
+}
+
 /// What went wrong while the file was opened, with its name and what to do.
 fn named(path: &Path, error: StoreError) -> StoreError {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // SQLite's code is often that of any failed write.
+    let full = || fs4::available_space(folder).is_ok_and(|free| free < LITTLE_ROOM);
     match error {
         StoreError::Unusable(why) => refused(path, why),
         StoreError::ReadOnly => refused(
@@ -341,6 +355,8 @@ fn named(path: &Path, error: StoreError) -> StoreError {
                 folder.display()
             ),
         ),
+        StoreError::DiskFull => no_room(path, folder),
+        StoreError::Transient { .. } if full() => no_room(path, folder),
         // Without descriptors opening fails just the same, and that passes.
         StoreError::Transient { what, cause } => match std::fs::File::open(path) {
             Err(e) if matches!(e.raw_os_error(), Some(23 | 24)) => StoreError::Transient { what, cause },
@@ -350,6 +366,7 @@ fn named(path: &Path, error: StoreError) -> StoreError {
             ),
         },
         StoreError::Database(cause) => refused(path, format!("SQLite cannot use it ({cause})")),
+        StoreError::Busy => refused(path, "another program holds it; end that program, or try again in a moment"),
         other => other,
     }
 }

@@ -169,6 +169,7 @@ async fn a_backup_of_a_live_server_goes_on_where_it_was() {
     // What copying by hand may give: newer files of the run beside an older database.
     copy_folder(&at("restored/runs"), &at("mixed/runs"));
     std::fs::copy(at("backup/iliad.sqlite"), at("mixed/iliad.sqlite")).unwrap();
+    copy_folder(&at("restored/runs").join(&id), &at("mixed/runs/newer"));
     let server = Served::start(home.path(), "mixed");
     let mixed = Store::open(&at("mixed/iliad.sqlite")).await.unwrap();
     let answers = mixed.used_answers(&id, u64::MAX >> 1).await.unwrap().len();
@@ -177,6 +178,7 @@ async fn a_backup_of_a_live_server_goes_on_where_it_was() {
     mixed.close().await;
     let log = server.stop();
     assert!(log.contains("older than this run's checkpoint") && log.contains("iliad restore"), "{log}");
+    assert!(log.contains("does not know the run in") && log.contains("newer"), "{log}");
 
     // A backup that lost a bit is refused, and leaves nothing behind.
     let list = std::fs::read_to_string(at("backup/backup.json")).unwrap();

@@ -158,5 +158,16 @@ async fn everything_goes_on_after_a_full_disk_again_and_again() {
     println!("{} answers acknowledged, {} calls refused", acknowledged.len(), seen.refused.load(Ordering::SeqCst));
     drop(acknowledged);
     store.close().await;
+    // Opening needs little room, and says so when there is none at all.
+    small.fill();
+    match Store::open(&file(folder.path())).await {
+        Ok(store) => store.close().await,
+        Err(error) => {
+            let said = error.to_string();
+            assert!(said.contains("iliad.sqlite") && said.contains("disk is full"), "{error:?}");
+        }
+    }
+    small.free();
+    Store::open(&file(folder.path())).await.unwrap().close().await;
     drop(small);
 }

@@ -82,3 +82,6 @@ CREATE INDEX checkpoints_best ON checkpoints (run) WHERE best = 1;
 
 -- Executions that somebody skipped, or the first of several people answered, and that wait for others.
 CREATE INDEX executions_touched ON executions (run, id) WHERE state = 'open' AND touched = 1;
+
+-- Who is at an execution now, among all who ever were.
+CREATE INDEX leases_current ON leases (execution, expires_at, renewed_at);

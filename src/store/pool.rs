@@ -60,7 +60,7 @@ impl Store {
         for execution in executions {
             offer_one(&mut tx, run, execution, now).await?;
         }
-        skipped::retire_oldest(&mut tx, run, now).await?;
+        skipped::retire_oldest(&mut tx, run, self.steady_now()).await?;
         Ok(tx.commit().await?)
     }
 

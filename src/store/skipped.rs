@@ -8,7 +8,7 @@ use sqlx::{Sqlite, Transaction};
 const KEPT: u32 = 400;
 
 /// Retires all but the newest that were skipped (or answered by the first of several people), unless somebody is at
-/// them. Late answers are still taken.
+/// them by the clock of leases. Late answers are still taken.
 pub(super) async fn retire_oldest(tx: &mut Transaction<'_, Sqlite>, run: &str, now: i64) -> Result<()> {
     sqlx::query(
         "UPDATE executions SET state = 'retired'
@@ -16,7 +16,8 @@ pub(super) async fn retire_oldest(tx: &mut Transaction<'_, Sqlite>, run: &str, n
              AND id <= (SELECT id FROM executions WHERE run = ?1 AND state = 'open' AND touched = 1
                  ORDER BY id DESC LIMIT 1 OFFSET ?2)
              AND NOT EXISTS
-                 (SELECT 1 FROM leases WHERE leases.execution = executions.id AND leases.expires_at > ?3)",
+                 (SELECT 1 FROM leases WHERE leases.execution = executions.id
+                      AND leases.renewed_at <= ?3 AND leases.expires_at > ?3)",
     )
     .bind(run)
     .bind(KEPT)

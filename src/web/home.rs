@@ -51,13 +51,11 @@ impl Example {
 pub(super) async fn home(State(state): State<AppState>, page: Page) -> Result<Response> {
     // Only runs that this process knows are read: there may be very many others.
     let mut views = Vec::new();
-    for id in state.runs.ids() {
-        let Ok(run) = state.store.run(&id).await else { continue };
+    for run in state.store.runs_of(&state.runs.ids()).await? {
         if state.family(&run.family).is_some() {
             views.push(RunView::of(&state, run).await?);
         }
     }
-    views.sort_by_key(|view| std::cmp::Reverse(view.run.created_at));
     let (failed, views): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| view.trouble().is_some());
     let active: Vec<_> = views.into_iter().filter(|view| !view.ended()).collect();
     let others = (state.store.run_count().await? as usize).saturating_sub(active.len() + failed.len());

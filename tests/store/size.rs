@@ -151,6 +151,27 @@ async fn skipping_everything_makes_nothing_dearer() {
     assert!(after <= before * 3 / 2, "{before} steps for 50 skips at first, {after} later");
 }
 
+/// Nor must one who corrects the same answer for ever.
+#[tokio::test]
+async fn correcting_for_ever_makes_nothing_dearer() {
+    let bench = Bench::new().await;
+    let teacher = bench.teacher("corrects").await;
+    bench.offer([(1, 1)]).await;
+    let execution = bench.lease(teacher).await.unwrap().execution;
+    let cost = async |rounds: std::ops::Range<u64>| {
+        let before = bench.store.steps();
+        for round in rounds {
+            bench.store.answer(&answer(execution, teacher, &format!("version {round}"))).await.unwrap();
+        }
+        bench.store.steps() - before
+    };
+    cost(0..100).await;
+    let before = cost(100..150).await;
+    cost(150..2_000).await;
+    let after = cost(2_000..2_050).await;
+    assert!(after <= before * 3 / 2, "{before} steps for 50 corrections at first, {after} later");
+}
+
 /// The counters agree with the rows, whatever became of them.
 #[tokio::test]
 async fn counters_agree_with_the_rows() {

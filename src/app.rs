@@ -3,7 +3,7 @@
 
 use crate::algorithm::Feedback;
 use crate::config::run::{ConfigError, RunConfig};
-use crate::config::server::{DATABASE, ServerConfig};
+use crate::config::server::ServerConfig;
 use crate::output::{self, note};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
 use crate::store::{Run, Store};
@@ -29,6 +29,12 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Largest seed of a run: what readers of JSON keep exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
+
+/// How long the recorder waits before it tries again to write what the store could not take.
+const STORE_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long ending at once may take: the database is closed, and nothing else is waited for.
+const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Which run to start where there is none yet.
 #[derive(Clone, Debug)]
@@ -78,6 +84,8 @@ pub struct Manager {
     device: candle_core::Device,
     runtime: tokio::runtime::Handle,
     threads: Mutex<Vec<(String, Thread)>>,
+    /// What writes the runs' curves into the store; each ends after its run.
+    recorders: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
 impl Manager {
@@ -158,7 +166,12 @@ impl Manager {
         threads.retain(|(_, thread)| !thread.is_finished());
         let trainer = trainer_of(&config)?;
         let (sender, receiver) = unbounded_channel();
-        self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
+        let recorder = self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
+        {
+            let mut recorders = self.recorders.lock().unwrap_or_else(|e| e.into_inner());
+            recorders.retain(|recorder| !recorder.is_finished());
+            recorders.push(recorder);
+        }
         // Before the thread is there: its first lines belong to the log, too.
         let log = self.runs.keep_log(id);
         let launch = Launch {
@@ -190,23 +203,27 @@ impl Manager {
         threads.iter().any(|(other, thread)| other == id && !thread.is_finished())
     }
 
-    /// Lets every run write a checkpoint and waits for them.
+    /// Lets every run write a checkpoint and waits for them, and for what they told to be recorded.
     async fn shut_down(&self, handles: Vec<RunHandle>) {
         for handle in handles {
             let _ = handle.commands.send(Command::Shutdown);
         }
         let deadline = tokio::time::Instant::now() + LAST_CHECKPOINT;
-        loop {
-            let busy =
-                self.threads.lock().unwrap_or_else(|e| e.into_inner()).iter().any(|(_, thread)| !thread.is_finished());
-            if !busy {
-                return;
-            }
+        let busy = || {
+            let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+            threads.iter().any(|(_, thread)| !thread.is_finished())
+        };
+        while busy() {
             if tokio::time::Instant::now() > deadline {
                 tracing::warn!("a run did not end in time; it goes on from its last checkpoint at the next start");
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // Their last points and checkpoints are still on the way into the store.
+        let recorders = std::mem::take(&mut *self.recorders.lock().unwrap_or_else(|e| e.into_inner()));
+        if tokio::time::timeout(LAST_WORDS, futures::future::join_all(recorders)).await.is_err() {
+            tracing::warn!("the last points of a run's curve were not recorded; they are in the run's folder");
         }
     }
 }
@@ -328,12 +345,19 @@ async fn record(store: Store, run: String, mut events: UnboundedReceiver<Arc<Eve
                 _ => None,
             })
             .collect();
-        let mut outcome = if points.is_empty() { Ok(()) } else { store.record_points(&run, &points).await };
-        for event in &batch {
-            if let Event::Checkpoint(row) = &**event {
-                outcome = outcome.and(store.record_checkpoint(&run, row).await);
+        let outcome = loop {
+            let mut outcome = if points.is_empty() { Ok(()) } else { store.record_points(&run, &points).await };
+            for event in &batch {
+                if let (Ok(()), Event::Checkpoint(row)) = (&outcome, &**event) {
+                    outcome = store.record_checkpoint(&run, row).await;
+                }
             }
-        }
+            match outcome {
+                // Writing them again changes nothing. The trainer waits for room as well.
+                Err(error) if error.passes() => tokio::time::sleep(STORE_AGAIN).await,
+                outcome => break outcome,
+            }
+        };
         if let Err(error) = outcome {
             // The curve is also in the run's folder; teaching goes on.
             tracing::error!("cannot record the run's curve: {error}");
@@ -369,7 +393,18 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
     let listener = tokio::net::TcpListener::bind((settings.address, settings.port))
         .await
         .with_context(|| format!("cannot listen on {}:{}", settings.address, settings.port))?;
-    let store = Store::open(&settings.data_dir.join(DATABASE)).await?;
+    // Closed however serving ends, so that the database is whole in its one file.
+    Store::using(&settings.database(), async |store| serve_with(settings, config, store, listener, device).await)
+        .await?
+}
+
+async fn serve_with(
+    settings: &ServerConfig,
+    config: RunConfig,
+    store: Store,
+    listener: tokio::net::TcpListener,
+    device: candle_core::Device,
+) -> anyhow::Result<()> {
     let runs = Runs::default();
     let manager = Arc::new(Manager {
         store: store.clone(),
@@ -378,16 +413,24 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         device,
         runtime: tokio::runtime::Handle::current(),
         threads: Mutex::new(Vec::new()),
+        recorders: Mutex::new(Vec::new()),
     });
     let known = store.runs().await?;
     if known.is_empty() {
         manager.create(config).await?;
     }
+    for run in crate::backup::strangers(&store, &settings.data_dir).await {
+        tracing::warn!(
+            "the database does not know the run in {}: either `iliad train` made it, or the database is older than \
+             that folder, and answers given since are missing in it (`iliad restore` puts a backup back)",
+            run_folder(&settings.data_dir, &run).display()
+        );
+    }
     manager.resume_all(&known).await;
     let address = listener.local_addr()?;
     let base = settings.base_path.as_str().to_owned();
     let state = AppState {
-        store,
+        store: store.clone(),
         families: registry::families(),
         runs: runs.clone(),
         launcher: Some(manager.clone()),
@@ -408,13 +451,15 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         note!("Ending: runs write a checkpoint and go on at the next start. Ctrl+C again ends at once.");
         stop.cancel();
         interrupted().await;
+        // Runs are left as they are; what people said goes from the log into the database's file all the same.
+        let _ = tokio::time::timeout(AT_ONCE, store.close()).await;
         note!("Ended at once; runs go on from their last checkpoint.");
         std::process::exit(crate::cli::Exit::Failed as i32);
     });
-    crate::web::serve(state, listener).await?;
+    let served = crate::web::serve(state, listener).await;
     let handles = store_handles(&runs, &manager);
     manager.shut_down(handles).await;
-    Ok(())
+    Ok(served?)
 }
 
 fn store_handles(runs: &Runs, manager: &Manager) -> Vec<RunHandle> {
@@ -479,7 +524,7 @@ mod tests {
 
     /// A server without its listener: pages, store and runs, and nothing running.
     async fn server(folder: &Path) -> (Arc<Manager>, axum::Router) {
-        let store = Store::open(&folder.join(DATABASE)).await.unwrap();
+        let store = Store::open(&folder.join(crate::config::server::DATABASE)).await.unwrap();
         let runs = Runs::default();
         let manager = Arc::new(Manager {
             store: store.clone(),
@@ -488,6 +533,7 @@ mod tests {
             device: candle_core::Device::Cpu,
             runtime: tokio::runtime::Handle::current(),
             threads: Mutex::new(Vec::new()),
+            recorders: Mutex::new(Vec::new()),
         });
         let state = AppState {
             store,

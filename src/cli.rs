@@ -3,6 +3,7 @@
 //! Each command lives in its own file under `cli/`: its flags with their help, and what it does, in terms of the same
 //! library that the server uses. Results go to the standard output, everything else to the standard error stream.
 
+mod backup;
 mod bench;
 mod data;
 mod doctor;
@@ -19,6 +20,7 @@ mod presets;
 mod pretrain;
 mod report;
 mod reproduce;
+mod restore;
 mod serve;
 mod settings;
 mod teacher;
@@ -153,6 +155,10 @@ enum Command {
     Report(report::Args),
     /// Write the collected descriptions as JSON lines or CSV
     Export(export::Args),
+    /// Back up the data folder, of a running server, too
+    Backup(backup::Args),
+    /// Make a data folder from a backup
+    Restore(restore::Args),
     /// Time updates and iterations
     Bench(bench::Args),
     /// Check the installation
@@ -224,6 +230,8 @@ fn dispatch(cli: Cli) -> CliResult {
         Some(Command::Theory(args)) => theory::run(&args),
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Backup(args)) => backup::run(&args),
+        Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
     }

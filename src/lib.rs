@@ -20,6 +20,7 @@
 pub mod agent;
 pub mod algorithm;
 pub mod app;
+pub mod backup;
 pub mod cli;
 pub mod config;
 pub mod error;

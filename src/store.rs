@@ -17,14 +17,18 @@
 //! * An answer is used in at most one update; recording the same update again changes nothing.
 //! * Text is stored and returned exactly as typed.
 
+mod agreement;
 mod answers;
 mod connection;
+mod counters;
 mod curves;
 mod episodes;
 mod error;
 mod export;
+mod opening;
 mod pool;
 mod runs;
+mod skipped;
 mod teachers;
 mod updates;
 
@@ -33,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 pub use connection::Store;
+pub use counters::Standing;
 pub use error::{Result, StoreError};
 pub use export::Extent;
 

@@ -224,6 +224,13 @@ impl Runs {
         living.changed.send_replace(());
     }
 
+    /// The runs that are alive or could not go on.
+    pub fn ids(&self) -> Vec<String> {
+        let living = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let refused = living.refused.keys().filter(|id| !living.handles.contains_key(*id));
+        living.handles.keys().chain(refused).cloned().collect()
+    }
+
     /// The handle of a live run.
     pub fn get(&self, id: &str) -> Option<RunHandle> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).handles.get(id).cloned()

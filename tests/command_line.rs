@@ -1,5 +1,8 @@
 //! The program as it is typed: what it prints where, and how it ends.
 
+#[path = "command_line/backup.rs"]
+mod backup;
+
 use iliad::run::{EpisodeRow, Source, TeacherMode};
 use iliad::store::{ExportRow, Run, Store};
 use serde_json::{Value, json};

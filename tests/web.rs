@@ -10,6 +10,8 @@ mod access;
 mod pages;
 #[path = "web/runs.rs"]
 mod runs;
+#[path = "web/size.rs"]
+mod size;
 #[path = "web/teaching.rs"]
 mod teaching;
 #[path = "web/visitors.rs"]

@@ -135,14 +135,11 @@ async fn database(path: &Path) -> Check {
     if !path.exists() {
         return Check::ok(NAME, "none yet; it is made at the first start");
     }
-    let looked = async {
-        let store = Store::open(path).await?;
+    let looked = Store::reading(path, async |store| {
         store.check().await?;
-        let found = (store.runs().await?.len(), store.export_count(None).await?);
-        store.close().await;
-        Ok::<_, crate::store::StoreError>(found)
-    };
-    match looked.await {
+        Ok((store.run_count().await?, store.export_count(None).await?))
+    });
+    match looked.await.flatten() {
         Ok((runs, answers)) => Check::ok(NAME, format!("{} is whole: {runs} runs, {answers} answers", path.display())),
         Err(e) => {
             let advice = format!("keep a copy of {} and of the files beside it before anything else", path.display());

@@ -8,7 +8,6 @@ use crate::output::file::{self, Draft};
 use crate::output::note;
 use crate::store::{Store, StoreError};
 use crate::suggest::nearest;
-use anyhow::Context;
 use futures::{StreamExt, pin_mut};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
@@ -65,12 +64,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         }
     }
     let format = args.format.unwrap_or_else(|| by_ending(&args.output));
-    runtime()?.block_on(async {
-        let store = Store::open(&database).await.with_context(|| format!("cannot open {}", database.display()))?;
-        let written = export(&store, args, format).await;
-        store.close().await;
-        written
-    })
+    runtime()?.block_on(Store::reading(&database, async |store| export(&store, args, format).await))?
 }
 
 fn by_ending(output: &Path) -> Format {

@@ -25,6 +25,9 @@ impl AnswerKind {
     }
 }
 
+/// Earlier answers of a teacher to an execution with which a new one is compared.
+const COMPARED: u32 = 20;
+
 /// An answer that is there already, as far as a new one has to be compared with it.
 #[derive(FromRow)]
 struct Earlier {
@@ -125,17 +128,28 @@ impl Store {
         let target = target(&mut tx, answer.execution).await?;
         has_held(&mut tx, answer).await?;
         self.visitors().note(&target.run, answer.teacher, self.steady_now());
+        // Only the newest: somebody may have corrected this one very often, and two tabs send soon after each other.
         let earlier: Vec<Earlier> = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late FROM answers WHERE execution = ? AND teacher = ?",
+            "SELECT id, execution, kind, text, superseded_by, late FROM answers INDEXED BY answers_of_execution
+             WHERE execution = ? AND teacher = ? ORDER BY id DESC LIMIT ?",
         )
         .bind(answer.execution)
         .bind(answer.teacher)
+        .bind(COMPARED)
         .fetch_all(&mut *tx)
         .await?;
         if let Some(same) = earlier.iter().find(|earlier| earlier.says_the_same(answer)) {
             return Ok(same.again());
         }
-        let standing = earlier.iter().find(|earlier| earlier.superseded_by.is_none());
+        let standing: Option<Earlier> = sqlx::query_as(
+            "SELECT id, execution, kind, text, superseded_by, late FROM answers INDEXED BY answers_standing
+             WHERE execution = ? AND teacher = ? AND superseded_by IS NULL AND execution IS NOT NULL",
+        )
+        .bind(answer.execution)
+        .bind(answer.teacher)
+        .fetch_optional(&mut *tx)
+        .await?;
+        let standing = standing.as_ref();
         let keeps = standing.filter(|old| answer.kind == AnswerKind::Skipped && old.kind != AnswerKind::Skipped.word());
         let late = self.lateness(&mut tx, answer, standing).await?;
         let now = self.now();
@@ -166,8 +180,9 @@ impl Store {
             "SELECT given + (SELECT count(*) FROM leases
                      WHERE leases.execution = ?1 AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
                          AND leases.teacher <> ?2) < wanted AS room,
-                 (SELECT count(*) FROM answers
-                     WHERE answers.execution = ?1 AND answers.late = 1 AND answers.superseded_by IS NULL) < wanted
+                 (SELECT count(*) FROM answers INDEXED BY answers_standing
+                     WHERE answers.execution = ?1 AND answers.late = 1 AND answers.superseded_by IS NULL
+                         AND answers.execution IS NOT NULL) < wanted
                      AS learns
              FROM executions WHERE id = ?1",
         )
@@ -373,8 +388,9 @@ async fn settle(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()>
     let NewAnswer { execution, teacher, kind, .. } = *new;
     sqlx::query(
         "UPDATE executions SET shown = 1, touched = 1,
-             given = (SELECT count(*) FROM answers
-                 WHERE execution = ?1 AND superseded_by IS NULL AND kind <> 'skipped' AND late = 0)
+             given = (SELECT count(*) FROM answers INDEXED BY answers_standing
+                 WHERE execution = ?1 AND superseded_by IS NULL AND execution IS NOT NULL
+                     AND kind <> 'skipped' AND late = 0)
          WHERE id = ?1",
     )
     .bind(execution)

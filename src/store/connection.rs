@@ -1,33 +1,28 @@
-//! Opening the file, the two pools, time, and the small conversions every repository needs.
+//! The two pools of connections, time, and the small conversions every repository needs.
 
 use super::error::{Result, StoreError, unreadable};
+use super::opening::{self, LOG};
 use super::teachers::Visitors;
 use serde::{Serialize, de::DeserializeOwned};
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
-use std::path::Path;
+use sqlx::{Connection, Sqlite, Transaction};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
-/// The migrations, compiled in.
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
-
-/// Marks the file as ours ("ILAD"), so that another program's database is never migrated by mistake.
-const APPLICATION_ID: i32 = 0x494c_4144;
-
-/// How long a writer waits for another *process* (an export, a second `iliad`) before it says busy.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
-
 /// How long a call waits for its turn at the one writer connection.
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Files up to this size are checked whole when opened (well under a second); larger ones by [`Store::check`].
-const CHECKED_AT_OPENING: u64 = 64 << 20;
+/// How long closing waits for what is under way.
+const LAST_CALLS: Duration = Duration::from_secs(10);
+
+/// Steps of SQLite's machine between two counts of them: often enough to measure a request, too rarely to slow it.
+const STEPS: u16 = 100;
 
 /// Where a time is read.
-type Clock = Arc<dyn Fn() -> OffsetDateTime + Send + Sync>;
+pub(super) type Clock = Arc<dyn Fn() -> OffsetDateTime + Send + Sync>;
 
 /// The store. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +34,9 @@ pub struct Store {
     /// What leases go by.
     steady: Clock,
     visitors: Arc<Visitors>,
+    steps: Arc<AtomicU64>,
+    /// The folder of a copy that is read in the file's place, removed with the last store that reads it.
+    _copy: Option<Arc<tempfile::TempDir>>,
 }
 
 impl std::fmt::Debug for Store {
@@ -68,76 +66,49 @@ impl Writer {
 }
 
 impl Store {
-    /// Opens (creates, migrates) the database file. The folder is made when it is missing.
-    ///
-    /// # Errors
-    /// [`StoreError::Unusable`] with a plain sentence for a file that is damaged, no database, another program's or
-    /// from a newer version; [`StoreError::DiskFull`] when nothing can be written.
-    pub async fn open(path: &Path) -> Result<Store> {
-        Store::open_with_clocks(path, OffsetDateTime::now_utc, forward_only()).await
-    }
-
-    /// As [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
-    pub async fn open_with_clock(
-        path: &Path,
-        clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
-    ) -> Result<Store> {
-        let clock = Arc::new(clock);
-        let steady = clock.clone();
-        Store::open_with_clocks(path, move || clock(), move || steady()).await
-    }
-
-    /// As [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
-    /// sets back while the process lives.
-    pub async fn open_with_clocks(
-        path: &Path,
-        clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
-        steady: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
-    ) -> Result<Store> {
-        let (clock, steady): (Clock, Clock) = (Arc::new(clock), Arc::new(steady));
-        let begin = Instant::now();
-        loop {
-            match Store::open_once(path, clock.clone(), steady.clone()).await {
-                // SQLite does not wait by itself while another process makes a new file a WAL file.
-                Err(StoreError::Busy) if begin.elapsed() < BUSY_TIMEOUT => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                opened => return opened,
-            }
-        }
-    }
-
-    async fn open_once(path: &Path, clock: Clock, steady: Clock) -> Result<Store> {
-        let bytes = prepare(path)?;
-        let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).foreign_keys(true);
-        if bytes > 0 {
-            inspect(&options, bytes).await?;
-        }
-        let writing = options
-            .clone()
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("fullfsync", "ON") // macOS: without it, FULL does not reach the disk
-            .pragma("journal_size_limit", "67108864");
-        let writer = pool(1, writing).await?;
-        migrate(&writer).await?;
-        // More readers than cores only queue at the disk.
-        let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
-        let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON")).await?;
-        Ok(Store { writer, readers, clock, steady, visitors: Arc::default() })
-    }
-
     /// Checks every page and index of the file (a second per gigabyte or so).
     pub async fn check(&self) -> Result<()> {
         let mut reader = self.readers.acquire().await?;
-        quick_check(&mut reader).await
+        opening::quick_check(&mut reader).await
     }
 
-    /// Waits for what is under way and closes the file, so that no side files stay. Later calls fail.
+    /// Waits for what is under way, brings everything into the one file and closes it, so that no side files stay (but
+    /// for another process that has the file open). Later calls fail.
     pub async fn close(&self) {
-        self.readers.close().await;
-        self.writer.close().await;
+        let closing = async {
+            self.readers.close().await;
+            if let Ok(mut writer) = self.writer.acquire().await {
+                // Another process that reads does not hold up the end: what it keeps in the log stays there, durably.
+                for pragma in ["PRAGMA busy_timeout = 500", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+                    if let Err(error) = sqlx::query(sqlx::AssertSqlSafe(pragma)).execute(&mut *writer).await {
+                        tracing::debug!(%error, "the log stays beside the database");
+                    }
+                }
+            }
+            self.writer.close().await;
+        };
+        if tokio::time::timeout(LAST_CALLS, closing).await.is_err() {
+            tracing::warn!(
+                "the database was busy to the end; the newest rows are in {}{LOG}, and are taken up at the next start",
+                self.file().display()
+            );
+        }
+    }
+
+    /// The database file.
+    pub fn file(&self) -> std::path::PathBuf {
+        self.writer.connect_options().get_filename().to_owned()
+    }
+
+    /// How many steps SQLite's machine took for this store so far, rounded: what statements cost, whatever the speed
+    /// of the computer.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// The same store, which keeps the folder of its copy as long as it lives.
+    pub(super) fn with_copy(self, folder: tempfile::TempDir) -> Store {
+        Store { _copy: Some(Arc::new(folder)), ..self }
     }
 
     /// The writer connection, when it is this caller's turn.
@@ -148,22 +119,18 @@ impl Store {
             Durability::Normal => "PRAGMA synchronous = NORMAL",
         };
         let mut connection = self.writer.acquire().await?;
-        let said = sqlx::query(pragma).execute(&mut *connection).await;
-        // SQLite takes a transaction back by itself when the disk is full; the driver's own ROLLBACK then fails, and it
-        // believes for ever to be within a transaction. (The pragma came after that ROLLBACK, so it has been tried.)
-        if connection.is_in_transaction() {
-            connection.close().await?;
-            connection = self.writer.acquire().await?;
-            sqlx::query(pragma).execute(&mut *connection).await?;
-        } else {
-            said?;
-        }
+        sqlx::query(pragma).execute(&mut *connection).await?;
         Ok(Writer(connection))
     }
 
     /// The readers. They never wait for the writer, nor it for them.
     pub(super) fn readers(&self) -> &SqlitePool {
         &self.readers
+    }
+
+    /// A connection that is no pool's reader, for a statement that reads all of the file.
+    pub(super) async fn single(&self) -> Result<PoolConnection<Sqlite>> {
+        Ok(self.writer.acquire().await?)
     }
 
     /// Now, as it is stored.
@@ -189,7 +156,7 @@ impl Store {
 }
 
 /// A clock that begins at the time of day and from then on only goes forward, whatever the time of day does.
-fn forward_only() -> impl Fn() -> OffsetDateTime + Send + Sync + 'static {
+pub(super) fn forward_only() -> impl Fn() -> OffsetDateTime + Send + Sync + 'static {
     let begin = OffsetDateTime::now_utc();
     let passed = Mutex::new((Instant::now(), Duration::ZERO));
     move || {
@@ -202,46 +169,42 @@ fn forward_only() -> impl Fn() -> OffsetDateTime + Send + Sync + 'static {
     }
 }
 
-/// Makes the folder and says how large the file is (0: new).
-fn prepare(path: &Path) -> Result<u64> {
-    if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| StoreError::Unusable(format!("its folder {} cannot be made ({e})", folder.display())))?;
+/// Opens the pools of a file that was looked at, and brings its tables up to date.
+pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, steady: Clock) -> Result<Store> {
+    let steps = Arc::new(AtomicU64::new(0));
+    let writing = options
+        .clone()
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("fullfsync", "ON") // macOS: without it, FULL does not reach the disk
+        .pragma("journal_size_limit", "67108864");
+    let writer = pool(1, writing, &steps).await?;
+    let ready = async {
+        let mut connection = writer.acquire().await?;
+        opening::migrate(&mut connection).await?;
+        opening::is_complete(&mut connection).await
+    };
+    if let Err(error) = ready.await {
+        writer.close().await;
+        return Err(error);
     }
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_file() => Ok(found.len()),
-        Ok(_) => Err(StoreError::Unusable(format!("{} is a folder, not a file", path.display()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        Err(e) => Err(StoreError::Unusable(format!("{} cannot be read ({e})", path.display()))),
-    }
+    // More readers than cores only queue at the disk.
+    let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
+    let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON"), &steps).await?;
+    Ok(Store { writer, readers, clock, steady, visitors: Arc::default(), steps, _copy: None })
 }
 
-/// Looks at an existing file before anything is changed in it.
-async fn inspect(options: &SqliteConnectOptions, bytes: u64) -> Result<()> {
-    let mut connection = SqliteConnection::connect_with(options).await?;
-    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut connection).await?;
-    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut connection).await?;
-    if id != APPLICATION_ID && tables > 0 {
-        return Err(StoreError::Unusable("it belongs to another program".into()));
-    }
-    if bytes <= CHECKED_AT_OPENING {
-        quick_check(&mut connection).await?;
-    }
-    connection.close().await?;
-    Ok(())
+/// Opens a file that nothing is written to.
+pub(super) async fn reading(options: SqliteConnectOptions) -> Result<Store> {
+    let steps = Arc::new(AtomicU64::new(0));
+    let (writer, readers) = (pool(1, options.clone(), &steps).await?, pool(2, options, &steps).await?);
+    let (clock, steady): (Clock, Clock) = (Arc::new(OffsetDateTime::now_utc), Arc::new(forward_only()));
+    Ok(Store { writer, readers, clock, steady, visitors: Arc::default(), steps, _copy: None })
 }
 
-async fn quick_check(connection: &mut SqliteConnection) -> Result<()> {
-    let found: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(connection).await?;
-    if found == "ok" {
-        return Ok(());
-    }
-    Err(StoreError::Unusable(format!(
-        "its file is damaged ({found}); stop Iliad, keep a copy of the file, and restore a backup"
-    )))
-}
-
-async fn pool(size: u32, options: SqliteConnectOptions) -> Result<SqlitePool> {
+async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) -> Result<SqlitePool> {
+    let steps = steps.clone();
     Ok(SqlitePoolOptions::new()
         .min_connections(1)
         .max_connections(size)
@@ -250,19 +213,28 @@ async fn pool(size: u32, options: SqliteConnectOptions) -> Result<SqlitePool> {
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
+        .after_connect(move |connection, _| {
+            let steps = steps.clone();
+            Box::pin(async move {
+                connection.lock_handle().await?.set_progress_handler(STEPS.into(), move || {
+                    steps.fetch_add(STEPS.into(), Ordering::Relaxed);
+                    true
+                });
+                Ok(())
+            })
+        })
+        // SQLite takes a transaction back by itself when the disk is full or fails; the driver's own ROLLBACK then
+        // fails, and it believes for ever to be within a transaction. Such a connection is replaced before anybody
+        // gets it. (The ping comes after that ROLLBACK, so it has been tried by then; a connection whose thread ended
+        // does not answer it, and is replaced as well.)
+        .before_acquire(|connection, _| {
+            Box::pin(async move {
+                connection.ping().await?;
+                Ok(!connection.is_in_transaction())
+            })
+        })
         .connect_with(options)
         .await?)
-}
-
-/// All missing migrations in one transaction: two processes that start at once do not meet half-way.
-async fn migrate(writer: &SqlitePool) -> Result<()> {
-    let mut connection = writer.acquire().await?;
-    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // `run` does the same, but its future cannot be sent to another thread.
-    MIGRATIONS.run_direct(None, &mut *tx, false).await?;
-    sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA application_id = {APPLICATION_ID}"))).execute(&mut *tx).await?;
-    tx.commit().await?;
-    Ok(())
 }
 
 /// A time as it is stored: nanoseconds since 1970, which last until 2262.

@@ -109,27 +109,4 @@ impl Store {
         };
         rows.into_iter().map(Row::read).collect()
     }
-
-    /// How many rows an export has.
-    pub async fn export_count(&self, run: Option<&str>) -> Result<u64> {
-        Ok(self.export_extent(run).await?.rows)
-    }
-
-    /// How many rows an export that begins now has, and where it ends.
-    ///
-    /// # Errors
-    /// [`super::StoreError::NotFound`] when there is no such run.
-    pub async fn export_extent(&self, run: Option<&str>) -> Result<Extent> {
-        let (rows, last): (i64, Option<i64>) = match run {
-            Some(run) => {
-                self.run(run).await?; // "no rows" and "no such run" are two things
-                sqlx::query_as("SELECT count(*), max(id) FROM answers WHERE run = ?")
-                    .bind(run)
-                    .fetch_one(self.readers())
-                    .await?
-            }
-            None => sqlx::query_as("SELECT count(*), max(id) FROM answers").fetch_one(self.readers()).await?,
-        };
-        Ok(Extent { rows: from_int(rows), last: last.unwrap_or(0) })
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::connection::{Durability, from_int, from_json, from_nanos, key_list, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
-use super::{Leased, NewExecution, PoolCounts, Store};
+use super::{Leased, NewExecution, PoolCounts, Store, skipped};
 use sqlx::{FromRow, Sqlite, Transaction};
 use std::collections::HashSet;
 use time::OffsetDateTime;
@@ -60,6 +60,7 @@ impl Store {
         for execution in executions {
             offer_one(&mut tx, run, execution, now).await?;
         }
+        skipped::retire_oldest(&mut tx, run, self.steady_now()).await?;
         Ok(tx.commit().await?)
     }
 

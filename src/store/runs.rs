@@ -84,6 +84,20 @@ impl Store {
         .read()
     }
 
+    /// Of these runs those that are stored, the one that was stored last first.
+    pub async fn runs_of(&self, ids: &[String]) -> Result<Vec<Run>> {
+        sqlx::query_as::<_, RunRow>(
+            "SELECT id, family, preset, config, seed, teacher, active, created_at
+             FROM runs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC",
+        )
+        .bind(to_json(&ids)?)
+        .fetch_all(self.readers())
+        .await?
+        .into_iter()
+        .map(RunRow::read)
+        .collect()
+    }
+
     /// All runs, newest first: the one that was stored last, whatever the clock said.
     pub async fn runs(&self) -> Result<Vec<Run>> {
         sqlx::query_as::<_, RunRow>(

@@ -1,8 +1,8 @@
 //! Teachers: browsers that came by. Only a hash of their token is kept, so that the file alone lets nobody in.
 
-use super::connection::{Durability, from_int, from_nanos};
+use super::connection::{Durability, from_nanos};
 use super::error::{Result, StoreError, unreadable};
-use super::{Store, Teacher, TeacherCounts};
+use super::{Store, Teacher};
 use sha2::{Digest, Sha256};
 use sqlx::FromRow;
 use std::collections::{HashMap, HashSet};
@@ -107,18 +107,5 @@ impl Store {
             return Err(StoreError::NotFound("the teacher"));
         }
         Ok(tx.commit().await?)
-    }
-
-    /// A teacher's figures in the run.
-    pub async fn teacher_counts(&self, run: &str, teacher: i64) -> Result<TeacherCounts> {
-        let (described, used): (i64, i64) = sqlx::query_as(
-            "SELECT count(*), count(used_in_update) FROM answers
-             WHERE run = ? AND teacher = ? AND superseded_by IS NULL AND kind = 'described'",
-        )
-        .bind(run)
-        .bind(teacher)
-        .fetch_one(self.readers())
-        .await?;
-        Ok(TeacherCounts { described: from_int(described), used: from_int(used) })
     }
 }

@@ -1,6 +1,7 @@
 //! The trainer's side of human teaching: keeping the pool of fresh executions filled, learning from answers, and making
 //! updates again after a kill.
 
+use super::checkpoint::Counters;
 use super::{Trainer, rng};
 use crate::agent::Example;
 use crate::algorithm::Described;
@@ -145,6 +146,11 @@ impl<K: TaskKit> Trainer<'_, K> {
     /// Makes the updates again that were recorded after the checkpoint, and counts episodes that people hold already.
     pub(super) fn catch_up(&mut self) -> anyhow::Result<()> {
         let Some(notes) = &self.notes else { return Ok(()) };
+        // A database from another time than the checkpoint would have examples learnt twice, or leave some out.
+        let Counters { update, human, .. } = self.counters;
+        if let Some(why) = notes.wait(notes.store().disagreement(&self.id, update, human))? {
+            anyhow::bail!("{why}")
+        }
         let lost = notes.wait(notes.store().updates_after(&self.id, self.counters.update))?;
         if !lost.is_empty() {
             self.out.log(format!("Making {} updates again that the last checkpoint did not have.", lost.len()));

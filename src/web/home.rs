@@ -49,20 +49,16 @@ impl Example {
 
 /// `GET /`: what this is, and the runs that can learn.
 pub(super) async fn home(State(state): State<AppState>, page: Page) -> Result<Response> {
-    let (mut active, mut failed, mut others) = (Vec::new(), Vec::new(), 0);
-    for run in state.store.runs().await? {
-        let known = state.runs.get(&run.id).is_some() || state.runs.refusal(&run.id).is_some();
-        if !known || state.family(&run.family).is_none() {
-            others += 1;
-            continue;
-        }
-        let view = RunView::of(&state, run).await?;
-        match view.trouble() {
-            Some(_) => failed.push(view),
-            None if view.ended() => others += 1,
-            None => active.push(view),
+    // Only runs that this process knows are read: there may be very many others.
+    let mut views = Vec::new();
+    for run in state.store.runs_of(&state.runs.ids()).await? {
+        if state.family(&run.family).is_some() {
+            views.push(RunView::of(&state, run).await?);
         }
     }
+    let (failed, views): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| view.trouble().is_some());
+    let active: Vec<_> = views.into_iter().filter(|view| !view.ended()).collect();
+    let others = (state.store.run_count().await? as usize).saturating_sub(active.len() + failed.len());
     let family = active.first().map(|view| view.family).or(state.families.first().copied());
     let example = family.and_then(Example::of);
     Ok(page::html(&HomePage { page, active, failed, others, example }))

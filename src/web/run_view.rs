@@ -179,11 +179,10 @@ impl RunView {
     }
 }
 
+/// What the store remembers of a run that is not alive: a few rows, so that it costs nothing to ask for an old run.
 async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
-    let points = state.store.points(&run.id, 1_000).await?;
-    let last = points.last().cloned().unwrap_or_default();
-    let readings = || points.iter().filter_map(|point| point.validation);
-    let people = state.store.used_answers(&run.id, last.update).await?.len() as u64;
+    let standing = state.store.standing(&run.id).await?;
+    let last = standing.last.unwrap_or_default();
     Ok(Status {
         run: run.id.clone(),
         state: RunState::Stopped,
@@ -192,12 +191,13 @@ async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
         device: "not running".to_owned(),
         update: last.update,
         episodes: last.episodes,
-        descriptions_human: people,
-        descriptions_simulated: last.descriptions.saturating_sub(people),
+        descriptions_human: standing.people,
+        // Demonstrations and rewards are in the points only.
+        descriptions_simulated: standing.simulated.max(last.descriptions.saturating_sub(standing.people)),
         lambda: last.lambda.unwrap_or_default(),
         episodes_per_second: 0.0,
-        validation: readings().next_back(),
-        best_validation: readings().max_by(|a, b| a.value.total_cmp(&b.value)),
+        validation: standing.validation,
+        best_validation: standing.best,
         seconds: last.seconds,
     })
 }

@@ -7,7 +7,10 @@ use std::path::Path;
 
 async fn refusal(path: &Path) -> String {
     match Store::open(path).await {
-        Err(StoreError::Unusable(why)) => why,
+        Err(StoreError::File { file, why }) => {
+            assert_eq!(file, path, "the file is named");
+            why
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -131,4 +134,41 @@ async fn a_broken_rule_is_said_in_plain_words() {
     let teacher = bench.teacher("a").await;
     let none = bench.store.answer(&answer(1, teacher, "x")).await.unwrap_err();
     assert!(matches!(none, StoreError::NotFound("the execution")));
+}
+
+#[tokio::test]
+async fn a_file_in_which_something_is_missing_is_refused_by_name() {
+    for (drop, name) in [
+        ("DROP TABLE leases", "the table leases is missing"),
+        ("DROP INDEX answers_unused", "the index answers_unused is missing"),
+        ("DROP TRIGGER answers_counted", "the trigger answers_counted is missing"),
+        ("DROP TABLE _sqlx_migrations", "its tables are not as Iliad leaves them"),
+    ] {
+        let bench = Bench::new().await;
+        bench.store.close().await;
+        let mut other = raw(&bench.file()).await;
+        sqlx::query(drop).execute(&mut other).await.unwrap();
+        other.close().await.unwrap();
+        let why = refusal(&bench.file()).await;
+        assert!(why.contains(name) && why.contains("restore a backup"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_file_or_none_beside_runs_that_have_learnt_is_no_new_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path());
+    std::fs::create_dir_all(folder.path().join("runs/a")).unwrap();
+    std::fs::write(&path, "").unwrap();
+    Store::open(&path).await.expect("a run without a checkpoint has nothing to lose").close().await;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(folder.path().join("runs/a/best.safetensors"), "weights").unwrap();
+    for content in [None, Some(""), Some("x")] {
+        if let Some(content) = content {
+            std::fs::write(&path, content).unwrap();
+        }
+        let why = refusal(&path).await;
+        assert!(why.contains("holds a run that has learnt") && why.contains("iliad restore"), "{why}");
+        assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), content);
+    }
 }

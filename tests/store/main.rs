@@ -1,15 +1,18 @@
 //! The store from outside: what people, trainer and exports may rely on. The cases from public complaints about
 //! similar tools stand under `complaints`.
 
+mod agreement;
 mod answers;
 mod complaints;
 mod concurrency;
 mod damage;
 mod export;
+mod full_disk;
 mod history;
 mod kill;
 mod model;
 mod plans;
 mod queue;
+mod size;
 mod support;
 mod visitors;

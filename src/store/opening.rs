@@ -1,0 +1,372 @@
+//! Opening the file: whether it may be taken for ours, whole and new enough, and how it is read where nothing can be
+//! written. Every refusal names the file and says what to do.
+
+use super::connection::{Clock, Store, connect, forward_only, reading};
+use super::error::{DAMAGED, Result, StoreError};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use time::OffsetDateTime;
+
+/// The migrations, compiled in.
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// Marks the file as ours ("ILAD"), so that another program's database is never migrated by mistake.
+const APPLICATION_ID: i32 = 0x494c_4144;
+
+/// How long a writer waits for another *process* (an export, a second `iliad`) before it says busy.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Files up to this size are checked whole when opened (well under a second); larger ones by [`Store::check`].
+const CHECKED_AT_OPENING: u64 = 64 << 20;
+
+/// SQLite's smallest page: a file below it holds no database, and SQLite would silently begin a new one in it.
+const SMALLEST: u64 = 512;
+
+/// Room on the disk with which SQLite cannot make the files beside the database.
+const LITTLE_ROOM: u64 = 1 << 17;
+
+/// What SQLite puts behind the name of the file for the log of what is not yet in it.
+pub(super) const LOG: &str = "-wal";
+
+impl Store {
+    /// Opens (creates, migrates) the database file. The folder is made when it is missing.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] with a plain sentence for a file that is damaged, no database, another program's, from a
+    /// newer version, or that may not be used; also for one that is missing or empty beside runs that have learnt
+    /// something, or where there is no room.
+    pub async fn open(path: &Path) -> Result<Store> {
+        Store::open_with_clocks(path, OffsetDateTime::now_utc, forward_only()).await
+    }
+
+    /// As [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
+    pub async fn open_with_clock(
+        path: &Path,
+        clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
+    ) -> Result<Store> {
+        let clock = Arc::new(clock);
+        let steady = clock.clone();
+        Store::open_with_clocks(path, move || clock(), move || steady()).await
+    }
+
+    /// As [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
+    /// sets back while the process lives.
+    pub async fn open_with_clocks(
+        path: &Path,
+        clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
+        steady: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
+    ) -> Result<Store> {
+        let (clock, steady): (Clock, Clock) = (Arc::new(clock), Arc::new(steady));
+        let begin = Instant::now();
+        loop {
+            match open_once(path, clock.clone(), steady.clone()).await {
+                // SQLite does not wait by itself while another process makes a new file a WAL file.
+                Err(StoreError::Busy) if begin.elapsed() < BUSY_TIMEOUT => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                opened => return opened.map_err(|error| named(path, error)),
+            }
+        }
+    }
+
+    /// Opens an existing file to read from it. Where the file or its folder cannot be written (a read-only file
+    /// system, a backup on a mounted disk), nothing is written there: what is needed beside the file lies in a
+    /// temporary folder for as long as the store is open. Calls that write fail with [`StoreError::ReadOnly`], or are
+    /// lost with that folder.
+    ///
+    /// # Errors
+    /// As for [`Store::open`], and when there is no such file.
+    pub async fn open_to_read(path: &Path) -> Result<Store> {
+        if !path.is_file() {
+            return Err(refused(path, "there is no database here; name the server's data folder with --data-dir"));
+        }
+        if writable(path) {
+            return Store::open(path).await;
+        }
+        let opened = async {
+            let log = beside(path, LOG);
+            let log_is_empty = std::fs::metadata(&log).map_or(0, |found| found.len()) == 0;
+            if log_is_empty {
+                // All there is stands in the file itself, and nobody can change it: no side files are needed.
+                let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
+                inspect(&options, std::fs::metadata(path).map_or(0, |found| found.len())).await?;
+                if is_current(&options).await? {
+                    return reading(options).await;
+                }
+            }
+            // The log has to be played into the file, or an older file has to be brought up to date: in a copy.
+            let folder = tempfile::Builder::new().prefix("iliad-").tempdir().map_err(sqlx::Error::Io)?;
+            let copy = folder.path().join(path.file_name().unwrap_or_default());
+            std::fs::copy(path, &copy).map_err(sqlx::Error::Io)?;
+            if !log_is_empty {
+                std::fs::copy(&log, beside(&copy, LOG)).map_err(sqlx::Error::Io)?;
+            }
+            permit(&copy).map_err(sqlx::Error::Io)?;
+            let store = open_once(&copy, Arc::new(OffsetDateTime::now_utc), Arc::new(forward_only())).await?;
+            Ok(store.with_copy(folder))
+        };
+        opened.await.map_err(|error| named(path, error))
+    }
+
+    /// Opens the file for as long as `work` takes, and closes it however `work` ends: done, failed or broken. Commands
+    /// open the store this way, so that none of them can leave rows in the side files only.
+    ///
+    /// # Errors
+    /// As for [`Store::open`].
+    pub async fn using<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
+        Ok(Store::open(path).await?.closed_after(work).await)
+    }
+
+    /// As [`Store::using`], for work that only reads; see [`Store::open_to_read`].
+    ///
+    /// # Errors
+    /// As for [`Store::open_to_read`].
+    pub async fn reading<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
+        Ok(Store::open_to_read(path).await?.closed_after(work).await)
+    }
+
+    /// Writes everything committed in the database at `path` into a new file at `to`. The file at `path` may be in use
+    /// by a server, of another version, too: nothing is changed in it.
+    ///
+    /// # Errors
+    /// As for [`Store::open_to_read`].
+    pub async fn snapshot(path: &Path, to: &Path) -> Result<()> {
+        if !writable(path) {
+            return Store::reading(path, async |store| store.copy_to(to).await).await?;
+        }
+        let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT);
+        let copied = async {
+            inspect(&options, prepare(path)?).await?;
+            let store = reading(options).await?;
+            store.closed_after(async |store: Store| store.copy_to(to).await).await
+        };
+        copied.await.map_err(|error| named(path, error))
+    }
+
+    /// Reads from a file that nobody else uses, without making files beside it.
+    pub(crate) async fn looking_at<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
+        let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
+        let store = reading(options).await.map_err(|error| named(path, error))?;
+        Ok(store.closed_after(work).await)
+    }
+
+    async fn closed_after<T>(self, work: impl AsyncFnOnce(Store) -> T) -> T {
+        use futures::FutureExt;
+        let done = std::panic::AssertUnwindSafe(work(self.clone())).catch_unwind().await;
+        self.close().await;
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+async fn open_once(path: &Path, clock: Clock, steady: Clock) -> Result<Store> {
+    let bytes = prepare(path)?;
+    let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).foreign_keys(true);
+    if bytes > 0 {
+        inspect(&options, bytes).await?;
+    }
+    connect(options, clock, steady).await
+}
+
+/// Makes the folder and says how large the file is (0: new).
+fn prepare(path: &Path) -> Result<u64> {
+    if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| StoreError::Unusable(format!("its folder {} cannot be made ({e})", folder.display())))?;
+    }
+    let bytes = match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => {
+            // SQLite says "unable to open", and not why.
+            std::fs::File::open(path).map_err(|e| may_not(&e, "read"))?;
+            found.len()
+        }
+        Ok(_) => return Err(StoreError::Unusable("this is a folder, not a file".into())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
+        Err(e) => return Err(may_not(&e, "read")),
+    };
+    if bytes < SMALLEST {
+        refuse_to_begin_anew(path)?;
+    }
+    if (1..SMALLEST).contains(&bytes) {
+        return Err(StoreError::Unusable(format!(
+            "it has {bytes} bytes and is no database; restore a backup (`iliad restore`), or move it away to begin anew"
+        )));
+    }
+    Ok(bytes)
+}
+
+/// A new database beside what runs have learnt would hide them, and what people said would seem to be gone.
+fn refuse_to_begin_anew(path: &Path) -> Result<()> {
+    let is_log_full = std::fs::metadata(beside(path, LOG)).is_ok_and(|found| found.len() > 0);
+    let runs = path.parent().map(|folder| folder.join("runs")).unwrap_or_default();
+    let learnt = std::fs::read_dir(&runs).into_iter().flatten().flatten().filter(|run| has_learnt(&run.path())).count();
+    if learnt == 0 && !is_log_full {
+        return Ok(());
+    }
+    let state = if path.exists() { "the file is empty" } else { "the file is missing" };
+    let there = match learnt {
+        0 => "its log is still there".to_owned(),
+        1 => format!("{} holds a run that has learnt", runs.display()),
+        n => format!("{} holds {n} runs that have learnt", runs.display()),
+    };
+    Err(StoreError::Unusable(format!(
+        "{state}, although {there}. Nothing was changed. Restore a backup (`iliad restore`), or, to begin anew, move \
+         what is in the data folder away or choose another with --data-dir"
+    )))
+}
+
+/// Whether a run's folder holds a checkpoint.
+fn has_learnt(run: &Path) -> bool {
+    let files = std::fs::read_dir(run).into_iter().flatten().flatten();
+    files.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".safetensors"))
+}
+
+/// Looks at an existing file before anything is changed in it.
+async fn inspect(options: &SqliteConnectOptions, bytes: u64) -> Result<()> {
+    let mut connection = SqliteConnection::connect_with(options).await?;
+    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut connection).await?;
+    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut connection).await?;
+    if id != APPLICATION_ID && tables > 0 {
+        return Err(StoreError::Unusable("it belongs to another program".into()));
+    }
+    if bytes <= CHECKED_AT_OPENING {
+        quick_check(&mut connection).await?;
+    }
+    connection.close().await?;
+    Ok(())
+}
+
+/// Checks every page and index.
+pub(super) async fn quick_check(connection: &mut SqliteConnection) -> Result<()> {
+    let found: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(connection).await?;
+    if found == "ok" {
+        return Ok(());
+    }
+    Err(StoreError::Unusable(format!("its file is damaged ({found}); {DAMAGED}")))
+}
+
+/// Whether a file needs no migration.
+async fn is_current(options: &SqliteConnectOptions) -> Result<bool> {
+    let mut connection = SqliteConnection::connect_with(options).await?;
+    let known: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+        .fetch_one(&mut connection)
+        .await?;
+    if known == 0 {
+        return Ok(false);
+    }
+    let last: Option<i64> =
+        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&mut connection).await?;
+    connection.close().await?;
+    Ok(last == MIGRATIONS.iter().map(|migration| migration.version).max())
+}
+
+/// All missing migrations in one transaction: two processes that start at once do not meet half-way.
+pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<()> {
+    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
+    // `run` does the same, but its future cannot be sent to another thread.
+    MIGRATIONS.run_direct(None, &mut *tx, false).await.map_err(|error| match error.into() {
+        StoreError::Database(cause) => {
+            StoreError::Unusable(format!("its tables are not as Iliad leaves them ({cause}); {DAMAGED}"))
+        }
+        other => other,
+    })?;
+    // Only once: a file that is up to date can be opened without room on the disk.
+    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *tx).await?;
+    if id != APPLICATION_ID {
+        let mark = format!("PRAGMA application_id = {APPLICATION_ID}");
+        sqlx::query(sqlx::AssertSqlSafe(mark)).execute(&mut *tx).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Refuses a file in which tables, indexes or triggers are missing: its migrations say that they were made.
+pub(super) async fn is_complete(connection: &mut SqliteConnection) -> Result<()> {
+    let mut model = SqliteConnection::connect_with(&SqliteConnectOptions::new().in_memory(true)).await?;
+    MIGRATIONS.run_direct(None, &mut model, false).await?;
+    let wanted = parts(&mut model).await?;
+    model.close().await?;
+    let there: BTreeSet<_> = parts(connection).await?.into_iter().collect();
+    match wanted.iter().find(|part| !there.contains(part)) {
+        None => Ok(()),
+        Some((kind, name)) => {
+            Err(StoreError::Unusable(format!("the {kind} {name} is missing in it, so it is not whole; {DAMAGED}")))
+        }
+    }
+}
+
+/// Kind and name of everything in the schema, tables first.
+async fn parts(connection: &mut SqliteConnection) -> Result<Vec<(String, String)>> {
+    let parts = sqlx::query_as("SELECT type, name FROM sqlite_schema ORDER BY type DESC, name").fetch_all(connection);
+    Ok(parts.await?)
+}
+
+/// Whether the file and the folder around it can be written.
+fn writable(path: &Path) -> bool {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::File::options().write(true).open(path).is_ok() && tempfile::tempfile_in(folder).is_ok()
+}
+
+/// Makes a copied file writable, which its original was not.
+fn permit(copy: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        for file in [copy.to_owned(), beside(copy, LOG)].iter().filter(|file| file.exists()) {
+            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
+/// The file of this name with an ending behind it.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn may_not(error: &std::io::Error, what: &str) -> StoreError {
+    StoreError::Unusable(format!("it cannot be {what} ({error}); give this user the right to read and write it"))
+}
+
+fn refused(path: &Path, why: impl Into<String>) -> StoreError {
+    StoreError::File { file: path.to_owned(), why: why.into() }
+}
+
+fn no_room(path: &Path, folder: &Path) -> StoreError {
+    refused(path, format!("the disk is full; make room in {}", folder.display()))
+}
+
+/// What went wrong while the file was opened, with its name and what to do.
+fn named(path: &Path, error: StoreError) -> StoreError {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // SQLite's code is often that of any failed write.
+    let full = || fs4::available_space(folder).is_ok_and(|free| free < LITTLE_ROOM);
+    match error {
+        StoreError::Unusable(why) => refused(path, why),
+        StoreError::ReadOnly => refused(
+            path,
+            format!(
+                "it can only be read, or files beside it cannot be made; give this user the right to write in {}",
+                folder.display()
+            ),
+        ),
+        StoreError::DiskFull => no_room(path, folder),
+        StoreError::Transient { .. } if full() => no_room(path, folder),
+        // Without descriptors opening fails just the same, and that passes.
+        StoreError::Transient { what, cause } => match std::fs::File::open(path) {
+            Err(e) if matches!(e.raw_os_error(), Some(23 | 24)) => StoreError::Transient { what, cause },
+            _ => refused(
+                path,
+                format!("it cannot be opened ({cause}); check that you may read and write it and its folder"),
+            ),
+        },
+        StoreError::Database(cause) => refused(path, format!("SQLite cannot use it ({cause})")),
+        StoreError::Busy => refused(path, "another program holds it; end that program, or try again in a moment"),
+        other => other,
+    }
+}

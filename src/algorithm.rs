@@ -5,6 +5,7 @@ pub mod adel;
 pub mod ask;
 pub mod dagger;
 pub mod epoch_adel;
+pub mod explorer;
 pub mod learner;
 pub mod mixing;
 pub mod reinforce;
@@ -15,6 +16,7 @@ use crate::agent::{Agent, Example};
 use crate::config::run::RunConfig;
 use crate::task::{Task, World};
 use candle_core::Result;
+use explorer::Explorer;
 use learner::Tensors;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -131,6 +133,13 @@ pub trait Algorithm<W: World>: Send {
 
     /// Executions of the tasks, which are the episodes from number `first` on. `first` keys the draws.
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>>;
+
+    /// A copy of what [`Algorithm::explore`] executes with, as it is now, for another thread; `None` where people cannot
+    /// teach. `old` is a copy whose memory may be used.
+    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
+        let _ = old;
+        Ok(None)
+    }
 
     /// Whether [`Algorithm::explore`] gives the agent's own executions, whose success is worth a curve.
     fn acts(&self) -> bool {

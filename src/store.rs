@@ -25,6 +25,7 @@ mod error;
 mod export;
 mod pool;
 mod runs;
+mod supply;
 mod teachers;
 mod updates;
 
@@ -90,6 +91,17 @@ pub struct PoolCounts {
     /// People who are there: they hold something, or asked or answered within the last two minutes.
     #[serde(default)]
     pub people: u64,
+}
+
+/// What [`Store::supply`] tells of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Supply {
+    /// People who are there: they hold an execution, or answered lately.
+    pub people: u64,
+    /// Answers of people that came in the meantime; skips and corrections are not counted.
+    pub answered: u64,
+    /// Key of the run's newest answer, for the next call.
+    pub newest: i64,
 }
 
 /// An execution in one teacher's hands.

@@ -22,6 +22,9 @@ struct Plain {
     rows: usize,
 }
 
+/// Rows to spare at most. A file's symbols take room in the file; its spare rows are a bare number.
+pub const MOST_RESERVE: usize = 100_000;
+
 /// The four symbols that every vocabulary begins with.
 pub const SPECIAL: [&str; 4] = ["<PAD>", "<UNK>", "<", ">"];
 
@@ -31,7 +34,7 @@ impl Vocabulary {
     /// # Errors
     /// When it does not begin with the special symbols or has a symbol twice.
     pub fn new(symbols: Vec<String>, reserve: usize) -> Result<Self, String> {
-        let rows = symbols.len() + reserve;
+        let rows = symbols.len().saturating_add(reserve);
         Plain { symbols, rows }.try_into()
     }
 
@@ -98,6 +101,12 @@ impl TryFrom<Plain> for Vocabulary {
         }
         if plain.rows < plain.symbols.len() {
             return Err("a vocabulary has more symbols than rows".into());
+        }
+        if plain.rows - plain.symbols.len() > MOST_RESERVE {
+            return Err(format!(
+                "a vocabulary has at most {MOST_RESERVE} rows to spare, not {}",
+                plain.rows - plain.symbols.len()
+            ));
         }
         let mut index = FxHashMap::with_capacity_and_hasher(plain.symbols.len(), Default::default());
         for (i, s) in plain.symbols.iter().enumerate() {

@@ -1,10 +1,11 @@
 //! ADEL in its practical form (paper, appendix "Practical Implementation"): an execution policy π_θ learns from what
 //! was described; an exploration policy π_β learns from the same, mixed with draws of the approximate marginal.
 
-use crate::agent::{Act, Agent, Example, Lesson, Noise};
+use crate::agent::{Agent, Example, Lesson, Noise};
+use crate::algorithm::explorer::{self, Explorer};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::mixing::Mixing;
-use crate::algorithm::{Algorithm, At, Described, Saved, starts_and_requests};
+use crate::algorithm::{Algorithm, At, Described, Saved};
 use crate::config::run::AlgorithmConfig;
 use crate::nn::device::beside;
 use crate::rng;
@@ -52,8 +53,11 @@ impl<W: World> Algorithm<W> for Adel<W> {
 
     /// ê ~ π_β(· | s1, d*) for each task.
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
-        let stream = &mut rng::stream(self.seed, "rollout", first);
-        self.beta.agent().act(&starts_and_requests(tasks), Act::Sample, stream)
+        explorer::explore(&[self.beta.agent()], self.seed, tasks, first)
+    }
+
+    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
+        Explorer::of(&[self.beta.agent()], self.seed, old).map(Some)
     }
 
     fn learn_words(&mut self, texts: &[&str]) -> usize {

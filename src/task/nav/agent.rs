@@ -55,6 +55,25 @@ impl Blueprint {
     }
 }
 
+impl Blueprint {
+    /// Refuses what no agent in views of so many `features` can be, before anything is made of it.
+    ///
+    /// # Errors
+    /// A plain sentence.
+    pub fn check(&self, features: usize) -> std::result::Result<(), String> {
+        if !(2..=MOST_DECISIONS).contains(&self.horizon) {
+            return Err(format!("an agent's horizon lies between 2 and {MOST_DECISIONS}, not at {}", self.horizon));
+        }
+        if self.sizes.words != self.words.rows() || self.sizes.features != features {
+            return Err("the agent's sizes do not fit its words or the world's views".into());
+        }
+        Ok(())
+    }
+}
+
+/// Decisions that an agent may be made for at most.
+pub const MOST_DECISIONS: usize = 100;
+
 /// Ids of the words of a text.
 pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
     let mut ids = Vec::new();
@@ -75,6 +94,7 @@ pub struct NavAgent {
 impl NavAgent {
     /// An agent with fresh weights; its device is that of the views.
     pub fn new(blueprint: Blueprint, around: Arc<Around>, stream: &mut Stream) -> Result<Self> {
+        blueprint.check(around.views.features()).map_err(candle_core::Error::msg)?;
         let student = NavStudent::new(blueprint.sizes, blueprint.reading, stream, around.views.device())?;
         Ok(Self { blueprint, student, around })
     }
@@ -214,6 +234,7 @@ impl Agent<NavWorld> for NavAgent {
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {
         let wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        wanted.check(self.around.views.features())?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());
         }

@@ -15,6 +15,7 @@ pub mod true_marginal;
 use crate::agent::{Agent, Example};
 use crate::config::run::RunConfig;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use explorer::Explorer;
 use learner::Tensors;
@@ -146,8 +147,8 @@ pub trait Algorithm<W: World>: Send {
         true
     }
 
-    /// Lets new words of descriptions take reserve rows in all policies; how many did.
-    fn learn_words(&mut self, texts: &[&str]) -> usize;
+    /// Reads new words of descriptions; those that have earned it take reserve rows in all policies. How many did.
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize>;
 
     /// One gradient step on described executions (description-based algorithms). Nothing when there are none.
     fn learn(&mut self, described: &[Described<W>], at: At) -> Result<()> {

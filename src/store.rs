@@ -188,6 +188,8 @@ pub struct TrainerAnswer {
     pub answer: i64,
     /// Episode of the execution.
     pub episode: u64,
+    /// Who answered.
+    pub teacher: Option<i64>,
     /// Request d*.
     pub request: String,
     /// The trainer's own trace of the execution.

@@ -32,6 +32,7 @@ use crate::task::kit::TaskKit;
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use checkpoint::Counters;
+use iteration::BrokenOff;
 use journal::{Notes, Record};
 use meters::{Meters, Speed};
 use milestones::Milestones;
@@ -123,6 +124,7 @@ pub fn spawn<K: TaskKit>(
         validation: None,
         best_validation: None,
         seconds: 0.0,
+        spare_words: None,
     };
     let (status_sender, status_receiver) = watch::channel(status);
     let handle = RunHandle {
@@ -350,13 +352,14 @@ fn live<K: TaskKit>(
     if header.is_none() {
         trainer.checkpoint()?;
     }
-    trainer.catch_up()?;
-    trainer.start_rollouts()?;
-    trainer.status(|s| s.state = RunState::Running);
-    trainer.out.tell_status();
-    let end = trainer.run()?;
-    trainer.out.ending = Some(end.command());
-    trainer.finish(end)
+    match trainer.carry_on() {
+        Ok(end) => {
+            trainer.out.ending = Some(end.command());
+            trainer.finish(end)
+        }
+        Err(error) if error.is::<BrokenOff>() => trainer.break_off(),
+        Err(error) => Err(error),
+    }
 }
 
 /// Keeps a second trainer from the run's folder for as long as the file is held.

@@ -10,6 +10,7 @@ use crate::config::run::AlgorithmConfig;
 use crate::nn::device::beside;
 use crate::rng;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -60,9 +61,9 @@ impl<W: World> Algorithm<W> for Adel<W> {
         Explorer::of(&[self.beta.agent()], self.seed, old).map(Some)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.beta.learn_words(texts);
-        self.theta.learn_words(texts)
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.beta.learn_words(heard)?;
+        self.theta.learn_words(heard)
     }
 
     /// L(θ) = −log π_θ(ê | d̂) and L(β) = λ·−log π_β(ẽ | d̂) + (1−λ)·−log π_β(ê | d̂), ẽ ~ P_ω(· | s1), one Adam step on

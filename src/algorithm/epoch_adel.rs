@@ -10,11 +10,12 @@
 
 use crate::agent::{Agent, Example, Lesson};
 use crate::algorithm::explorer::{self, Explorer};
-use crate::algorithm::learner::{Learner, Losses, Tensors, part};
+use crate::algorithm::learner::{Learner, Losses, Tensors, forget, part};
 use crate::algorithm::{Algorithm, At, Described, Saved};
 use crate::config::run::AlgorithmConfig;
 use crate::rng;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -136,12 +137,12 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         Explorer::of(&self.explorers(), self.seed, old).map(Some)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.beta.learn_words(texts);
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.beta.learn_words(heard)?;
         for snapshot in &mut self.snapshots {
-            snapshot.learn_words(texts);
+            forget(&mut **snapshot, heard)?;
         }
-        self.theta.learn_words(texts)
+        self.theta.learn_words(heard)
     }
 
     /// Collects; nothing is learnt before the epoch ends.

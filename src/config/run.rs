@@ -444,6 +444,45 @@ mod tests {
         assert_eq!(serde_json::from_value::<RunConfig>(json).unwrap(), config());
     }
 
+    /// Every number of a preset, with its key.
+    fn numbers(config: &RunConfig) -> Vec<String> {
+        fn walk(prefix: &str, value: &Value, keys: &mut Vec<String>) {
+            match value {
+                Value::Object(all) => {
+                    let path = |key: &str| if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
+                    all.iter().for_each(|(key, value)| walk(&path(key), value, keys));
+                }
+                Value::Number(_) if !prefix.ends_with("seed") => keys.push(prefix.to_owned()),
+                _ => {}
+            }
+        }
+        let mut keys = Vec::new();
+        walk("", &serde_json::to_value(config).unwrap(), &mut keys);
+        keys
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused_whichever_setting_has_them() {
+        use crate::task::registry;
+        for name in ["regex/small", "nav/small"] {
+            let (trainer, preset) = registry::preset(name).unwrap();
+            let keys = numbers(&preset.config);
+            assert!(keys.len() > 40, "{keys:?}");
+            for key in keys {
+                for absurd in ["1000000000000000", "18446744073709551615", "-1", "-1e300", "1e300", "NaN", "Infinity"] {
+                    let set = format!("{key}={absurd}");
+                    let made = preset.config.with_overrides(std::slice::from_ref(&set)).map_err(anyhow::Error::from);
+                    let told = made.and_then(|config| trainer.check(&config)).map_err(|e| e.to_string());
+                    assert!(told.is_err(), "{name} takes {set}");
+                }
+                // Zero means something in places; it must not break anything.
+                if let Ok(config) = preset.config.with_overrides(&[format!("{key}=0")]) {
+                    let _ = trainer.check(&config);
+                }
+            }
+        }
+    }
+
     #[test]
     fn replay_fades_in_proportion_and_never_quite_ends() {
         let a = AlgorithmConfig { replay: 31, replay_fade: 2000, ..AlgorithmConfig::default() };

@@ -163,6 +163,13 @@ fn found(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
+/// Episodes that the run in a folder has spent, as far as its newest checkpoint tells: those of earlier programs counted what
+/// people were only offered, which the run itself puts right when it goes on.
+pub fn spent(folder: &Path) -> Option<u64> {
+    let counters = newest(folder).ok()?.0?.0.counters;
+    (counters.next.is_some() || counters.simulated > 0).then_some(counters.episodes)
+}
+
 /// Removes what a killed program left half written. Only for who holds the run's lock.
 pub(super) fn clear_drafts(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {

@@ -215,6 +215,43 @@ impl<K: TaskKit> Trainer<'_, K> {
         })
     }
 
+    /// Makes lost updates again and then carries on until something ends the run.
+    pub(super) fn carry_on(&mut self) -> anyhow::Result<End> {
+        self.catch_up()?;
+        self.start_rollouts()?;
+        self.status(|s| s.state = RunState::Running);
+        self.out.tell_status();
+        self.run()
+    }
+
+    /// Lets go in the midst of an update, without a checkpoint: the run goes on from its last one.
+    pub(super) fn break_off(&mut self) -> anyhow::Result<FinalReport> {
+        self.rollouts = None;
+        if let Some(notes) = &mut self.notes {
+            notes.flush(true)?;
+        }
+        self.seconds = self.elapsed();
+        Ok(self.report(false))
+    }
+
+    fn report(&self, complete: bool) -> FinalReport {
+        FinalReport {
+            run: self.id.clone(),
+            algorithm: self.config.algorithm.name,
+            feedback: self.config.algorithm.name.feedback(),
+            validation_smoothed: self.milestones.best(),
+            reached: self.milestones.reached.clone(),
+            validation: self.validation.unwrap_or(evaluation::rate(0, 0)),
+            test: evaluation::rate(0, 0),
+            best_update: self.best.map_or(0, |(_, u)| u),
+            updates: self.counters.update,
+            episodes: self.counters.episodes,
+            descriptions: self.counters.human + self.counters.simulated,
+            seconds: self.seconds,
+            complete,
+        }
+    }
+
     pub(super) fn finish(&mut self, end: End) -> anyhow::Result<FinalReport> {
         self.rollouts = None;
         self.seconds = self.elapsed();
@@ -229,21 +266,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         {
             notes.wait(notes.store().set_active(&self.id, false))?;
         }
-        let mut report = FinalReport {
-            run: self.id.clone(),
-            algorithm: self.config.algorithm.name,
-            feedback: self.config.algorithm.name.feedback(),
-            validation_smoothed: self.milestones.best(),
-            reached: self.milestones.reached.clone(),
-            validation: self.validation.unwrap_or(evaluation::rate(0, 0)),
-            test: evaluation::rate(0, 0),
-            best_update: self.best.map_or(0, |(_, u)| u),
-            updates: self.counters.update,
-            episodes: self.counters.episodes,
-            descriptions: self.counters.human + self.counters.simulated,
-            seconds: self.seconds,
-            complete: end == End::Budget,
-        };
+        let mut report = self.report(end == End::Budget);
         if end == End::Budget || end == End::Concluded {
             // The reported policy is the one that did best on validation; test tasks are touched here only.
             let (header, tensors) = checkpoint::load(&self.folder.join(checkpoint::BEST))?;

@@ -199,12 +199,17 @@ impl<K: TaskKit> Trainer<'_, K> {
     /// The gradient steps of one update: the new descriptions once, then replayed ones.
     pub(super) fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
         let update = self.counters.update;
-        let a = &self.config.algorithm;
+        let a = self.config.algorithm.clone();
         let steps = if self.algorithm.replays() { 1 + a.replays(self.counters.recorded) } else { 1 };
         if !described.is_empty() {
             self.algorithm.learn(described, At { update, counter: update * 1001, fresh: true })?;
             self.record.append(described)?;
+            let begun = Instant::now();
             for i in 1..steps {
+                let left = begun.elapsed().div_f64(i as f64).mul_f64((steps - i) as f64);
+                if left > LONG && self.leaving() {
+                    return Err(BrokenOff.into());
+                }
                 let counter = update * 1001 + i;
                 let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
                 self.algorithm.learn(&old, At { update, counter, fresh: false })?;
@@ -216,6 +221,15 @@ impl<K: TaskKit> Trainer<'_, K> {
         Ok(())
     }
 }
+
+/// The rest of an update that the end of the program waits for.
+const LONG: Duration = Duration::from_secs(2);
+
+/// The program ends in the midst of a long update. The weights are half learnt, so nothing is saved of them: the update is
+/// made again from the last checkpoint, as after a kill.
+#[derive(Debug, thiserror::Error)]
+#[error("the program ended in the midst of an update")]
+pub(super) struct BrokenOff;
 
 /// Deals what was said to the wrong episodes: shuffled, and then so that nobody has their own. What is the only one of
 /// its batch is dropped.

@@ -11,6 +11,7 @@ use crate::store::{AnswerKind, NewExecution, TrainerAnswer, UpdateRecord};
 use crate::task::World;
 use crate::task::kit::TaskKit;
 use crate::teacher::Episode;
+use crate::vocab::Heard;
 use anyhow::Context;
 
 /// An episode as it comes into the pool. Its trace is the whole of it.
@@ -121,6 +122,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         }
         let mut described = Vec::new();
         let mut rows = Vec::new();
+        let mut teachers = Vec::new();
         for answer in answers {
             let episode: Episode<K::World> = serde_json::from_value(answer.trace)
                 .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
@@ -137,19 +139,38 @@ impl<K: TaskKit> Trainer<'_, K> {
             if is_described {
                 let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
                 described.push(Described { episode: answer.episode, example });
+                teachers.push(answer.teacher.unwrap_or_default());
             }
         }
-        let texts: Vec<&str> = described.iter().map(|d| d.example.words.as_str()).collect();
-        let learnt = self.algorithm.learn_words(&texts);
-        if learnt > 0 && !self.again {
-            self.out.log(format!("The agent met {learnt} new word{}.", if learnt == 1 { "" } else { "s" }));
-        }
+        self.learn_words(&described, &teachers)?;
         self.counters.human += described.len() as u64;
         self.learn(&described)?;
         if !self.again {
             for row in rows {
                 self.out.send(Event::Episode(row));
             }
+        }
+        Ok(())
+    }
+
+    /// Lets the agent read the words of descriptions, and says in the log what became of new ones.
+    fn learn_words(&mut self, described: &[Described<K::World>], teachers: &[i64]) -> anyhow::Result<()> {
+        let said = described.iter().zip(teachers);
+        let heard: Vec<Heard> =
+            said.map(|(d, teacher)| Heard { text: &d.example.words, episode: d.episode, teacher: *teacher }).collect();
+        let before = self.algorithm.policy().spare_words();
+        let learnt = self.algorithm.learn_words(&heard)?;
+        if learnt == 0 || self.again {
+            return Ok(());
+        }
+        let plural = if learnt == 1 { "" } else { "s" };
+        self.out.log(format!("The agent learnt {learnt} new word{plural}, each of which it had met before."));
+        let now = self.algorithm.policy().spare_words();
+        if now.taken == now.rows && before.taken < before.rows {
+            self.out.log(format!(
+                "All {} rows for words of people are taken. Further words replace those that are used least.",
+                now.rows
+            ));
         }
         Ok(())
     }

@@ -124,6 +124,7 @@ impl<K: TaskKit> Trainer<'_, K> {
     pub(super) fn status(&mut self, change: impl FnOnce(&mut Status)) {
         let (c, mode, lambda) = (self.counters, self.mode, self.algorithm.lambda(self.counters.update));
         let (rate, seconds) = (self.speed.per_second(), self.elapsed());
+        let spare = self.algorithm.policy().spare_words();
         let (validation, best, available) = (self.validation, self.best.map(|(r, _)| r), self.simulated_available());
         self.out.change(|s| {
             s.teacher = mode;
@@ -137,6 +138,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             s.validation = validation;
             s.best_validation = best;
             s.seconds = seconds;
+            s.spare_words = Some(spare);
             change(s);
         });
     }

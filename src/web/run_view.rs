@@ -199,5 +199,6 @@ async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
         validation: readings().next_back(),
         best_validation: readings().max_by(|a, b| a.value.total_cmp(&b.value)),
         seconds: last.seconds,
+        spare_words: None,
     })
 }

@@ -13,7 +13,7 @@ use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::nn::tokens::UNKNOWN;
 use crate::rng::Stream;
-use crate::vocab::Vocabulary;
+use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -208,9 +208,16 @@ impl Agent<NavWorld> for NavAgent {
         self.student.step(&batch, &lesson, &self.around.views, adam)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        let tokens = texts.iter().flat_map(|text| tokenise(text));
-        tokens.filter(|token| self.blueprint.words.learn(token)).count()
+    fn learn_words(&mut self, heard: &[Heard]) -> Learnt {
+        let mut learnt = Learnt::default();
+        for heard in heard {
+            learnt.add(self.blueprint.words.read(*heard, &tokenise(heard.text)));
+        }
+        learnt
+    }
+
+    fn spare_words(&self) -> Spare {
+        self.blueprint.words.spare()
     }
 
     fn params(&self) -> &Params {
@@ -233,7 +240,8 @@ impl Agent<NavWorld> for NavAgent {
     }
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {
-        let wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        let mut wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        wanted.words.settle(self.blueprint.words.spare().rows as usize);
         wanted.check(self.around.views.features())?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());

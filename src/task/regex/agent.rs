@@ -11,7 +11,7 @@ use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::nn::tokens::{END, START, UNKNOWN};
 use crate::rng::Stream;
-use crate::vocab::Vocabulary;
+use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -338,15 +338,18 @@ impl Agent<RegexWorld> for RegexAgent {
         }
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        let mut learnt = 0;
-        for text in texts {
-            let tokens = request_tokens(text, &self.blueprint.requests);
-            for token in self.slots(&tokens).request(&tokens) {
-                learnt += usize::from(self.blueprint.requests.learn(&token));
-            }
+    fn learn_words(&mut self, heard: &[Heard]) -> Learnt {
+        let mut learnt = Learnt::default();
+        for heard in heard {
+            let tokens = request_tokens(heard.text, &self.blueprint.requests);
+            let read = self.slots(&tokens).request(&tokens);
+            learnt.add(self.blueprint.requests.read(*heard, &read));
         }
         learnt
+    }
+
+    fn spare_words(&self) -> Spare {
+        self.blueprint.requests.spare()
     }
 
     fn params(&self) -> &Params {
@@ -365,7 +368,8 @@ impl Agent<RegexWorld> for RegexAgent {
     }
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {
-        let wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        let mut wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        wanted.requests.settle(self.blueprint.requests.spare().rows as usize);
         wanted.check()?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());

@@ -96,8 +96,6 @@ pub struct PoolCounts {
 /// What [`Store::supply`] tells of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
-    /// People who are there: they hold an execution, or answered lately.
-    pub people: u64,
     /// Answers of people that came in the meantime; skips and corrections are not counted.
     pub answered: u64,
     /// Key of the run's newest answer, for the next call.

@@ -1,51 +1,28 @@
-//! What the trainer has to know to keep the pool filled: who is there, and what became of what was offered.
+//! What the trainer has to know to keep the pool filled: what became of what was offered.
 
 use super::connection::{Durability, from_int, to_int};
 use super::error::Result;
 use super::{Store, Supply};
 
-/// How long somebody counts as being there after their last answer: two minutes.
-const THERE: i64 = 120_000_000_000;
-
-/// Newest answers looked at for people who are there.
-const LATEST: i64 = 400;
-
 impl Store {
-    /// People who are there, and answers of people that came after the answer `after`.
+    /// Answers of people that came after the answer `after` (0: none of them counts), and the newest of all.
     pub async fn supply(&self, run: &str, after: i64) -> Result<Supply> {
-        let now = self.now();
-        // One snapshot for both reads.
-        let mut tx = self.readers().begin().await?;
-        let people: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM (
-                 SELECT leases.teacher FROM executions CROSS JOIN leases ON leases.execution = executions.id
-                     WHERE executions.run = ?1 AND executions.state = 'open' AND leases.expires_at > ?2
-                 UNION
-                 SELECT teacher FROM (SELECT teacher, created_at FROM answers WHERE run = ?1 ORDER BY id DESC LIMIT ?3)
-                     WHERE teacher IS NOT NULL AND created_at BETWEEN ?2 - ?4 AND ?2)",
+        if after == 0 {
+            let newest: Option<i64> = sqlx::query_scalar("SELECT max(id) FROM answers WHERE run = ?")
+                .bind(run)
+                .fetch_one(self.readers())
+                .await?;
+            return Ok(Supply { answered: 0, newest: newest.unwrap_or(0) });
+        }
+        let (answered, newest): (i64, Option<i64>) = sqlx::query_as(
+            "SELECT count(*) FILTER (WHERE teacher IS NOT NULL AND kind <> 'skipped' AND supersedes IS NULL), max(id)
+             FROM answers WHERE run = ? AND id > ?",
         )
         .bind(run)
-        .bind(now)
-        .bind(LATEST)
-        .bind(THERE)
-        .fetch_one(&mut *tx)
+        .bind(after)
+        .fetch_one(self.readers())
         .await?;
-        let (answered, newest): (i64, Option<i64>) = if after == 0 {
-            // The first look: what came before does not count.
-            let newest =
-                sqlx::query_scalar("SELECT max(id) FROM answers WHERE run = ?").bind(run).fetch_one(&mut *tx).await?;
-            (0, newest)
-        } else {
-            sqlx::query_as(
-                "SELECT count(*) FILTER (WHERE teacher IS NOT NULL AND kind <> 'skipped' AND supersedes IS NULL), max(id)
-                 FROM answers WHERE run = ? AND id > ?",
-            )
-            .bind(run)
-            .bind(after)
-            .fetch_one(&mut *tx)
-            .await?
-        };
-        Ok(Supply { people: from_int(people), answered: from_int(answered), newest: newest.unwrap_or(after) })
+        Ok(Supply { answered: from_int(answered), newest: newest.unwrap_or(after) })
     }
 
     /// Takes the oldest executions out of the queue that somebody has skipped and nobody is at, but for the newest `keep`

@@ -273,16 +273,20 @@ impl<'a, W: World> Thread<'a, W> {
             return Ok(LOOK_SELDOM);
         }
         self.retire(update)?;
-        let people = self.people()?;
+        let Workplace { store, runtime, run, .. } = &self.place;
+        let pool = runtime.block_on(store.pool(run))?;
+        let people = pool.people;
+        let supply = runtime.block_on(store.supply(run, self.answer))?;
+        self.allowance.answered(supply.answered);
+        self.allowance.pass(people);
+        self.answer = supply.newest;
         // In mixed mode some episodes of each iteration go to people anyhow; without people that is enough.
         if people == 0 && matches!(mode, TeacherMode::Mixed { .. }) {
             return Ok(LOOK_SELDOM);
         }
-        let Workplace { store, runtime, run, config, .. } = &self.place;
-        let open = runtime.block_on(store.pool(run))?.open as usize;
-        let wanted = ready(config.pool.size, people);
+        let wanted = ready(self.place.config.pool.size, people);
         self.allowance.most(wanted);
-        let room = wanted.saturating_sub(open).min(self.allowance.left());
+        let room = wanted.saturating_sub(pool.open as usize).min(self.allowance.left());
         if room == 0 {
             return Ok(if people > 0 { LOOK } else { LOOK_SELDOM });
         }
@@ -294,18 +298,6 @@ impl<'a, W: World> Thread<'a, W> {
         self.allowance.spend(made);
         // A policy that does nothing describable must not keep the thread from sleeping.
         Ok(if made == 0 || made >= room { LOOK } else { Duration::ZERO })
-    }
-
-    /// People who are there, and the allowance that their answers bring.
-    fn people(&mut self) -> anyhow::Result<u64> {
-        let Workplace { store, runtime, run, .. } = &self.place;
-        let supply = runtime.block_on(store.supply(run, self.answer))?;
-        if self.answer > 0 {
-            self.allowance.answered(supply.answered);
-        }
-        self.answer = supply.newest;
-        self.allowance.pass(supply.people);
-        Ok(supply.people)
     }
 
     /// Takes executions of policies that are too old out of the pool.

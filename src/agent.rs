@@ -4,6 +4,7 @@ use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::rng::{Stream, stream};
 use crate::task::World;
+use crate::vocab::{Heard, Learnt, Spare};
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ impl<W: World> std::fmt::Debug for Example<W> {
             .finish()
     }
 }
+
+/// The parameter that has a row for each word of requests, in every family's policies.
+pub const WORDS: &str = "request_embedding.weight";
 
 /// How actions are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +115,12 @@ pub trait Agent<W: World>: Send {
         Ok(loss.detach())
     }
 
-    /// Lets unknown words of the texts take reserve rows; how many did.
-    fn learn_words(&mut self, texts: &[&str]) -> usize;
+    /// Reads the words of descriptions: those that were met before take reserve rows ([`crate::vocab`]). The weights of rows
+    /// that were given over are still those of the words before.
+    fn learn_words(&mut self, heard: &[Heard]) -> Learnt;
+
+    /// How full the rows for words of people are.
+    fn spare_words(&self) -> Spare;
 
     /// Parameters.
     fn params(&self) -> &Params;

@@ -5,6 +5,7 @@ pub mod adel;
 pub mod ask;
 pub mod dagger;
 pub mod epoch_adel;
+pub mod explorer;
 pub mod learner;
 pub mod mixing;
 pub mod reinforce;
@@ -14,7 +15,9 @@ pub mod true_marginal;
 use crate::agent::{Agent, Example};
 use crate::config::run::RunConfig;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
+use explorer::Explorer;
 use learner::Tensors;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -132,13 +135,20 @@ pub trait Algorithm<W: World>: Send {
     /// Executions of the tasks, which are the episodes from number `first` on. `first` keys the draws.
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>>;
 
+    /// A copy of what [`Algorithm::explore`] executes with, as it is now, for another thread; `None` where people cannot
+    /// teach. `old` is a copy whose memory may be used.
+    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
+        let _ = old;
+        Ok(None)
+    }
+
     /// Whether [`Algorithm::explore`] gives the agent's own executions, whose success is worth a curve.
     fn acts(&self) -> bool {
         true
     }
 
-    /// Lets new words of descriptions take reserve rows in all policies; how many did.
-    fn learn_words(&mut self, texts: &[&str]) -> usize;
+    /// Reads new words of descriptions; those that have earned it take reserve rows in all policies. How many did.
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize>;
 
     /// One gradient step on described executions (description-based algorithms). Nothing when there are none.
     fn learn(&mut self, described: &[Described<W>], at: At) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunH
 use crate::store::{Run, Store};
 use crate::task::kit::FamilyTrainer;
 use crate::task::registry;
-use crate::trainer::{FinalReport, Launch};
+use crate::trainer::{FinalReport, Launch, checkpoint};
 use crate::web::{AppState, Runs, WebSettings};
 use anyhow::Context;
 use futures::future::BoxFuture;
@@ -315,8 +315,11 @@ impl Launcher for Manager {
             }
             let run = self.store.run(id).await?;
             let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
-            let points = self.store.points(id, 2).await?;
-            if budget > 0 && points.last().is_some_and(|point| point.episodes >= budget) {
+            // The checkpoint knows what was spent; the curve's last point may be older.
+            let folder = run_folder(&self.data_dir, id);
+            let read = tokio::task::spawn_blocking(move || checkpoint::spent(&folder));
+            let spent = read.await.map_err(|error| failed(error.into()))?;
+            if budget > 0 && spent.is_some_and(|episodes| episodes >= budget) {
                 return Err(LaunchError::State(format!(
                     "This run has used all of its {budget} episodes, so there is nothing to go on with. Start a new one with another seed or preset."
                 )));

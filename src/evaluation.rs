@@ -33,6 +33,18 @@ pub fn rate(k: u64, n: u64) -> Rate {
 
 /// Evaluates on at most `limit` tasks (0: all), spread evenly over the split and always the same ones.
 pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: usize) -> Result<Evaluation> {
+    let found = evaluate_while(world, agent, split, limit, || true)?;
+    found.ok_or_else(|| candle_core::Error::msg("the evaluation was broken off"))
+}
+
+/// The same; `None` once `go_on`, asked between its parts, says no.
+pub fn evaluate_while<W: World>(
+    world: &W,
+    agent: &dyn Agent<W>,
+    split: Split,
+    limit: usize,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Option<Evaluation>> {
     let len = world.len(split);
     let n = if limit == 0 { len } else { limit.min(len) };
     let tasks: Vec<_> = (0..n).map(|i| world.task(split, i * len / n)).collect();
@@ -41,6 +53,9 @@ pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: 
     // A GPU wants long batches.
     let rows = if agent.params().device().is_cpu() { 256 } else { 2048 };
     for chunk in tasks.chunks(rows) {
+        if !go_on() {
+            return Ok(None);
+        }
         let batch: Vec<_> = chunk.iter().map(|t| (&t.start, t.request.as_str())).collect();
         let executions = agent.act(&batch, Act::Greedy, &mut stream(0, "evaluation", 0))?;
         for (task, execution) in chunk.iter().zip(&executions) {
@@ -52,7 +67,7 @@ pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: 
             }
         }
     }
-    Ok(Evaluation { success: rate(success, n as u64), valid: rate(valid, n as u64), figures })
+    Ok(Some(Evaluation { success: rate(success, n as u64), valid: rate(valid, n as u64), figures }))
 }
 
 #[cfg(test)]

@@ -14,3 +14,4 @@ pub mod nav_student;
 pub mod parity;
 pub mod regex_describer;
 pub mod regex_student;
+mod sizes;

@@ -1,6 +1,7 @@
 //! What goes into a run and what comes out of it: commands, events, status. The trainer owns the models; everybody
 //! else holds a [`RunHandle`]. These types are the whole contract between trainer, store recorder and web.
 
+use crate::vocab::Spare;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -101,6 +102,9 @@ pub struct Status {
     pub best_validation: Option<Rate>,
     /// Seconds this run has been training (pauses not counted).
     pub seconds: f64,
+    /// How full the rows for words of people are; `None` where nobody knows.
+    #[serde(default)]
+    pub spare_words: Option<Spare>,
 }
 
 /// One point of the learning curves. Fields are `None` where the point has no such reading.

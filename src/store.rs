@@ -29,6 +29,7 @@ mod opening;
 mod pool;
 mod runs;
 mod skipped;
+mod supply;
 mod teachers;
 mod updates;
 
@@ -95,6 +96,15 @@ pub struct PoolCounts {
     /// People who are there: they hold something, or asked or answered within the last two minutes.
     #[serde(default)]
     pub people: u64,
+}
+
+/// What [`Store::supply`] tells of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Supply {
+    /// Answers of people that came in the meantime; skips and corrections are not counted.
+    pub answered: u64,
+    /// Key of the run's newest answer, for the next call.
+    pub newest: i64,
 }
 
 /// An execution in one teacher's hands.
@@ -181,6 +191,8 @@ pub struct TrainerAnswer {
     pub answer: i64,
     /// Episode of the execution.
     pub episode: u64,
+    /// Who answered.
+    pub teacher: Option<i64>,
     /// Request d*.
     pub request: String,
     /// The trainer's own trace of the execution.

@@ -134,6 +134,12 @@ pub trait World: Send + Sync + 'static {
     /// execution. REGEX: the word pairs; nothing of the regular expression.
     fn view(&self, start: &Self::Start, execution: &Self::Execution) -> serde_json::Value;
 
+    /// The execution that was shown as `view` and `summary`; `None` where these do not tell. Records of simulated episodes
+    /// are made again by it.
+    fn execution_of(&self, _start: &Self::Start, _view: &serde_json::Value, _summary: &str) -> Option<Self::Execution> {
+        None
+    }
+
     /// The execution in one line of plain text for researchers (REGEX: the regular expression).
     fn summary(&self, execution: &Self::Execution) -> String;
 }

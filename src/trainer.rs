@@ -7,40 +7,44 @@
 
 mod asking;
 pub mod checkpoint;
+mod conduct;
 mod iteration;
 pub mod journal;
 pub mod meters;
 pub mod milestones;
 mod out;
+mod passing;
 mod people;
 mod persist;
 mod pretraining;
 mod progress;
+mod rebuild;
+mod rollouts;
 
-use crate::agent::Act;
 use crate::algorithm::ask::Tallies;
 use crate::algorithm::{self, Algorithm, AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
-use crate::evaluation::{self, evaluate};
+use crate::evaluation;
 use crate::experiment::results::Reached;
-use crate::rng;
-use crate::run::{Command, Event, Rate, RunHandle, RunState, Status, TeacherMode, Tried};
+use crate::run::{Command, Event, Rate, RunHandle, RunState, Status, TeacherMode};
 use crate::store::Store;
 use crate::task::kit::TaskKit;
-use crate::task::{Split, World};
 use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use checkpoint::Counters;
+use iteration::BrokenOff;
 use journal::{Notes, Record};
 use meters::{Meters, Speed};
 use milestones::Milestones;
 use out::Out;
+use passing::Passing;
 pub use pretraining::pretrain;
+use rollouts::{Numbers, Rollouts};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
 use tokio::sync::{broadcast, watch};
 
 /// Gets every event of a run, in order, on the trainer's thread.
@@ -120,6 +124,7 @@ pub fn spawn<K: TaskKit>(
         validation: None,
         best_validation: None,
         seconds: 0.0,
+        spare_words: None,
     };
     let (status_sender, status_receiver) = watch::channel(status);
     let handle = RunHandle {
@@ -135,48 +140,41 @@ pub fn spawn<K: TaskKit>(
         listener: launch.listener,
         told: Instant::now(),
         episodes: Instant::now(),
+        ending: None,
     };
     let launch = Launch { listener: None, ..launch };
-    let thread = std::thread::Builder::new()
-        .name(format!("trainer {}", launch.id))
+    let name = format!("trainer {}", launch.id);
+    // The trainer is one of its own pool's threads: what it shares out and nobody has taken up, it does itself, at once. On
+    // a busy machine it would else wait for a thread to be woken at every product of matrices.
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(crate::nn::device::cpu_threads())
         // Candle's backward pass walks the graph recursively.
         .stack_size(64 << 20)
+        .thread_name(|n| format!("trainer's {n}"))
+        .build()
+        .context("cannot start the trainer's threads")?;
+    let thread = std::thread::Builder::new()
+        .name(name)
         .spawn(move || {
-            let mut out = out;
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                persist::live_on(kit, launch, &inbox, &mut out)
-            }))
-            .unwrap_or_else(|panic| {
-                let what = panic.downcast_ref::<String>().cloned();
-                let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-                Err(anyhow::anyhow!("the trainer broke: {}", what.unwrap_or_default()))
-            });
-            if let Err(error) = &outcome {
-                tracing::error!("run failed: {error:#}");
-                out.state(RunState::Failed { message: format!("Training ended by an error: {error:#}") });
-            }
-            outcome
+            pool.install(move || {
+                let mut out = out;
+                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    persist::live_on(kit, launch, &inbox, &mut out)
+                }))
+                .unwrap_or_else(|panic| {
+                    let what = panic.downcast_ref::<String>().cloned();
+                    let what = what.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                    Err(anyhow::anyhow!("the trainer broke: {}", what.unwrap_or_default()))
+                });
+                if let Err(error) = &outcome {
+                    tracing::error!("run failed: {error:#}");
+                    out.state(RunState::Failed { message: format!("Training ended by an error: {error:#}") });
+                }
+                outcome
+            })
         })
         .context("cannot start the trainer's thread")?;
     Ok((handle, thread))
-}
-
-/// What a turn of the loop did.
-#[derive(PartialEq, Eq)]
-enum Turn {
-    /// An update was made.
-    Worked,
-    /// Nothing to do until somebody answers or commands.
-    Idle,
-}
-
-/// Why the loop ended.
-#[derive(PartialEq, Eq)]
-enum End {
-    Budget,
-    Stopped,
-    Shutdown,
-    Concluded,
 }
 
 struct Trainer<'a, K: TaskKit> {
@@ -193,8 +191,15 @@ struct Trainer<'a, K: TaskKit> {
     notes: Option<Notes>,
     meters: Meters,
     tallies: Tallies,
-    /// Kinds of the executions that came into people's pool last, as many as it holds.
-    offered: VecDeque<String>,
+    /// The next free number of an episode.
+    numbers: Numbers,
+    /// Executes for people beside the learning.
+    rollouts: Option<Rollouts<K::World>>,
+    inbox: &'a Receiver<Command>,
+    /// Commands that were taken out of the inbox and are still to be carried out.
+    early: VecDeque<Command>,
+    /// Whether the evaluation that is due was broken off.
+    owed: bool,
     speed: Speed,
     validation: Option<Rate>,
     best: Option<(Rate, u64)>,
@@ -213,10 +218,13 @@ fn live<K: TaskKit>(
     kit: &'static K,
     launch: Launch,
     inbox: &Receiver<Command>,
+    mut early: VecDeque<Command>,
     out: &mut Out,
 ) -> anyhow::Result<FinalReport> {
     std::fs::create_dir_all(&launch.folder).with_context(|| format!("cannot make {}", launch.folder.display()))?;
     let _lock = lock(&launch.folder)?;
+    checkpoint::clear_drafts(&launch.folder)
+        .with_context(|| format!("cannot tidy up in {}", launch.folder.display()))?;
     let (found, complaints) = checkpoint::newest(&launch.folder)?;
     for complaint in complaints {
         out.log(complaint);
@@ -237,8 +245,6 @@ fn live<K: TaskKit>(
     let a = &config.algorithm;
     let described = a.name.feedback() == Feedback::Descriptions;
     let teacher = if described { kit.teacher(&config, &world, &launch.device)? } else { None };
-    // What is commanded while the agent warms up, to be done afterwards.
-    let mut early = VecDeque::new();
     let (agent, header, tensors) = match found {
         Some((header, tensors)) => {
             (kit.agent_from(&config, &world, &header.blueprint, &launch.device)?, Some(header), Some(tensors))
@@ -265,13 +271,34 @@ fn live<K: TaskKit>(
     }
     let counters = header.as_ref().map(|h| h.counters).unwrap_or_default();
     let capacity = if a.replay > 0 && algorithm.replays() { a.memory } else { 0 };
-    let mut record = Record::open(&launch.folder, counters.recorded, capacity.max(algorithm.recall()))?;
+    let held = capacity.max(algorithm.recall());
+    let opened = Record::open(&launch.folder, counters.recorded, held);
+    let mut record = match (opened, &launch.store) {
+        (Ok(record), _) => record,
+        (Err(error), Some((store, runtime))) if Passing::of(&error).is_none() => {
+            let place = (launch.folder.as_path(), counters.update, counters.recorded);
+            let made = runtime.block_on(rebuild::record(&*world, &config, (store, &launch.id), place));
+            made.with_context(|| format!("{error:#}; it cannot be made again from the database"))?;
+            out.log(format!(
+                "The record of descriptions was made again from the database, all {} of them: {error:#}",
+                counters.recorded
+            ));
+            Record::open(&launch.folder, counters.recorded, held)?
+        }
+        (Err(error), _) => return Err(error),
+    };
     if algorithm.recall() > 0 {
         algorithm.remember(record.last(algorithm.recall()));
         record.limit(capacity);
     }
     let notes = launch.store.map(|(store, runtime)| Notes::new(store, runtime, launch.id.clone()));
-    let curve = progress::open_curve(&launch.folder, counters.update)?;
+    let mut curve = progress::open_curve(&launch.folder, counters.update)?;
+    if let (false, Some(notes)) = (curve.whole, &notes) {
+        let place = (notes.store(), launch.id.as_str());
+        let count = notes.wait(rebuild::curve(place, &launch.folder, counters.update))?;
+        out.log(format!("The file of the curve was lost or damaged; its {count} points were taken from the database."));
+        curve = progress::open_curve(&launch.folder, counters.update)?;
+    }
     let mut mode = launch.teacher.or(header.as_ref().map(|h| h.teacher)).unwrap_or(config.teacher.mode);
     if !a.name.taught_by_people() && mode != TeacherMode::Simulated {
         anyhow::bail!("{}", only_described(a.name))
@@ -299,7 +326,11 @@ fn live<K: TaskKit>(
         notes,
         meters: header.as_ref().map(|h| h.meters.clone()).unwrap_or_default(),
         tallies: header.as_ref().map(|h| h.tallies.clone()).unwrap_or_default(),
-        offered: VecDeque::new(),
+        numbers: Numbers::from(counters.next.unwrap_or(counters.episodes).max(counters.episodes)),
+        rollouts: None,
+        inbox,
+        early,
+        owed: header.as_ref().is_none_or(|h| h.owed),
         speed: Speed::default(),
         validation: header.as_ref().and_then(|h| h.validation),
         best: header.as_ref().and_then(|h| h.best),
@@ -307,20 +338,28 @@ fn live<K: TaskKit>(
         seconds: header.as_ref().map_or(0.0, |h| h.seconds),
         since: Instant::now(),
         out,
-        curve,
+        curve: curve.file,
         again: false,
         tries: std::cell::Cell::default(),
         config,
     };
-    if header.is_none() {
+    if header.as_ref().is_some_and(|h| h.counters.next.is_none()) {
+        trainer.recount()?;
+    }
+    if trainer.owed {
         trainer.evaluate_and_tell()?;
+    }
+    if header.is_none() {
         trainer.checkpoint()?;
     }
-    trainer.catch_up()?;
-    trainer.status(|s| s.state = RunState::Running);
-    trainer.out.tell_status();
-    let end = trainer.run(inbox, early)?;
-    trainer.finish(end)
+    match trainer.carry_on() {
+        Ok(end) => {
+            trainer.out.ending = Some(end.command());
+            trainer.finish(end)
+        }
+        Err(error) if error.is::<BrokenOff>() => trainer.break_off(),
+        Err(error) => Err(error),
+    }
 }
 
 /// Keeps a second trainer from the run's folder for as long as the file is held.
@@ -370,205 +409,4 @@ fn stopped_early(
         seconds: 0.0,
         complete: false,
     })
-}
-
-impl<K: TaskKit> Trainer<'_, K> {
-    /// Carries on until something ends the run; commands in `early` come before those in `inbox`.
-    fn run(&mut self, inbox: &Receiver<Command>, mut early: VecDeque<Command>) -> anyhow::Result<End> {
-        let mut paused = false;
-        let mut idle = false;
-        loop {
-            // Commands first; when there is nothing to do, wait for one.
-            let wait = if paused || idle { Duration::from_millis(500) } else { Duration::ZERO };
-            if paused || idle {
-                self.rest();
-            }
-            let mut next = early.pop_front();
-            if next.is_none() {
-                next = match inbox.recv_timeout(wait) {
-                    Ok(command) => Some(command),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => return Ok(End::Shutdown),
-                };
-            }
-            if paused || idle {
-                // Waiting is not training.
-                self.since = Instant::now();
-            }
-            while let Some(command) = next {
-                match command {
-                    Command::Stop => return Ok(End::Stopped),
-                    Command::Shutdown => return Ok(End::Shutdown),
-                    Command::Conclude => return Ok(End::Concluded),
-                    Command::Pause => {
-                        paused = true;
-                        self.speed.reset();
-                        self.status(|s| s.state = RunState::Paused);
-                        self.out.tell_status();
-                    }
-                    Command::Resume => {
-                        paused = false;
-                        self.speed.reset();
-                        self.status(|s| s.state = RunState::Running);
-                        self.out.tell_status();
-                    }
-                    Command::SetTeacher(mode) => self.set_mode(mode)?,
-                    Command::Checkpoint(reply) => {
-                        let row = self.checkpoint().map_err(|e| format!("The checkpoint was not written: {e:#}"));
-                        let _ = reply.send(row);
-                    }
-                    Command::Try { request, start, reply } => {
-                        let _ = reply.send(self.attempt(&request, &start));
-                    }
-                    Command::DescriptionArrived => {}
-                }
-                next = early.pop_front().or_else(|| inbox.try_recv().ok());
-            }
-            if paused {
-                continue;
-            }
-            let budget = self.config.schedule.episodes;
-            if budget > 0 && self.counters.episodes >= budget {
-                return Ok(End::Budget);
-            }
-            idle = self.turn()? == Turn::Idle;
-        }
-    }
-
-    /// Time that passes from here on is not training time.
-    fn rest(&mut self) {
-        self.seconds += self.since.elapsed().as_secs_f64();
-        self.since = Instant::now();
-        if self.speed.per_second() > 0.0 {
-            self.speed.reset();
-            self.status(|_| {});
-            self.out.tell_status();
-        }
-    }
-
-    /// Whether the run can go on without people.
-    fn simulated_available(&self) -> bool {
-        self.teacher.is_some() || self.config.algorithm.name.feedback() != Feedback::Descriptions
-    }
-
-    fn elapsed(&self) -> f64 {
-        self.seconds + self.since.elapsed().as_secs_f64()
-    }
-
-    fn set_mode(&mut self, mode: TeacherMode) -> anyhow::Result<()> {
-        let name = self.config.algorithm.name;
-        if !name.taught_by_people() && mode != TeacherMode::Simulated {
-            self.out.log(format!("The simulated teacher goes on: {}.", only_described(name)));
-            self.out.tell_status();
-            return Ok(());
-        }
-        if !self.simulated_available() && mode != TeacherMode::Human {
-            self.out.log("There is no simulated teacher for this run; people go on teaching.");
-            self.out.tell_status();
-            return Ok(());
-        }
-        if self.notes.is_none() && mode != TeacherMode::Simulated {
-            self.out.log("This run has no pages for people; the simulated teacher goes on.");
-            return Ok(());
-        }
-        self.mode = mode;
-        if let Some(notes) = &self.notes {
-            notes.wait(notes.store().set_teacher_mode(&self.id, mode))?;
-        }
-        self.speed.reset();
-        self.status(|_| {});
-        self.out.tell_status();
-        Ok(())
-    }
-
-    /// One turn of the loop: people's answers first, then their pool, then a simulated iteration.
-    fn turn(&mut self) -> anyhow::Result<Turn> {
-        let mut turn = Turn::Idle;
-        // Whoever teaches now: what somebody typed before the switch is learnt from all the same.
-        if self.human_update()? {
-            turn = Turn::Worked;
-        }
-        match self.mode {
-            TeacherMode::Human => self.fill_pool()?,
-            TeacherMode::Simulated => {
-                self.simulated_update(0.0, 0)?;
-                turn = Turn::Worked;
-            }
-            TeacherMode::Mixed { share } => {
-                let room = self.room()?;
-                self.simulated_update(share, room)?;
-                turn = Turn::Worked;
-            }
-        }
-        if let Some(notes) = &mut self.notes {
-            notes.flush(false)?;
-        }
-        Ok(turn)
-    }
-
-    /// Lets greedy π_θ carry out a request.
-    fn attempt(&self, request: &str, form: &serde_json::Value) -> Result<Tried, String> {
-        if request.trim().is_empty() {
-            return Err("Type what the agent should do.".into());
-        }
-        // What is left open is another at each try.
-        let tries = self.tries.get();
-        self.tries.set(tries + 1);
-        let start =
-            self.kit.start_from_form(&self.world, form, &mut rng::stream(self.config.seed, "try form", tries))?;
-        let executions = self
-            .algorithm
-            .policy()
-            .act(&[(&start, request)], Act::Greedy, &mut rng::stream(0, "try", 0))
-            .map_err(|e| format!("The agent could not try: {e}"))?;
-        let execution = &executions[0];
-        Ok(Tried {
-            view: self.world.view(&start, execution),
-            summary: self.world.summary(execution),
-            valid: self.world.valid(&start, execution),
-            update: self.counters.update,
-        })
-    }
-
-    fn finish(&mut self, end: End) -> anyhow::Result<FinalReport> {
-        self.seconds = self.elapsed();
-        self.since = Instant::now();
-        // Once an update, so that no reading counts twice in the smoothed curve.
-        if end != End::Shutdown && self.milestones.at() != Some(self.counters.update) {
-            self.evaluate_and_tell()?;
-        }
-        self.checkpoint()?;
-        if let Some(notes) = &self.notes
-            && end != End::Shutdown
-        {
-            notes.wait(notes.store().set_active(&self.id, false))?;
-        }
-        let mut report = FinalReport {
-            run: self.id.clone(),
-            algorithm: self.config.algorithm.name,
-            feedback: self.config.algorithm.name.feedback(),
-            validation_smoothed: self.milestones.best(),
-            reached: self.milestones.reached.clone(),
-            validation: self.validation.unwrap_or(evaluation::rate(0, 0)),
-            test: evaluation::rate(0, 0),
-            best_update: self.best.map_or(0, |(_, u)| u),
-            updates: self.counters.update,
-            episodes: self.counters.episodes,
-            descriptions: self.counters.human + self.counters.simulated,
-            seconds: self.seconds,
-            complete: end == End::Budget,
-        };
-        if end == End::Budget || end == End::Concluded {
-            // The reported policy is the one that did best on validation; test tasks are touched here only.
-            let (header, tensors) = checkpoint::load(&self.folder.join(checkpoint::BEST))?;
-            self.algorithm.restore(&tensors, &header.saved())?;
-            report.validation = evaluate(&*self.world, self.algorithm.policy(), Split::Validation, 0)?.success;
-            report.test = evaluate(&*self.world, self.algorithm.policy(), Split::Test, 0)?.success;
-        }
-        if end != End::Shutdown {
-            self.status(|s| s.state = RunState::Stopped);
-            self.out.tell_status();
-        }
-        Ok(report)
-    }
 }

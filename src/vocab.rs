@@ -1,11 +1,15 @@
 //! Vocabularies: symbols and their ids, with reserve rows that words of people take when they first come up.
 
+mod learning;
+
 use crate::nn::tokens::UNKNOWN;
+use learning::Learning;
+pub use learning::{Heard, Learnt, Spare};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// A growing vocabulary. Ids 0 to 3 are padding, unknown, start and end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Plain", into = "Plain")]
 pub struct Vocabulary {
     symbols: Vec<String>,
@@ -13,6 +17,14 @@ pub struct Vocabulary {
     /// Ids of symbols that are one ASCII character: words are read by the million.
     ascii: [u32; 128],
     rows: usize,
+    learning: Learning,
+}
+
+// What was met of people does not decide what weights fit.
+impl PartialEq for Vocabulary {
+    fn eq(&self, other: &Self) -> bool {
+        self.symbols == other.symbols && self.rows == other.rows
+    }
 }
 
 /// How a vocabulary is written.
@@ -20,7 +32,12 @@ pub struct Vocabulary {
 struct Plain {
     symbols: Vec<String>,
     rows: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    learning: Option<Learning>,
 }
+
+/// Rows to spare at most. A file's symbols take room in the file; its spare rows are a bare number.
+pub const MOST_RESERVE: usize = 100_000;
 
 /// The four symbols that every vocabulary begins with.
 pub const SPECIAL: [&str; 4] = ["<PAD>", "<UNK>", "<", ">"];
@@ -31,8 +48,8 @@ impl Vocabulary {
     /// # Errors
     /// When it does not begin with the special symbols or has a symbol twice.
     pub fn new(symbols: Vec<String>, reserve: usize) -> Result<Self, String> {
-        let rows = symbols.len() + reserve;
-        Plain { symbols, rows }.try_into()
+        let rows = symbols.len().saturating_add(reserve);
+        Plain { symbols, rows, learning: None }.try_into()
     }
 
     /// Rows a model needs: symbols and reserve.
@@ -69,7 +86,7 @@ impl Vocabulary {
     }
 
     /// Gives a new symbol a reserve row. `false` when it has one already or no row is left.
-    pub fn learn(&mut self, symbol: &str) -> bool {
+    fn learn(&mut self, symbol: &str) -> bool {
         if self.symbols.len() == self.rows || self.index.contains_key(symbol) {
             return false;
         }
@@ -99,6 +116,12 @@ impl TryFrom<Plain> for Vocabulary {
         if plain.rows < plain.symbols.len() {
             return Err("a vocabulary has more symbols than rows".into());
         }
+        if plain.rows - plain.symbols.len() > MOST_RESERVE {
+            return Err(format!(
+                "a vocabulary has at most {MOST_RESERVE} rows to spare, not {}",
+                plain.rows - plain.symbols.len()
+            ));
+        }
         let mut index = FxHashMap::with_capacity_and_hasher(plain.symbols.len(), Default::default());
         for (i, s) in plain.symbols.iter().enumerate() {
             if index.insert(s.clone(), i as u32).is_some() {
@@ -109,13 +132,16 @@ impl TryFrom<Plain> for Vocabulary {
         for (i, s) in plain.symbols.iter().enumerate() {
             note(&mut ascii, s, i as u32);
         }
-        Ok(Self { symbols: plain.symbols, index, ascii, rows: plain.rows })
+        let learning = plain.learning.unwrap_or_else(|| Learning::of(plain.symbols.len()));
+        learning.check(plain.symbols.len())?;
+        Ok(Self { symbols: plain.symbols, index, ascii, rows: plain.rows, learning })
     }
 }
 
 impl From<Vocabulary> for Plain {
     fn from(v: Vocabulary) -> Self {
-        Plain { symbols: v.symbols, rows: v.rows }
+        let learning = (!v.learning.is_empty()).then_some(v.learning);
+        Plain { symbols: v.symbols, rows: v.rows, learning }
     }
 }
 

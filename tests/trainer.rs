@@ -388,3 +388,235 @@ async fn two_people_and_the_simulated_teacher_at_once() {
     assert_eq!(rows.len() as u64, store.export_count(None).await.unwrap());
     assert_eq!(rows.iter().filter(|r| r.source == iliad::run::Source::Human && r.used_in_update.is_some()).count(), 20);
 }
+
+/// What many scripted people met.
+#[derive(Default)]
+struct Met {
+    served: u64,
+    /// Times that somebody who had been served before found nothing.
+    nothing: u64,
+}
+
+/// `people` teachers who each describe `rounds` executions and think `think` milliseconds about each, one and a half times
+/// as long at most.
+async fn many_teach(live: &Live, people: u64, rounds: u64, think: u64) -> Met {
+    let mut all = Vec::new();
+    for person in 0..people {
+        let (store, commands) = (live.store.clone(), live.handle.commands.clone());
+        let teacher = store.teacher(&format!("person {person}")).await.unwrap().id;
+        all.push(tokio::spawn(async move {
+            let mut met = Met::default();
+            for round in 0..rounds {
+                let lease = loop {
+                    let lease = store.lease("live", teacher, &[], time::Duration::minutes(3)).await.unwrap();
+                    if let Some(lease) = lease {
+                        break lease;
+                    }
+                    met.nothing += u64::from(round > 0);
+                    tokio::time::sleep(Duration::from_millis(250)).await;
+                };
+                met.served += 1;
+                // Not all at once: people think for different times.
+                tokio::time::sleep(Duration::from_millis(think + (person * 37 + round * 91) % (think / 2))).await;
+                let answer = NewAnswer {
+                    client_key: format!("{person} {round}"),
+                    execution: lease.execution,
+                    teacher,
+                    kind: AnswerKind::Described,
+                    text: "remove the last letter".into(),
+                    shown_at: None,
+                    active_ms: None,
+                };
+                store.answer(&answer).await.unwrap();
+                commands.send(Command::DescriptionArrived).unwrap();
+            }
+            met
+        }));
+    }
+    let mut sum = Met::default();
+    for person in all {
+        let met = tokio::time::timeout(Duration::from_secs(300), person).await.expect("everybody is served").unwrap();
+        (sum.served, sum.nothing) = (sum.served + met.served, sum.nothing + met.nothing);
+    }
+    eprintln!("{} were served, {} times there was nothing", sum.served, sum.nothing);
+    sum
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_teachers_do_not_wait_for_updates() {
+    let dir = tempfile::tempdir().unwrap();
+    // Updates take long, as they do where two cores train a larger agent.
+    let live = go_live(dir.path(), &["algorithm.replay=300", "schedule.evaluate_every=1000"]).await;
+    wait_for_work(&live).await;
+    let met = many_teach(&live, 60, 4, 3000).await;
+    assert_eq!(met.served, 240);
+    assert!(met.nothing * 3 <= met.served, "{} of {} found nothing", met.nothing, met.served + met.nothing);
+    live.end(Command::Shutdown).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_are_served_beside_the_simulated_teacher() {
+    let dir = tempfile::tempdir().unwrap();
+    let live =
+        go_live(dir.path(), &["algorithm.replay=300", "schedule.episodes=0", "schedule.evaluate_every=1000"]).await;
+    live.handle.commands.send(Command::SetTeacher(TeacherMode::Mixed { share: 0.05 })).unwrap();
+    wait_for_work(&live).await;
+    let met = many_teach(&live, 30, 4, 3000).await;
+    assert!(met.nothing * 3 <= met.served, "{} of {} found nothing", met.nothing, met.served + met.nothing);
+    live.until("the simulated teacher to teach as well", |s| s.descriptions_simulated > 0).await;
+    live.end(Command::Shutdown).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn skipping_spends_nothing_and_comes_to_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &["schedule.episodes=64"]).await;
+    wait_for_work(&live).await;
+    let skipper = live.store.teacher("skipper").await.unwrap().id;
+    let (mut skipped, mut nothing) = (0u64, 0);
+    let begun = Instant::now();
+    while nothing < 20 && skipped < 2000 {
+        let Some(lease) = live.store.lease("live", skipper, &[], time::Duration::minutes(2)).await.unwrap() else {
+            nothing += 1;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let answer = NewAnswer {
+            client_key: format!("skip {skipped}"),
+            execution: lease.execution,
+            teacher: skipper,
+            kind: AnswerKind::Skipped,
+            text: "too long".into(),
+            shown_at: None,
+            active_ms: None,
+        };
+        live.store.answer(&answer).await.unwrap();
+        live.handle.commands.send(Command::DescriptionArrived).unwrap();
+        skipped += 1;
+    }
+    // Two pools, and a little for each second that passed.
+    let most = 2 * 24 + 8 + begun.elapsed().as_secs();
+    assert!((24..=most).contains(&skipped), "one person's skips made the machine execute {skipped} episodes");
+    let status = live.handle.status.borrow().clone();
+    assert!(status.state == RunState::Running && status.episodes == 0, "{status:?}");
+    // Somebody who describes finds what was skipped, and it counts.
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    assert!(live.answer(teacher, "first", "remove the last letter").await);
+    live.until("the answer to be used", |s| s.descriptions_human == 1 && s.episodes == 1).await;
+    live.end(Command::Shutdown).await;
+    let again = go_live(dir.path(), &["schedule.episodes=64"]).await;
+    again.until("the run to go on", |s| s.state == RunState::Running && s.episodes == 1).await;
+    again.end(Command::Shutdown).await;
+}
+
+/// A small file system of its own, while it lives.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where this user may not mount one.
+    fn of(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(folder.path())
+            .output();
+        mount.is_ok_and(|output| output.status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_waited_for_again_and_again() {
+    let Some(disk) = SmallDisk::of("24m") else {
+        eprintln!("skipped: a small file system can be mounted by root only");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(disk.0.path(), dir.path().join("run")).unwrap();
+    let often = ["schedule.checkpoint_every=2", "schedule.evaluate_every=1000", "schedule.point_every=1"];
+    let live = go_live(dir.path(), &often).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    wait_for_work(&live).await;
+    let ballast = disk.0.path().join("ballast");
+    let mut used = 0;
+    for round in 0..6u64 {
+        // No byte is left: whatever the trainer writes next fails, each time something else.
+        let mut file = std::fs::File::create(&ballast).unwrap();
+        let mut size = 1 << 20;
+        while size > 0 {
+            if std::io::Write::write_all(&mut file, &vec![1; size]).is_err() {
+                size /= 2;
+            }
+        }
+        let waits = |s: &iliad::run::Status| matches!(&s.state, RunState::Starting { what, .. } if what.contains("room on the disk"));
+        let mut answers = 0;
+        while !waits(&live.handle.status.borrow()) {
+            wait_for_work(&live).await;
+            answers += u64::from(live.answer(teacher, &format!("{round} {answers}"), "remove every [ e ]").await);
+            live.until("the answer to be used, or the run to wait", |s| {
+                waits(s) || s.descriptions_human == used + answers
+            })
+            .await;
+            assert!(answers < 100, "round {round}: the disk is full, and the run goes on");
+        }
+        used += answers;
+        drop(file);
+        std::fs::remove_file(&ballast).unwrap();
+        live.until("the run to go on", |s| s.state == RunState::Running && s.descriptions_human == used).await;
+    }
+    live.end(Command::Shutdown).await;
+    let record = std::fs::read_to_string(disk.0.path().join("descriptions.jsonl")).unwrap();
+    assert_eq!(record.lines().count() as u64, used);
+    for line in record.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_files_are_made_again_from_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let mixed = r#"teacher.mode={"mode":"mixed","share":0.3}"#;
+    let overrides = [mixed, "schedule.checkpoint_every=5", "schedule.episodes=0", "schedule.point_every=2"];
+    let live = go_live(dir.path(), &overrides).await;
+    live.handle.commands.send(Command::SetTeacher(TeacherMode::Mixed { share: 0.3 })).unwrap();
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    for i in 0..5 {
+        wait_for_work(&live).await;
+        live.answer(teacher, &format!("key {i}"), "remove every [ e ]").await;
+    }
+    live.until("both to have taught", |s| s.descriptions_human == 5 && s.descriptions_simulated > 60).await;
+    let store = live.store.clone();
+    live.end(Command::Shutdown).await;
+    store.set_teacher_mode("live", TeacherMode::Human).await.unwrap();
+    let run = dir.path().join("run");
+    let record = std::fs::read_to_string(run.join("descriptions.jsonl")).unwrap();
+    let curve = std::fs::read_to_string(run.join("curve.jsonl")).unwrap();
+    let points: Vec<iliad::run::Point> = curve.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    store.record_points("live", &points).await.unwrap();
+    std::fs::write(run.join("update-00000001.4711.tmp"), "half").unwrap();
+    let damages: [fn(&Path); 3] = [
+        |run| {
+            std::fs::remove_file(run.join("descriptions.jsonl")).unwrap();
+            std::fs::remove_file(run.join("curve.jsonl")).unwrap();
+        },
+        |run| {
+            let text = std::fs::read(run.join("descriptions.jsonl")).unwrap();
+            std::fs::write(run.join("descriptions.jsonl"), &text[..text.len() / 2]).unwrap();
+        },
+        |run| std::fs::write(run.join("curve.jsonl"), "nonsense\n{}\n").unwrap(),
+    ];
+    for damage in damages {
+        damage(&run);
+        let again = go_live(dir.path(), &overrides).await;
+        again.until("the run to go on", |s| s.state == RunState::Running).await;
+        again.end(Command::Shutdown).await;
+        assert_eq!(std::fs::read_to_string(run.join("descriptions.jsonl")).unwrap(), record);
+        assert_eq!(std::fs::read_to_string(run.join("curve.jsonl")).unwrap(), curve);
+    }
+    assert!(!run.join("update-00000001.4711.tmp").exists(), "what a kill left half written is cleared away");
+}

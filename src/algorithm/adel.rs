@@ -1,14 +1,16 @@
 //! ADEL in its practical form (paper, appendix "Practical Implementation"): an execution policy π_θ learns from what
 //! was described; an exploration policy π_β learns from the same, mixed with draws of the approximate marginal.
 
-use crate::agent::{Act, Agent, Example, Lesson, Noise};
+use crate::agent::{Agent, Example, Lesson, Noise};
+use crate::algorithm::explorer::{self, Explorer};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::mixing::Mixing;
-use crate::algorithm::{Algorithm, At, Described, Saved, starts_and_requests};
+use crate::algorithm::{Algorithm, At, Described, Saved};
 use crate::config::run::AlgorithmConfig;
 use crate::nn::device::beside;
 use crate::rng;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -52,13 +54,16 @@ impl<W: World> Algorithm<W> for Adel<W> {
 
     /// ê ~ π_β(· | s1, d*) for each task.
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
-        let stream = &mut rng::stream(self.seed, "rollout", first);
-        self.beta.agent().act(&starts_and_requests(tasks), Act::Sample, stream)
+        explorer::explore(&[self.beta.agent()], self.seed, tasks, first)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.beta.learn_words(texts);
-        self.theta.learn_words(texts)
+    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
+        Explorer::of(&[self.beta.agent()], self.seed, old).map(Some)
+    }
+
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.beta.learn_words(heard)?;
+        self.theta.learn_words(heard)
     }
 
     /// L(θ) = −log π_θ(ê | d̂) and L(β) = λ·−log π_β(ẽ | d̂) + (1−λ)·−log π_β(ê | d̂), ẽ ~ P_ω(· | s1), one Adam step on

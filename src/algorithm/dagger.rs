@@ -7,6 +7,7 @@ use crate::algorithm::{Algorithm, Saved, starts_and_requests};
 use crate::config::run::AlgorithmConfig;
 use crate::rng;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -37,8 +38,8 @@ impl<W: World> Algorithm<W> for Dagger<W> {
         self.theta.agent().act(&starts_and_requests(tasks), Act::Greedy, stream)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.theta.learn_words(texts)
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.theta.learn_words(heard)
     }
 
     /// One demonstration an episode: the gold execution, aligned with the roll-out position by position.

@@ -8,12 +8,14 @@
 //! of them can be kept: `algorithm.epoch.snapshots` of them are, a uniform sample (a reservoir) of all epochs'. There is
 //! no approximate marginal beyond the pretrained π_1, and no replay: the passes of the refit are the re-use.
 
-use crate::agent::{Act, Agent, Example, Lesson};
-use crate::algorithm::learner::{Learner, Losses, Tensors, part};
+use crate::agent::{Agent, Example, Lesson};
+use crate::algorithm::explorer::{self, Explorer};
+use crate::algorithm::learner::{Learner, Losses, Tensors, forget, part};
 use crate::algorithm::{Algorithm, At, Described, Saved};
 use crate::config::run::AlgorithmConfig;
 use crate::rng;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -81,9 +83,9 @@ impl<W: World> EpochAdel<W> {
         })
     }
 
-    /// Whether an episode rolls in with the running average.
-    fn averaged(episode: u64) -> bool {
-        episode % 2 == 1
+    /// π_β, and the policies that stand for the running average.
+    fn explorers(&self) -> Vec<&dyn Agent<W>> {
+        std::iter::once(self.beta.agent()).chain(self.snapshots.iter().map(|s| &**s)).collect()
     }
 
     /// Refits a policy on examples by several passes of maximum likelihood, each in another order.
@@ -128,30 +130,19 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
     }
 
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
-        let mut executions: Vec<Option<W::Execution>> = vec![None; tasks.len()];
-        let place = rng::stream(self.seed, "epoch-average", first).random_range(0..self.snapshots.len());
-        for averaged in [false, true] {
-            let own: Vec<usize> = (0..tasks.len()).filter(|i| Self::averaged(first + *i as u64) == averaged).collect();
-            if own.is_empty() {
-                continue;
-            }
-            let batch: Vec<_> = own.iter().map(|&i| (&tasks[i].start, tasks[i].request.as_str())).collect();
-            let (agent, purpose) =
-                if averaged { (&*self.snapshots[place], "rollout-average") } else { (self.beta.agent(), "rollout") };
-            let rolled = agent.act(&batch, Act::Sample, &mut rng::stream(self.seed, purpose, first))?;
-            for (i, execution) in own.into_iter().zip(rolled) {
-                executions[i] = Some(execution);
-            }
-        }
-        Ok(executions.into_iter().flatten().collect())
+        explorer::explore(&self.explorers(), self.seed, tasks, first)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.beta.learn_words(texts);
+    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
+        Explorer::of(&self.explorers(), self.seed, old).map(Some)
+    }
+
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.beta.learn_words(heard)?;
         for snapshot in &mut self.snapshots {
-            snapshot.learn_words(texts);
+            forget(&mut **snapshot, heard)?;
         }
-        self.theta.learn_words(texts)
+        self.theta.learn_words(heard)
     }
 
     /// Collects; nothing is learnt before the epoch ends.
@@ -166,7 +157,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
             return Ok(());
         }
         let collected = std::mem::take(&mut self.collected);
-        let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| Self::averaged(d.episode));
+        let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| explorer::averaged(d.episode));
         let examples = |all: Vec<Described<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
         let (passes, batch) = (self.settings.passes, self.batch);
         let order = |purpose| rng::stream(self.seed, purpose, self.state.epoch);

@@ -1,8 +1,10 @@
 //! One policy that learns: its agent, its optimiser, the sum of its losses, and perhaps an average of its weights.
 
-use crate::agent::{Agent, Lesson};
+use crate::agent::{Agent, Lesson, WORDS};
 use crate::nn::adam::Adam;
+use crate::nn::tokens::UNKNOWN;
 use crate::task::World;
+use crate::vocab::{Heard, Learnt};
 use candle_core::{Result, Tensor};
 use std::collections::BTreeMap;
 
@@ -73,12 +75,16 @@ impl<W: World> Learner<W> {
         Ok(loss)
     }
 
-    /// Lets new words take reserve rows; how many did.
-    pub fn learn_words(&mut self, texts: &[&str]) -> usize {
+    /// Reads new words; those that have earned it take reserve rows. How many did.
+    pub fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
         if let Some(average) = &mut self.average {
-            average.learn_words(texts);
+            forget(&mut **average, heard)?;
         }
-        self.agent.learn_words(texts)
+        let learnt = forget(&mut *self.agent, heard)?;
+        for row in &learnt.given_over {
+            self.adam.forget_row(WORDS, *row as usize)?;
+        }
+        Ok(learnt.words)
     }
 
     /// Steps made.
@@ -113,6 +119,15 @@ impl<W: World> Learner<W> {
         }
         Ok(())
     }
+}
+
+/// Lets an agent read new words. A row that was given over begins as an unknown word: what its weights meant is gone.
+pub fn forget<W: World>(agent: &mut dyn Agent<W>, heard: &[Heard]) -> Result<Learnt> {
+    let learnt = agent.learn_words(heard);
+    for row in &learnt.given_over {
+        agent.params().copy_row(WORDS, UNKNOWN as usize, *row as usize)?;
+    }
+    Ok(learnt)
 }
 
 /// The tensors whose names begin with `prefix`, without it.

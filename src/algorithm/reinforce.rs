@@ -7,6 +7,7 @@ use crate::algorithm::{Algorithm, AlgorithmName, Saved, starts_and_requests};
 use crate::config::run::AlgorithmConfig;
 use crate::rng;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -92,8 +93,8 @@ impl<W: World> Algorithm<W> for Reinforce<W> {
         self.theta.agent().act(&starts_and_requests(tasks), Act::Sample, stream)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.theta.learn_words(texts)
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.theta.learn_words(heard)
     }
 
     /// −(r − b)·log π_θ(ê) − entropy·H(π_θ), b the running mean of rewards.

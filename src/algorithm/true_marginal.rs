@@ -7,6 +7,7 @@ use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::{Algorithm, At, Described, Saved};
 use crate::config::run::AlgorithmConfig;
 use crate::task::{Task, World};
+use crate::vocab::Heard;
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -39,8 +40,8 @@ impl<W: World> Algorithm<W> for TrueMarginal<W> {
         false
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        self.theta.learn_words(texts)
+    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+        self.theta.learn_words(heard)
     }
 
     /// −log π_θ(ê | s1, d̂).

@@ -216,6 +216,9 @@ pub struct Preset {
     pub config: RunConfig,
 }
 
+/// Counts of updates and episodes in settings are at most this.
+pub const LARGEST_COUNT: u64 = 1_000_000_000_000;
+
 /// Why a configuration cannot be used; in plain words.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[error("{0}")]
@@ -327,8 +330,39 @@ impl RunConfig {
         if !(0.0..=1.0).contains(&a.mixing.lambda) || !(0.0..=1.0).contains(&a.mixing.lambda_min) {
             return fail("algorithm.mixing.lambda and lambda_min lie between 0 and 1");
         }
-        if a.replay > 1000 {
-            return fail("algorithm.replay is at most 1000");
+        if !(0.0..=1.0).contains(&a.mixing.anneal_rate) {
+            return fail("algorithm.mixing.anneal_rate lies between 0 and 1");
+        }
+        if a.replay > 1000 || a.memory > 100_000_000 {
+            return fail("algorithm.replay is at most 1000, algorithm.memory at most 100000000");
+        }
+        // Counts of updates and episodes are multiplied and added up; none of them may come near what a number can hold.
+        let counts = [
+            ("algorithm.replay_fade", a.replay_fade),
+            ("algorithm.mixing.anneal_every", a.mixing.anneal_every),
+            ("algorithm.epoch.iterations", e.iterations),
+            ("algorithm.pretrain_updates", a.pretrain_updates),
+            ("pool.max_age", self.pool.max_age),
+            ("schedule.episodes", self.schedule.episodes),
+            ("schedule.evaluate_every", self.schedule.evaluate_every),
+            ("schedule.point_every", self.schedule.point_every),
+            ("schedule.checkpoint_every", self.schedule.checkpoint_every),
+            ("teacher.training.executor_updates", self.teacher.training.executor_updates),
+            ("teacher.training.describer_updates", self.teacher.training.describer_updates),
+            ("teacher.training.evaluate_every", self.teacher.training.evaluate_every),
+        ];
+        if let Some((key, _)) = counts.iter().find(|(_, count)| *count > LARGEST_COUNT) {
+            return Err(ConfigError(format!("{key} is at most {LARGEST_COUNT}")));
+        }
+        let t = &self.teacher.training;
+        if !(1..=4096).contains(&t.batch) || t.evaluate_every == 0 {
+            return fail(
+                "teacher.training.batch lies between 1 and 4096, teacher.training.evaluate_every is at least 1",
+            );
+        }
+        let tau = self.teacher.pragmatics.tau;
+        if !(0.0..=1000.0).contains(&tau) {
+            return fail("teacher.pragmatics.tau lies between 0 and 1000");
         }
         if !(0.0..1.0).contains(&a.word_dropout) {
             return fail("algorithm.word_dropout is at least 0 and below 1");
@@ -350,6 +384,9 @@ impl RunConfig {
         let s = &self.schedule;
         if s.evaluate_every == 0 || s.point_every == 0 || s.checkpoint_every == 0 || s.keep == 0 {
             return fail("schedule.evaluate_every, point_every, checkpoint_every and keep are at least 1");
+        }
+        if s.keep > 100_000 || s.evaluate_tasks > 1_000_000_000 {
+            return fail("schedule.keep is at most 100000, schedule.evaluate_tasks at most 1000000000");
         }
         if !(1..=1000).contains(&s.smooth) {
             return fail("schedule.smooth lies between 1 and 1000");
@@ -405,6 +442,45 @@ mod tests {
         json["schedule"].as_object_mut().unwrap().remove("smooth");
         json["teacher"]["pragmatics"].as_object_mut().unwrap().remove("requests");
         assert_eq!(serde_json::from_value::<RunConfig>(json).unwrap(), config());
+    }
+
+    /// Every number of a preset, with its key.
+    fn numbers(config: &RunConfig) -> Vec<String> {
+        fn walk(prefix: &str, value: &Value, keys: &mut Vec<String>) {
+            match value {
+                Value::Object(all) => {
+                    let path = |key: &str| if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
+                    all.iter().for_each(|(key, value)| walk(&path(key), value, keys));
+                }
+                Value::Number(_) if !prefix.ends_with("seed") => keys.push(prefix.to_owned()),
+                _ => {}
+            }
+        }
+        let mut keys = Vec::new();
+        walk("", &serde_json::to_value(config).unwrap(), &mut keys);
+        keys
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused_whichever_setting_has_them() {
+        use crate::task::registry;
+        for name in ["regex/small", "nav/small"] {
+            let (trainer, preset) = registry::preset(name).unwrap();
+            let keys = numbers(&preset.config);
+            assert!(keys.len() > 40, "{keys:?}");
+            for key in keys {
+                for absurd in ["1000000000000000", "18446744073709551615", "-1", "-1e300", "1e300", "NaN", "Infinity"] {
+                    let set = format!("{key}={absurd}");
+                    let made = preset.config.with_overrides(std::slice::from_ref(&set)).map_err(anyhow::Error::from);
+                    let told = made.and_then(|config| trainer.check(&config)).map_err(|e| e.to_string());
+                    assert!(told.is_err(), "{name} takes {set}");
+                }
+                // Zero means something in places; it must not break anything.
+                if let Ok(config) = preset.config.with_overrides(&[format!("{key}=0")]) {
+                    let _ = trainer.check(&config);
+                }
+            }
+        }
     }
 
     #[test]

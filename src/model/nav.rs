@@ -13,6 +13,7 @@ pub mod views;
 pub mod walk;
 pub mod ways;
 
+use super::sizes::{MOST_ROWS, MOST_WIDE, within};
 use candle_core::{Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,10 @@ impl NavSizes {
         if words < 5 || hidden == 0 || features == 0 {
             bail!("a model needs words, a hidden size and features: {self:?}")
         }
+        within("words", words, MOST_ROWS)?;
+        within("hidden", hidden, MOST_WIDE)?;
+        within("features", features, 1 << 16)?;
+        within("direction", direction, MOST_WIDE)?;
         if heads == 0 || !hidden.is_multiple_of(heads) {
             bail!("a hidden size of {hidden} cannot be cut into {heads} heads")
         }

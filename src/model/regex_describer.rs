@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cuda")]
 use super::gpu::{Packing, Unpacking, roll};
+use super::sizes::{MOST_ROWS, MOST_WIDE, within};
 use crate::model::decoder::{Decoder, DecoderSizes, spread};
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
@@ -32,6 +33,21 @@ pub struct DescriberSizes {
     pub character_embedding: usize,
     /// Description-word embedding (paper: 128).
     pub word_embedding: usize,
+}
+
+impl DescriberSizes {
+    /// Refuses sizes that no model of this program has, before anything is made of them.
+    ///
+    /// # Errors
+    /// When a size is zero or absurd; says which.
+    pub fn check(&self) -> Result<()> {
+        let DescriberSizes { characters, words, hidden, character_embedding, word_embedding } = *self;
+        within("characters", characters, MOST_ROWS)?;
+        within("words", words, MOST_ROWS)?;
+        within("hidden", hidden, MOST_WIDE)?;
+        within("character_embedding", character_embedding, MOST_WIDE)?;
+        within("word_embedding", word_embedding, MOST_WIDE)
+    }
 }
 
 /// The model: parameters and sizes.
@@ -139,6 +155,7 @@ impl Pairs {
 impl RegexDescriber {
     /// A model with PyTorch-like initial weights.
     pub fn new(sizes: DescriberSizes, reference_padding: bool, stream: &mut Stream, device: &Device) -> Result<Self> {
+        sizes.check()?;
         let mut params = Params::new(device);
         let h = sizes.hidden;
         Embedding::init(&mut params, "pair_embedding", sizes.characters, sizes.character_embedding, stream)?;

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cuda")]
 use super::gpu::{Packing, Unpacking, roll};
+use super::sizes::{MOST_ROWS, MOST_WIDE, within};
 use crate::model::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
@@ -31,6 +32,22 @@ pub struct StudentSizes {
     pub character_embedding: usize,
     /// Request-word embedding (paper: 128).
     pub word_embedding: usize,
+}
+
+impl StudentSizes {
+    /// Refuses sizes that no model of this program has, before anything is made of them.
+    ///
+    /// # Errors
+    /// When a size is zero or absurd; says which.
+    pub fn check(&self) -> Result<()> {
+        let StudentSizes { characters, request_words, outputs, hidden, character_embedding, word_embedding } = *self;
+        within("characters", characters, MOST_ROWS)?;
+        within("request_words", request_words, MOST_ROWS)?;
+        within("outputs", outputs, MOST_ROWS)?;
+        within("hidden", hidden, MOST_WIDE)?;
+        within("character_embedding", character_embedding, MOST_WIDE)?;
+        within("word_embedding", word_embedding, MOST_WIDE)
+    }
 }
 
 /// The model: parameters and sizes.
@@ -87,6 +104,7 @@ impl Net {
 impl RegexStudent {
     /// A model with PyTorch-like initial weights.
     pub fn new(sizes: StudentSizes, reference_padding: bool, stream: &mut Stream, device: &Device) -> Result<Self> {
+        sizes.check()?;
         let mut params = Params::new(device);
         let h = sizes.hidden;
         Embedding::init(&mut params, "word_embedding", sizes.characters, sizes.character_embedding, stream)?;

@@ -117,6 +117,36 @@ impl Adam {
         crate::nn::cuda::adam::step(&parts, clock, [self.rate, BETA1, BETA2, EPSILON])
     }
 
+    /// Forgets the moments of a row of a matrix, whose weights have begun anew.
+    pub fn forget_row(&mut self, name: &str, row: usize) -> Result<()> {
+        for ((own, var), moments) in self.params.iter().zip(&mut self.moments) {
+            if own != name {
+                continue;
+            }
+            let width = var.elem_count() / var.dim(0)?;
+            let at = row * width..(row + 1) * width;
+            if at.end > var.elem_count() {
+                bail!("parameter `{name}` has no row {row}")
+            }
+            match moments {
+                Moments::Cpu { m, v } => {
+                    m[at.clone()].fill(0.0);
+                    v[at].fill(0.0);
+                }
+                // In place: recorded steps know these addresses.
+                #[cfg(feature = "cuda")]
+                Moments::Cuda { m, v } => {
+                    for moment in [m, v] {
+                        let mut all = moment.to_device(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
+                        all[at.clone()].fill(0.0);
+                        crate::nn::cuda::upload(moment, &all)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Moments and step count by name (`m.…`, `v.…`), on the CPU.
     pub fn state(&self) -> Result<(u64, BTreeMap<String, Tensor>)> {
         let mut map = BTreeMap::new();

@@ -155,8 +155,25 @@ pub fn load_bytes<H: DeserializeOwned>(
             Ok((name, tensor))
         })
         .collect::<Result<_, _>>()?;
-    let header = serde_json::from_str(header).map_err(|e| damaged(path, format!("its header: {e}")))?;
+    let header: serde_json::Value =
+        serde_json::from_str(header).map_err(|e| damaged(path, format!("its header: {e}")))?;
+    if let Some(number) = absurd(&header) {
+        return Err(damaged(path, format!("its header holds the number {number}")));
+    }
+    let header = serde_json::from_value(header).map_err(|e| damaged(path, format!("its header: {e}")))?;
     Ok((header, tensors))
+}
+
+/// A number in a header that nothing in this program counts to. Seeds may be any number; everything else is a count, a
+/// size or a reading, and what is computed from it must not leave what a number can hold.
+fn absurd(header: &serde_json::Value) -> Option<&serde_json::Number> {
+    use serde_json::Value;
+    match header {
+        Value::Number(number) => number.as_f64().is_none_or(|x| x.abs() > 9_007_199_254_740_992.0).then_some(number),
+        Value::Array(all) => all.iter().find_map(absurd),
+        Value::Object(all) => all.iter().filter(|(key, _)| *key != "seed").find_map(|(_, value)| absurd(value)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,18 @@ impl Params {
         self.load(&other.snapshot()?)
     }
 
+    /// Copies a row of a matrix over another row of it, in place.
+    pub fn copy_row(&self, name: &str, from: usize, to: usize) -> Result<()> {
+        let var = self.get(name)?;
+        let mut rows = var.as_detached_tensor().to_device(&Device::Cpu)?.to_vec2::<f32>()?;
+        if from >= rows.len() || to >= rows.len() {
+            bail!("parameter `{name}` has {} rows", rows.len())
+        }
+        rows[to] = rows[from].clone();
+        let flat = rows.concat();
+        var.set(&Tensor::from_vec(flat, var.dims(), &Device::Cpu)?.to_device(&self.device)?)
+    }
+
     /// Moves every value towards that of `other`, on the device: value ← decay · value + (1 − decay) · other.
     pub fn move_towards(&self, other: &Params, decay: f64) -> Result<()> {
         #[cfg(feature = "cuda")]

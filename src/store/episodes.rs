@@ -91,6 +91,22 @@ impl Store {
         rows.sort_by_key(|(update, ..)| std::cmp::Reverse(*update)); // stable: each kind keeps its own order
         rows.into_iter().take(limit as usize).map(|(_, source, row)| row.read(source)).collect()
     }
+
+    /// Simulated episodes whose description an update up to `update` has used, in order of use.
+    pub async fn simulated_descriptions(&self, run: &str, update: u64) -> Result<Vec<EpisodeRow>> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT episodes.recorded_at AS at, episodes.episode, episodes.update_no, episodes.request, episodes.view,
+                 episodes.summary, answers.text, episodes.candidates, episodes.success
+             FROM episodes CROSS JOIN answers ON answers.id = episodes.answer
+             WHERE episodes.run = ? AND episodes.update_no <= ? AND answers.kind = 'described'
+             ORDER BY episodes.update_no, episodes.episode",
+        )
+        .bind(run)
+        .bind(to_int("the update", update)?)
+        .fetch_all(self.readers())
+        .await?;
+        rows.into_iter().map(|row| row.read(Source::Simulated)).collect()
+    }
 }
 
 /// The update at which each of the rows, newest first, came: its own, or else that of the row before it in time.

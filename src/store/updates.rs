@@ -10,6 +10,7 @@ use std::collections::HashMap;
 struct TrainerRow {
     id: i64,
     episode: i64,
+    teacher: Option<i64>,
     request: String,
     trace: String,
     view: String,
@@ -24,6 +25,7 @@ impl TrainerRow {
         Ok(TrainerAnswer {
             answer: self.id,
             episode: from_int(self.episode),
+            teacher: self.teacher,
             trace: from_json("an execution's trace", &self.trace)?,
             view: from_json("an execution's view", &self.view)?,
             request: self.request,
@@ -44,7 +46,7 @@ impl Store {
     /// oldest first.
     pub async fn unused_answers(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
         let rows = sqlx::query_as(
-            "SELECT answers.id, answers.episode, executions.request, body.trace, body.view, executions.summary,
+            "SELECT answers.id, answers.episode, answers.teacher, executions.request, body.trace, body.view, executions.summary,
                  answers.kind, answers.text, answers.used_in_update
              FROM answers
              CROSS JOIN executions ON executions.id = answers.execution
@@ -66,7 +68,7 @@ impl Store {
     /// [`StoreError::NotFound`] when one of them does not exist.
     pub async fn answers(&self, ids: &[i64]) -> Result<Vec<TrainerAnswer>> {
         let rows = sqlx::query_as(
-            "SELECT answers.id, answers.episode, executions.request, body.trace, body.view, executions.summary,
+            "SELECT answers.id, answers.episode, answers.teacher, executions.request, body.trace, body.view, executions.summary,
                  answers.kind, answers.text, answers.used_in_update
              FROM answers
              CROSS JOIN executions ON executions.id = answers.execution
@@ -145,7 +147,7 @@ impl Store {
     /// All answers of people used in updates up to `update`, in order of use (the replay memory).
     pub async fn used_answers(&self, run: &str, update: u64) -> Result<Vec<TrainerAnswer>> {
         let rows = sqlx::query_as(
-            "SELECT answers.id, answers.episode, executions.request, body.trace, body.view, executions.summary,
+            "SELECT answers.id, answers.episode, answers.teacher, executions.request, body.trace, body.view, executions.summary,
                  answers.kind, answers.text, answers.used_in_update
              FROM answers
              CROSS JOIN executions ON executions.id = answers.execution

@@ -8,6 +8,8 @@ use crate::nn::artifact::{self, ArtifactError, Precision};
 use crate::run::{CheckpointRow, Rate, TeacherMode};
 use crate::trainer::meters::Meters;
 use crate::trainer::milestones::Milestones;
+use crate::trainer::passing::Passing;
+use anyhow::Context;
 use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,8 +23,12 @@ pub const FORMAT: u32 = 1;
 pub struct Counters {
     /// Updates (iterations) made.
     pub update: u64,
-    /// Episodes executed.
+    /// Episodes spent: those that a simulated teacher could have been asked about, and those that people answered.
     pub episodes: u64,
+    /// Next free number of an episode. Executions for people have numbers before anybody has answered them. Checkpoints of
+    /// earlier programs lack it: they counted an episode for each number.
+    #[serde(default)]
+    pub next: Option<u64>,
     /// Descriptions of people used.
     pub human: u64,
     /// Descriptions of the simulated teacher used.
@@ -63,6 +69,9 @@ pub struct Header {
     /// What was asked about so far, where that is chosen.
     #[serde(default)]
     pub tallies: Tallies,
+    /// Whether the evaluation that is due at this update has still to be made: the program ended in the midst of it.
+    #[serde(default)]
+    pub owed: bool,
     /// RFC 3339 time of writing.
     pub written_at: String,
     /// The algorithm's own state beside its tensors; null where it has none.
@@ -133,23 +142,51 @@ fn row(path: &Path, header: &Header, best: bool) -> Result<CheckpointRow, Artifa
 
 /// Checkpoints in the folder, oldest first (the best one not among them).
 pub fn list(folder: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| {
-            let name = p.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            name.starts_with("update-") && name.ends_with(".safetensors")
-        })
-        .collect();
+    found(folder).unwrap_or_default()
+}
+
+/// The same. A folder that cannot be read is no folder without checkpoints.
+fn found(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(all),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("update-") && name.ends_with(".safetensors") {
+            all.push(path);
+        }
+    }
     all.sort();
-    all
+    Ok(all)
+}
+
+/// Episodes that the run in a folder has spent, as far as its newest checkpoint tells: those of earlier programs counted what
+/// people were only offered, which the run itself puts right when it goes on.
+pub fn spent(folder: &Path) -> Option<u64> {
+    let counters = newest(folder).ok()?.0?.0.counters;
+    (counters.next.is_some() || counters.simulated > 0).then_some(counters.episodes)
+}
+
+/// Removes what a killed program left half written. Only for who holds the run's lock.
+pub(super) fn clear_drafts(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "tmp") {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Loads one checkpoint.
 pub fn load(path: &Path) -> Result<(Header, BTreeMap<String, Tensor>), ArtifactError> {
     let (header, tensors): (Header, _) = artifact::load(path)?;
+    if let Err(error) = header.config.check() {
+        return Err(ArtifactError::Damaged { path: path.to_owned(), reason: format!("its settings: {error}") });
+    }
     if header.format != FORMAT {
         return Err(ArtifactError::Damaged {
             path: path.to_owned(),
@@ -167,11 +204,13 @@ pub type Loaded = Option<(Header, BTreeMap<String, Tensor>)>;
 /// # Errors
 /// When there are checkpoints and none of them can be read: starting afresh would overwrite a run.
 pub fn newest(folder: &Path) -> anyhow::Result<(Loaded, Vec<String>)> {
-    let all = list(folder);
+    let all = found(folder).with_context(|| format!("cannot look for checkpoints in {}", folder.display()))?;
     let mut complaints = Vec::new();
     for path in all.iter().rev() {
-        match load(path) {
+        match load(path).map_err(anyhow::Error::from) {
             Ok(found) => return Ok((Some(found), complaints)),
+            // It is whole, but cannot be read just now.
+            Err(error) if Passing::of(&error).is_some() => return Err(error),
             Err(error) => complaints.push(format!("passed over a checkpoint: {error}")),
         }
     }

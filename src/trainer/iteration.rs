@@ -2,6 +2,7 @@
 //! algorithms that need no description. Also the gradient steps that updates from people share.
 
 use super::Trainer;
+use super::asking::Batch;
 use crate::agent::Example;
 use crate::algorithm::{At, Described, Feedback};
 use crate::rng;
@@ -22,11 +23,11 @@ impl<K: TaskKit> Trainer<'_, K> {
     /// An iteration with the simulated teacher; each episode goes to people instead with probability `share`
     /// while there is `room` in their pool.
     pub(super) fn simulated_update(&mut self, share: f64, room: usize) -> anyhow::Result<()> {
-        let first = self.counters.episodes;
         let seed = self.config.seed;
         let batch = self.config.algorithm.batch;
         let described = self.config.algorithm.name.feedback() == Feedback::Descriptions;
         let n = (batch * if described { self.config.algorithm.ask.candidates } else { 1 }) as u64;
+        let first = self.numbers.take(n);
         let tasks: Vec<_> = (first..first + n)
             .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
             .collect();
@@ -38,8 +39,9 @@ impl<K: TaskKit> Trainer<'_, K> {
             return self.undescribed_update(tasks, executions, first);
         }
         let executions = self.to_describe(&tasks, executions);
-        let asked = self.to_be_asked(&tasks, &executions, first, &[], batch)?;
-        self.counters.episodes += n;
+        let ask = self.config.algorithm.ask;
+        let chosen = Batch { tasks: &tasks, executions: &executions, first, waiting: &[], most: batch };
+        let asked = chosen.asked(&*self.world, ask, &self.tallies, |t, n| self.algorithm.explore(t, n))?;
         let tau = self.config.teacher.pragmatics.tau;
         // Nobody looks at most episodes of an offline run, so they are not drawn up for it.
         let seen = self.notes.is_some() || self.out.episodes.elapsed() >= SELDOM;
@@ -93,7 +95,9 @@ impl<K: TaskKit> Trainer<'_, K> {
             }
         }
         let people = to_people.len();
-        self.offer(to_people)?;
+        // What people are asked about is spent when they have answered.
+        self.counters.episodes += n - people as u64;
+        self.offer(&to_people)?;
         self.counters.simulated += described.len() as u64;
         stage("choose");
         self.learn(&described)?;
@@ -195,12 +199,17 @@ impl<K: TaskKit> Trainer<'_, K> {
     /// The gradient steps of one update: the new descriptions once, then replayed ones.
     pub(super) fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
         let update = self.counters.update;
-        let a = &self.config.algorithm;
+        let a = self.config.algorithm.clone();
         let steps = if self.algorithm.replays() { 1 + a.replays(self.counters.recorded) } else { 1 };
         if !described.is_empty() {
             self.algorithm.learn(described, At { update, counter: update * 1001, fresh: true })?;
             self.record.append(described)?;
+            let begun = Instant::now();
             for i in 1..steps {
+                let left = begun.elapsed().div_f64(i as f64).mul_f64((steps - i) as f64);
+                if left > LONG && self.leaving() {
+                    return Err(BrokenOff.into());
+                }
                 let counter = update * 1001 + i;
                 let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
                 self.algorithm.learn(&old, At { update, counter, fresh: false })?;
@@ -212,6 +221,15 @@ impl<K: TaskKit> Trainer<'_, K> {
         Ok(())
     }
 }
+
+/// The rest of an update that the end of the program waits for.
+const LONG: Duration = Duration::from_secs(2);
+
+/// The program ends in the midst of a long update. The weights are half learnt, so nothing is saved of them: the update is
+/// made again from the last checkpoint, as after a kill.
+#[derive(Debug, thiserror::Error)]
+#[error("the program ended in the midst of an update")]
+pub(super) struct BrokenOff;
 
 /// Deals what was said to the wrong episodes: shuffled, and then so that nobody has their own. What is the only one of
 /// its batch is dropped.

@@ -134,6 +134,11 @@ impl Notes {
         &self.store
     }
 
+    /// The runtime that store calls run on.
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.runtime
+    }
+
     /// Waits for a store call from the trainer's thread.
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)

@@ -40,6 +40,15 @@ impl Meters {
         self.all_successes += u64::from(success);
     }
 
+    /// Executions that were sampled elsewhere.
+    pub fn executions(&mut self, executions: u64, valid: u64, successes: u64) {
+        self.executions += executions;
+        self.valid += valid;
+        self.successes += successes;
+        self.all_executions += executions;
+        self.all_successes += successes;
+    }
+
     /// A description of the simulated teacher.
     pub fn described(&mut self, gold: bool) {
         self.described += 1;

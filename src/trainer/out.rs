@@ -1,7 +1,7 @@
 //! Where a run's events go: its listener first, then everybody who subscribed, and the current status.
 
 use super::Listener;
-use crate::run::{Event, RunState, Status};
+use crate::run::{Command, Event, RunState, Status};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{broadcast, watch};
@@ -13,6 +13,8 @@ pub(super) struct Out {
     pub(super) listener: Option<Listener>,
     pub(super) told: Instant,
     pub(super) episodes: Instant,
+    /// The command that ends the run, once it is being carried out.
+    pub(super) ending: Option<Command>,
 }
 
 impl Out {

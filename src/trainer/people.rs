@@ -1,16 +1,40 @@
-//! The trainer's side of human teaching: keeping the pool of fresh executions filled, learning from answers, and making
-//! updates again after a kill.
+//! The trainer's side of human teaching: learning from answers, and making updates again after a kill. Executions for
+//! people come from the roll-out thread ([`super::rollouts`]), in mixed mode also from the iterations.
 
+use super::Trainer;
 use super::checkpoint::Counters;
-use super::{Trainer, rng};
+use super::rollouts::{Rollouts, Workplace, ready};
 use crate::agent::Example;
 use crate::algorithm::Described;
-use crate::run::{Event, Source, TeacherMode};
+use crate::config::run::RunConfig;
+use crate::run::{Event, Source};
 use crate::store::{AnswerKind, NewExecution, TrainerAnswer, UpdateRecord};
+use crate::task::World;
 use crate::task::kit::TaskKit;
-use crate::task::{Split, World};
 use crate::teacher::Episode;
+use crate::vocab::Heard;
 use anyhow::Context;
+
+/// An episode as it comes into the pool. Its trace is the whole of it.
+pub(super) fn execution_for_people<W: World>(
+    world: &W,
+    config: &RunConfig,
+    episode: &Episode<W>,
+    update: u64,
+) -> anyhow::Result<NewExecution> {
+    let Episode { number, task, execution } = episode;
+    let gold = world.gold(task.split, task.index);
+    Ok(NewExecution {
+        success: world.performs(&task.start, execution, &gold, config.teacher.pragmatics.tau),
+        episode: *number,
+        update,
+        request: task.request.clone(),
+        view: world.view(&task.start, execution),
+        summary: world.summary(execution),
+        wanted: config.pool.overlap,
+        trace: serde_json::to_value(episode)?,
+    })
+}
 
 impl<K: TaskKit> Trainer<'_, K> {
     /// Takes executions of policies that are too old out of the pool.
@@ -23,69 +47,52 @@ impl<K: TaskKit> Trainer<'_, K> {
 
     /// Free places in the pool.
     pub(super) fn room(&self) -> anyhow::Result<usize> {
-        self.retire()?;
         let Some(notes) = &self.notes else { return Ok(0) };
         let pool = notes.wait(notes.store().pool(&self.id))?;
-        Ok(self.config.pool.size.saturating_sub((pool.open + pool.leased) as usize))
+        Ok(ready(self.config.pool.size, 0).saturating_sub(pool.open as usize))
     }
 
-    /// Puts episodes into the pool. An execution's trace is the whole episode.
-    pub(super) fn offer(&mut self, episodes: Vec<Episode<K::World>>) -> anyhow::Result<()> {
+    /// Puts episodes into the pool.
+    pub(super) fn offer(&mut self, episodes: &[Episode<K::World>]) -> anyhow::Result<()> {
         let Some(notes) = &self.notes else { return Ok(()) };
         if episodes.is_empty() {
             return Ok(());
         }
         let offered = episodes
-            .into_iter()
-            .map(|e| {
-                let gold = self.world.gold(e.task.split, e.task.index);
-                let tau = self.config.teacher.pragmatics.tau;
-                Ok(NewExecution {
-                    success: self.world.performs(&e.task.start, &e.execution, &gold, tau),
-                    episode: e.number,
-                    update: self.counters.update,
-                    request: e.task.request.clone(),
-                    view: self.world.view(&e.task.start, &e.execution),
-                    summary: self.world.summary(&e.execution),
-                    wanted: self.config.pool.overlap,
-                    trace: serde_json::to_value(&e)?,
-                })
-            })
+            .iter()
+            .map(|e| execution_for_people(&*self.world, &self.config, e, self.counters.update))
             .collect::<anyhow::Result<Vec<_>>>()?;
         Ok(notes.wait(notes.store().offer(&self.id, &offered))?)
     }
 
-    /// Executes fresh episodes until the pool is full (or a few batches gave nothing to describe).
-    pub(super) fn fill_pool(&mut self) -> anyhow::Result<()> {
-        for _ in 0..4 {
-            let room = self.room()?;
-            if room == 0 {
-                break;
-            }
-            let (seed, first) = (self.config.seed, self.counters.episodes);
-            let n = (2 * room).clamp(8, self.config.algorithm.batch.max(8));
-            let n = (n * self.config.algorithm.ask.candidates) as u64;
-            let tasks: Vec<_> = (first..first + n)
-                .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
-                .collect();
-            let executions = self.to_describe(&tasks, self.algorithm.explore(&tasks, first)?);
-            let waiting = self.offered.make_contiguous().to_vec();
-            let asked = self.to_be_asked(&tasks, &executions, first, &waiting, room)?;
-            self.counters.episodes += n;
-            let tau = self.config.teacher.pragmatics.tau;
-            let mut fresh = Vec::new();
-            for (i, (task, execution)) in tasks.into_iter().zip(executions).enumerate() {
-                let gold = self.world.gold(task.split, task.index);
-                let success = self.world.performs(&task.start, &execution, &gold, tau);
-                self.meters.execution(self.world.valid(&task.start, &execution), success);
-                if fresh.len() < room && asked[i] {
-                    self.offered.push_back(self.world.kind(&task.start, &execution));
-                    fresh.push(Episode { number: first + i as u64, task, execution });
-                }
-            }
-            self.offer(fresh)?;
-            let beyond = self.offered.len().saturating_sub(self.config.pool.size);
-            self.offered.drain(..beyond);
+    /// Starts the roll-out thread where people may teach.
+    pub(super) fn start_rollouts(&mut self) -> anyhow::Result<()> {
+        let Some(notes) = &self.notes else { return Ok(()) };
+        if !self.config.algorithm.name.taught_by_people() {
+            return Ok(());
+        }
+        let place = Workplace {
+            run: self.id.clone(),
+            config: self.config.clone(),
+            world: self.world.clone(),
+            store: notes.store().clone(),
+            runtime: notes.runtime().clone(),
+            numbers: self.numbers.clone(),
+        };
+        self.rollouts = Some(Rollouts::start(place, self.mode, self.counters.update)?);
+        self.meet_rollouts()
+    }
+
+    /// Tells the roll-out thread where the run is, counts what it executed, and gives it the present policy if it asks.
+    pub(super) fn meet_rollouts(&mut self) -> anyhow::Result<()> {
+        let Some(rollouts) = &mut self.rollouts else { return Ok(()) };
+        let update = self.counters.update;
+        let made = rollouts.meet(self.mode, update)?;
+        self.meters.executions(made.executions, made.valid, made.successes);
+        if let Some(spare) = rollouts.wants(update)
+            && let Some(explorer) = self.algorithm.explorer(spare)?
+        {
+            rollouts.publish(explorer, self.tallies.clone(), update);
         }
         Ok(())
     }
@@ -108,8 +115,15 @@ impl<K: TaskKit> Trainer<'_, K> {
     }
 
     fn learn_from(&mut self, answers: Vec<TrainerAnswer>) -> anyhow::Result<()> {
+        if let Some(notes) = &self.notes {
+            // An episode is spent once, however many people describe it and however often they correct it.
+            let keys: Vec<i64> = answers.iter().map(|a| a.answer).collect();
+            let update = self.counters.update + 1;
+            self.counters.episodes += notes.wait(notes.store().newly_answered(update, &keys))?;
+        }
         let mut described = Vec::new();
         let mut rows = Vec::new();
+        let mut teachers = Vec::new();
         for answer in answers {
             let episode: Episode<K::World> = serde_json::from_value(answer.trace)
                 .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
@@ -126,13 +140,10 @@ impl<K: TaskKit> Trainer<'_, K> {
             if is_described {
                 let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
                 described.push(Described { episode: answer.episode, example });
+                teachers.push(answer.teacher.unwrap_or_default());
             }
         }
-        let texts: Vec<&str> = described.iter().map(|d| d.example.words.as_str()).collect();
-        let learnt = self.algorithm.learn_words(&texts);
-        if learnt > 0 && !self.again {
-            self.out.log(format!("The agent met {learnt} new word{}.", if learnt == 1 { "" } else { "s" }));
-        }
+        self.learn_words(&described, &teachers)?;
         self.counters.human += described.len() as u64;
         self.learn(&described)?;
         if !self.again {
@@ -143,7 +154,30 @@ impl<K: TaskKit> Trainer<'_, K> {
         Ok(())
     }
 
-    /// Makes the updates again that were recorded after the checkpoint, and counts episodes that people hold already.
+    /// Lets the agent read the words of descriptions, and says in the log what became of new ones.
+    fn learn_words(&mut self, described: &[Described<K::World>], teachers: &[i64]) -> anyhow::Result<()> {
+        let said = described.iter().zip(teachers);
+        let heard: Vec<Heard> =
+            said.map(|(d, teacher)| Heard { text: &d.example.words, episode: d.episode, teacher: *teacher }).collect();
+        let before = self.algorithm.policy().spare_words();
+        let learnt = self.algorithm.learn_words(&heard)?;
+        if learnt == 0 || self.again {
+            return Ok(());
+        }
+        let plural = if learnt == 1 { "" } else { "s" };
+        self.out.log(format!("The agent learnt {learnt} new word{plural}, each of which it had met before."));
+        let now = self.algorithm.policy().spare_words();
+        if now.taken == now.rows && before.taken < before.rows {
+            self.out.log(format!(
+                "All {} rows for words of people are taken. Further words replace those that are used least.",
+                now.rows
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes the updates again that were recorded after the checkpoint, unless the program ends meanwhile. Numbers of
+    /// episodes that people hold already stay theirs.
     pub(super) fn catch_up(&mut self) -> anyhow::Result<()> {
         let Some(notes) = &self.notes else { return Ok(()) };
         // A database from another time than the checkpoint would have examples learnt twice, or leave some out.
@@ -157,6 +191,9 @@ impl<K: TaskKit> Trainer<'_, K> {
         }
         self.again = true;
         for record in lost {
+            if self.leaving() {
+                break;
+            }
             if record.update != self.counters.update + 1 {
                 anyhow::bail!(
                     "the record of updates has a gap: update {} follows {}",
@@ -171,7 +208,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 self.after_update()?;
             } else {
                 let first = record.data["first"].as_u64().context("an update's record lacks its first episode")?;
-                self.counters.episodes = first;
+                self.numbers.set(first);
                 let share = record.data["share"].as_f64().unwrap_or(0.0);
                 let room = record.data["room"].as_u64().unwrap_or(0) as usize;
                 self.simulated_update(share, room)?;
@@ -181,9 +218,17 @@ impl<K: TaskKit> Trainer<'_, K> {
         // Episodes that wait for people, or were answered, keep their numbers.
         let Some(notes) = &self.notes else { return Ok(()) };
         let next = notes.wait(notes.store().next_episode(&self.id))?;
-        self.counters.episodes = self.counters.episodes.max(next);
-        if self.mode == TeacherMode::Human {
-            self.fill_pool()?;
+        self.numbers.set(self.numbers.next().max(next));
+        Ok(())
+    }
+
+    /// Episodes spent, for a checkpoint of a program that counted what people were only offered: where nobody but people
+    /// taught, they are those that an update has used an answer to.
+    pub(super) fn recount(&mut self) -> anyhow::Result<()> {
+        let Some(notes) = &self.notes else { return Ok(()) };
+        if self.counters.simulated == 0 && self.counters.episodes > 0 {
+            let answered = notes.wait(notes.store().answered_by(&self.id, self.counters.update))?;
+            self.counters.episodes = self.counters.episodes.min(answered);
         }
         Ok(())
     }

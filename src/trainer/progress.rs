@@ -1,30 +1,52 @@
 //! What is due after an update: points of the curve, evaluations, checkpoints, the status.
 
 use super::Trainer;
-use super::checkpoint::{self, Header};
-use crate::evaluation::evaluate;
+use super::checkpoint::{self, Counters, Header};
+use crate::evaluation::{Evaluation, evaluate_while};
 use crate::experiment::results::Moment;
-use crate::run::{Event, Status, TeacherMode};
+use crate::run::{Command, Event, Status, TeacherMode};
 use crate::task::Split;
 use crate::task::kit::TaskKit;
 use anyhow::Context;
 
-/// The curve's file, cut back to points up to `update`.
-pub(super) fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Result<std::fs::File> {
-    let path = folder.join("curve.jsonl");
+/// File name of the curve within the run's folder: one JSON point a line.
+pub(super) const CURVE: &str = "curve.jsonl";
+
+/// The curve's file.
+pub(super) struct Curve {
+    pub(super) file: std::fs::File,
+    /// False when points were lost: the file was not there, or a line within it cannot be read.
+    pub(super) whole: bool,
+}
+
+/// The curve's file, cut back to points up to `update`. It is cut in place, which needs no room on a full disk; only one with
+/// damaged lines in its midst is written anew, beside the old one.
+pub(super) fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Result<Curve> {
+    use std::io::Seek;
+    let path = folder.join(CURVE);
+    let told = || format!("cannot use {}", path.display());
     let old = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
+        Err(e) => return Err(e).with_context(told),
     };
-    let kept: String = String::from_utf8_lossy(&old)
-        .lines()
-        .filter(|l| serde_json::from_str::<crate::run::Point>(l).is_ok_and(|p| p.update <= update))
-        .map(|l| format!("{l}\n"))
-        .collect();
-    // Not in place: a kill in between would leave a curve cut short.
-    crate::output::file::write(&path, kept.as_bytes())?;
-    Ok(std::fs::File::options().append(true).open(&path)?)
+    let (mut kept, mut damaged) = (Vec::new(), false);
+    for line in old.split_inclusive(|byte| *byte == b'\n') {
+        // A half-written last line is what a kill leaves.
+        let Some(text) = line.strip_suffix(b"\n") else { break };
+        match serde_json::from_slice::<crate::run::Point>(text) {
+            Ok(point) if point.update <= update => kept.extend_from_slice(line),
+            Ok(_) => {}
+            Err(_) => damaged = true,
+        }
+    }
+    if !old.starts_with(&kept) {
+        crate::output::file::write(&path, &kept)?;
+    }
+    let mut file = std::fs::File::options().create(true).truncate(false).write(true).open(&path).with_context(told)?;
+    file.set_len(kept.len() as u64).with_context(told)?;
+    file.seek(std::io::SeekFrom::End(0)).with_context(told)?;
+    Ok(Curve { file, whole: !damaged && (!kept.is_empty() || update == 0) })
 }
 
 impl<K: TaskKit> Trainer<'_, K> {
@@ -61,10 +83,24 @@ impl<K: TaskKit> Trainer<'_, K> {
         Ok(())
     }
 
+    /// Evaluates the policy; `None` when the program ends meanwhile.
+    pub(super) fn evaluate(&mut self, split: Split, limit: usize) -> anyhow::Result<Option<Evaluation>> {
+        let world = self.world.clone();
+        let (early, inbox) = (&mut self.early, self.inbox);
+        let go_on = || {
+            early.extend(inbox.try_iter());
+            !early.iter().any(|command| matches!(command, Command::Shutdown))
+        };
+        Ok(evaluate_while(&*world, self.algorithm.policy(), split, limit, go_on)?)
+    }
+
     pub(super) fn evaluate_and_tell(&mut self) -> anyhow::Result<()> {
         self.read_losses()?;
         let limit = self.config.schedule.evaluate_tasks;
-        let found = evaluate(&*self.world, self.algorithm.policy(), Split::Validation, limit)?;
+        // Broken off, it is made when the run goes on, before anything else is learnt.
+        self.owed = true;
+        let Some(found) = self.evaluate(Split::Validation, limit)? else { return Ok(()) };
+        self.owed = false;
         let update = self.counters.update;
         self.validation = Some(found.success);
         let c = self.counters;
@@ -88,6 +124,7 @@ impl<K: TaskKit> Trainer<'_, K> {
     pub(super) fn status(&mut self, change: impl FnOnce(&mut Status)) {
         let (c, mode, lambda) = (self.counters, self.mode, self.algorithm.lambda(self.counters.update));
         let (rate, seconds) = (self.speed.per_second(), self.elapsed());
+        let spare = self.algorithm.policy().spare_words();
         let (validation, best, available) = (self.validation, self.best.map(|(r, _)| r), self.simulated_available());
         self.out.change(|s| {
             s.teacher = mode;
@@ -101,6 +138,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             s.validation = validation;
             s.best_validation = best;
             s.seconds = seconds;
+            s.spare_words = Some(spare);
             change(s);
         });
     }
@@ -121,7 +159,8 @@ impl<K: TaskKit> Trainer<'_, K> {
             format: checkpoint::FORMAT,
             program: env!("CARGO_PKG_VERSION").into(),
             config: self.config.clone(),
-            counters: self.counters,
+            counters: Counters { next: Some(self.numbers.next()), ..self.counters },
+            owed: self.owed,
             steps: saved.steps,
             lambda: self.algorithm.lambda(self.counters.update),
             blueprint: saved.blueprint,

@@ -83,6 +83,7 @@ mod tests {
             validation: None,
             best_validation: None,
             seconds: 0.0,
+            spare_words: None,
         })
     }
 

@@ -199,5 +199,6 @@ async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
         validation: standing.validation,
         best_validation: standing.best,
         seconds: last.seconds,
+        spare_words: None,
     })
 }

@@ -50,6 +50,13 @@ function showStatus(now) {
   $("t-lambda-is").hidden = !mixes;
   say("t-lambda-not", mixes ? "" : `not used by ${config.learns.algorithm}`);
   say("t-time", duration(now.seconds));
+  const spare = now.spare_words;
+  $("words-tile").hidden = !spare?.rows;
+  if (spare?.rows) {
+    say("t-words", `${count(spare.taken)} of ${count(spare.rows)}`);
+    const full = spare.taken >= spare.rows ? "all rows are taken; new words replace rare ones" : "new words that the agent has learnt";
+    say("t-words-full", spare.waiting ? `${full} · ${count(spare.waiting)} met once or waiting` : full);
+  }
   const ended = !live || over(state);
   showLink();
   if (ended) say("t-pool", "");

@@ -190,6 +190,7 @@ pub async fn start_run(store: &Store, row: Run) -> RunHandle {
         validation: None,
         best_validation: None,
         seconds: 0.0,
+        spare_words: None,
     };
     let (commands, received) = channel();
     let (tell, watched) = watch::channel(status.clone());

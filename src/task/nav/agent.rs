@@ -13,7 +13,7 @@ use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::nn::tokens::UNKNOWN;
 use crate::rng::Stream;
-use crate::vocab::Vocabulary;
+use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,25 @@ impl Blueprint {
     }
 }
 
+impl Blueprint {
+    /// Refuses what no agent in views of so many `features` can be, before anything is made of it.
+    ///
+    /// # Errors
+    /// A plain sentence.
+    pub fn check(&self, features: usize) -> std::result::Result<(), String> {
+        if !(2..=MOST_DECISIONS).contains(&self.horizon) {
+            return Err(format!("an agent's horizon lies between 2 and {MOST_DECISIONS}, not at {}", self.horizon));
+        }
+        if self.sizes.words != self.words.rows() || self.sizes.features != features {
+            return Err("the agent's sizes do not fit its words or the world's views".into());
+        }
+        Ok(())
+    }
+}
+
+/// Decisions that an agent may be made for at most.
+pub const MOST_DECISIONS: usize = 100;
+
 /// Ids of the words of a text.
 pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
     let mut ids = Vec::new();
@@ -75,6 +94,7 @@ pub struct NavAgent {
 impl NavAgent {
     /// An agent with fresh weights; its device is that of the views.
     pub fn new(blueprint: Blueprint, around: Arc<Around>, stream: &mut Stream) -> Result<Self> {
+        blueprint.check(around.views.features()).map_err(candle_core::Error::msg)?;
         let student = NavStudent::new(blueprint.sizes, blueprint.reading, stream, around.views.device())?;
         Ok(Self { blueprint, student, around })
     }
@@ -188,9 +208,16 @@ impl Agent<NavWorld> for NavAgent {
         self.student.step(&batch, &lesson, &self.around.views, adam)
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        let tokens = texts.iter().flat_map(|text| tokenise(text));
-        tokens.filter(|token| self.blueprint.words.learn(token)).count()
+    fn learn_words(&mut self, heard: &[Heard]) -> Learnt {
+        let mut learnt = Learnt::default();
+        for heard in heard {
+            learnt.add(self.blueprint.words.read(*heard, &tokenise(heard.text)));
+        }
+        learnt
+    }
+
+    fn spare_words(&self) -> Spare {
+        self.blueprint.words.spare()
     }
 
     fn params(&self) -> &Params {
@@ -213,7 +240,9 @@ impl Agent<NavWorld> for NavAgent {
     }
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {
-        let wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        let mut wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        wanted.words.settle(self.blueprint.words.spare().rows as usize);
+        wanted.check(self.around.views.features())?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());
         }

@@ -1,6 +1,6 @@
 //! The simulated teacher of NAV: a describer that says which way a walk went, and an executor that listens to it.
 
-use super::agent::word_ids;
+use super::agent::{MOST_DECISIONS, word_ids};
 use super::around::Around;
 use super::settings::ModelSettings;
 use super::world::NavWorld;
@@ -98,6 +98,9 @@ impl NavTeacher {
                 header.sizes.features,
                 around.views.features()
             )
+        }
+        if header.sizes.words != header.words.rows() || !(1..=MOST_DECISIONS).contains(&header.horizon) {
+            anyhow::bail!("{} is damaged: its sizes do not fit its words", path.display())
         }
         let teacher = Self::from_header(header, around, &mut rng::stream(0, "load", 0))?;
         for (name, params) in teacher.parts() {

@@ -373,6 +373,13 @@ impl World for NavWorld {
         })
     }
 
+    fn execution_of(&self, _start: &Start, view: &serde_json::Value, _summary: &str) -> Option<Walk> {
+        let stops = view["path"].as_array()?;
+        let viewpoints =
+            stops.iter().map(|stop| stop["viewpoint"].as_str().map(str::to_owned)).collect::<Option<_>>()?;
+        Some(Walk { viewpoints })
+    }
+
     fn summary(&self, execution: &Walk) -> String {
         let Some((house, _)) = execution.viewpoints.first().and_then(|id| self.place(id)) else {
             return "an unknown place".into();

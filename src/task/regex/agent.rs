@@ -11,13 +11,16 @@ use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::nn::tokens::{END, START, UNKNOWN};
 use crate::rng::Stream;
-use crate::vocab::Vocabulary;
+use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 /// Longest request in tokens; what people type beyond it is not read.
 pub const LONGEST_REQUEST: usize = 64;
+
+/// Longest expression that an agent may be made for, in symbols.
+pub const LONGEST_EXPRESSION: usize = 200;
 
 /// Longest word in characters; the rest is not read (but executed on).
 pub const LONGEST_WORD: usize = 80;
@@ -43,6 +46,22 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
+    /// Refuses what no agent of this program has, before anything is made of it.
+    ///
+    /// # Errors
+    /// A plain sentence.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        if !(1..=LONGEST_EXPRESSION).contains(&self.horizon) {
+            return Err(format!("an agent's horizon lies between 1 and {LONGEST_EXPRESSION}, not at {}", self.horizon));
+        }
+        let s = &self.sizes;
+        let rows = [self.characters.rows(), self.requests.rows(), self.expressions.rows()];
+        if [s.characters, s.request_words, s.outputs] != rows {
+            return Err("the agent's sizes do not fit its vocabularies".into());
+        }
+        Ok(())
+    }
+
     /// Whether weights of this blueprint can be used with another: what is renamed while learning is read as plain letters
     /// are.
     pub fn fits(&self, other: &Blueprint) -> bool {
@@ -93,6 +112,7 @@ fn symbol_ids(symbols: &[String], vocabulary: &Vocabulary) -> Vec<u32> {
 impl RegexAgent {
     /// An agent with fresh weights.
     pub fn new(blueprint: Blueprint, stream: &mut Stream, device: &Device) -> Result<Self> {
+        blueprint.check().map_err(candle_core::Error::msg)?;
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
         let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
         Ok(Self { student, blueprint, alphabet })
@@ -318,15 +338,18 @@ impl Agent<RegexWorld> for RegexAgent {
         }
     }
 
-    fn learn_words(&mut self, texts: &[&str]) -> usize {
-        let mut learnt = 0;
-        for text in texts {
-            let tokens = request_tokens(text, &self.blueprint.requests);
-            for token in self.slots(&tokens).request(&tokens) {
-                learnt += usize::from(self.blueprint.requests.learn(&token));
-            }
+    fn learn_words(&mut self, heard: &[Heard]) -> Learnt {
+        let mut learnt = Learnt::default();
+        for heard in heard {
+            let tokens = request_tokens(heard.text, &self.blueprint.requests);
+            let read = self.slots(&tokens).request(&tokens);
+            learnt.add(self.blueprint.requests.read(*heard, &read));
         }
         learnt
+    }
+
+    fn spare_words(&self) -> Spare {
+        self.blueprint.requests.spare()
     }
 
     fn params(&self) -> &Params {
@@ -345,7 +368,9 @@ impl Agent<RegexWorld> for RegexAgent {
     }
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {
-        let wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        let mut wanted: Blueprint = serde_json::from_value(blueprint.clone()).map_err(|e| e.to_string())?;
+        wanted.requests.settle(self.blueprint.requests.spare().rows as usize);
+        wanted.check()?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());
         }

@@ -30,6 +30,9 @@ fn rows_of_a_pass(device: &Device) -> usize {
     if device.is_cpu() { 192 } else { 4096 }
 }
 
+/// Longest description that a teacher may be made for, in words.
+const LONGEST_DESCRIPTION: usize = 1000;
+
 /// Header of a teacher file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
@@ -117,6 +120,13 @@ impl RegexTeacher {
         let (header, tensors): (Header, BTreeMap<String, Tensor>) = artifact::load_bytes(path, bytes)?;
         if header.kind != "teacher" || header.family != "regex" {
             anyhow::bail!("{} is not a teacher of the REGEX task", path.display())
+        }
+        let (executor, describer) = (&header.executor, &header.describer);
+        let (characters, words) = (header.characters.rows(), header.words.rows());
+        let fits = [executor.characters, executor.outputs, describer.characters] == [characters; 3]
+            && [executor.request_words, describer.words] == [words; 2];
+        if !fits || !(1..=LONGEST_DESCRIPTION).contains(&header.horizon) {
+            anyhow::bail!("{} is damaged: its sizes do not fit its vocabularies", path.display())
         }
         let teacher = Self::from_header(header, &mut rng::stream(0, "load", 0), device)?;
         for (name, params) in teacher.parts() {

@@ -206,6 +206,13 @@ impl World for RegexWorld {
         json!({ "pairs": pairs })
     }
 
+    /// The expression is the summary. A described edit is valid, so its outputs are what was shown.
+    fn execution_of(&self, _start: &Words, view: &serde_json::Value, summary: &str) -> Option<Edit> {
+        let pairs = view["pairs"].as_array()?;
+        let outputs = pairs.iter().map(|pair| pair["out"].as_str().map(str::to_owned)).collect::<Option<_>>()?;
+        Some(Edit { expression: summary.to_owned(), outputs: Some(outputs) })
+    }
+
     fn summary(&self, execution: &Edit) -> String {
         execution.expression.clone()
     }

@@ -1,0 +1,78 @@
+//! Making a run's files again from the store, where they were lost: the record of descriptions and the curve.
+//!
+//! An answer of a person carries its whole episode, so its example is there exactly. Of a simulated episode the store has
+//! what was shown and said: the task is drawn again by its number, and the execution is read back from what was shown.
+//! Both are checked against what is stored; an example that cannot be had exactly is not made up, and the run says so.
+
+use super::journal::RECORD;
+use crate::agent::Example;
+use crate::algorithm::Described;
+use crate::config::run::RunConfig;
+use crate::nn::artifact::write_atomically;
+use crate::rng;
+use crate::store::{AnswerKind, Store};
+use crate::task::{Split, World};
+use crate::teacher::Episode;
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Writes the record of the first `lines` descriptions anew, as they were used in updates up to `update`.
+///
+/// # Errors
+/// When the store does not have all of them, or the file cannot be written.
+pub(super) async fn record<W: World>(
+    world: &W,
+    config: &RunConfig,
+    (store, run): (&Store, &str),
+    (folder, update, lines): (&Path, u64, u64),
+) -> anyhow::Result<()> {
+    let mut by_update: BTreeMap<u64, Vec<Described<W>>> = BTreeMap::new();
+    for answer in store.used_answers(run, update).await? {
+        if answer.kind != AnswerKind::Described || answer.text.trim().is_empty() {
+            continue;
+        }
+        let episode: Episode<W> = serde_json::from_value(answer.trace)
+            .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
+        let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
+        let used = answer.used_in_update.unwrap_or_default();
+        by_update.entry(used).or_default().push(Described { episode: answer.episode, example });
+    }
+    for row in store.simulated_descriptions(run, update).await? {
+        let task = world.sample_task(Split::Train, &mut rng::stream(config.seed, "task", row.episode));
+        let execution = world
+            .execution_of(&task.start, &row.view, &row.summary)
+            .filter(|e| task.request == row.request && world.view(&task.start, e) == row.view)
+            .with_context(|| format!("what was stored of episode {} does not give its execution", row.episode))?;
+        let example = Example { start: task.start, words: row.description, execution };
+        let used = row.update.unwrap_or_default();
+        by_update.entry(used).or_default().push(Described { episode: row.episode, example });
+    }
+    let found: u64 = by_update.values().map(|all| all.len() as u64).sum();
+    if found != lines {
+        anyhow::bail!("the store has {found} of the {lines} descriptions that the checkpoint has used")
+    }
+    let mut text = Vec::new();
+    for described in by_update.values().flatten() {
+        serde_json::to_writer(&mut text, described)?;
+        text.push(b'\n');
+    }
+    Ok(write_atomically(&folder.join(RECORD), &text)?)
+}
+
+/// Writes the points of the curve up to `update` anew.
+///
+/// # Errors
+/// When the store cannot be read or the file not be written.
+pub(super) async fn curve((store, run): (&Store, &str), folder: &Path, update: u64) -> anyhow::Result<usize> {
+    let points = store.points(run, usize::MAX).await?;
+    let mut text = Vec::new();
+    let known = points.iter().filter(|point| point.update <= update);
+    let count = known.clone().count();
+    for point in known {
+        serde_json::to_writer(&mut text, point)?;
+        text.push(b'\n');
+    }
+    write_atomically(&folder.join(super::progress::CURVE), &text)?;
+    Ok(count)
+}

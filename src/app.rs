@@ -281,9 +281,12 @@ fn missing(trainer: &dyn FamilyTrainer, config: &RunConfig) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// An error as a sentence with a capital letter and a full stop.
+/// An error as a sentence with a capital letter and a full stop. The name of a setting stays as it is typed.
 fn sentence(error: impl std::fmt::Display) -> String {
     let text = error.to_string();
+    if text.split_whitespace().next().is_some_and(|word| word.contains(['.', '_', '`'])) {
+        return format!("{}.", text.trim_end_matches('.'));
+    }
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))

@@ -3,7 +3,7 @@
 
 const SETTLE = 150; // Wishes that come together make one stream.
 const AGAIN = 3_000;
-const FORGOTTEN = 65_000; // A client that is silent for so long is gone; it speaks every 20 seconds.
+const FORGOTTEN = 16_000; // A client that is silent for so long is gone; it speaks every 5 seconds.
 const NAMES = ["status", "point", "episode", "checkpoint", "log", "resync", "absent"];
 
 export class Hub {
@@ -16,7 +16,7 @@ export class Hub {
   // `tell(client, message)` brings a message to a client: { type: "open" | "lost" } or { type: "event", run, name, data }.
   constructor(url, tell) {
     Object.assign(this, { url, tell });
-    this.sweeping = setInterval(() => this.#sweep(), 20_000);
+    this.sweeping = setInterval(() => this.#sweep(), 5_000);
   }
 
   // The client wants the events of these runs from now on, and of no others.

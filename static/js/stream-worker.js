@@ -18,5 +18,10 @@ addEventListener("connect", ({ ports: [port] }) => {
     else if (type === "here") hub.here(client, runs);
     else hub.leave(client);
   });
+  // Browsers that tell when a page is gone save the wait until it is missed.
+  port.addEventListener("close", () => {
+    hub.leave(client);
+    ports.delete(client);
+  });
   port.start();
 });

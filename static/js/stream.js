@@ -7,7 +7,7 @@
 import { Hub } from "./stream-hub.js";
 import { newKey } from "./net.js";
 
-const BEAT = 20_000;
+const BEAT = 5_000;
 
 class Worked {
   constructor({ events, worker }, hear, failed) {

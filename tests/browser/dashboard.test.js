@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { PATIENCE, person, startBrowser, startServer, until } from "./support.js";
+import { PATIENCE, lively, person, startBrowser, startServer, until } from "./support.js";
 
 const RUN = { algorithm: "adel", feedback: "descriptions", asks: 1, shuffled: false };
 const episode = (more) => ({ description: "", source: "simulated", candidates: [], update: null, ...more });
@@ -30,10 +30,10 @@ let server;
 let browser;
 let page;
 before(async () => {
-  [server, browser] = await Promise.all([startServer("--preset", "tiny", "--set", "schedule.episodes=0"), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(...lively), startBrowser()]);
   ({ page } = await person(browser));
   await page.goto(`${server.address}runs/${server.run}`);
-  await until("episodes are there", async () => (await page.locator("#episodes > li").count()) >= 20);
+  await until("episodes are there", async () => (await page.locator("#episodes > li").count()) >= 6);
 });
 after(async () => { await browser?.close(); await server?.stop(); });
 
@@ -85,7 +85,7 @@ test("a row keeps the focus while new ones come", async () => {
   const row = await focused();
   const newest = () => page.locator("#episodes > li").first().getAttribute("data-episode");
   const before = await newest();
-  await until("new episodes come", async () => Number(await newest()) > Number(before) + 200);
+  await until("new episodes come", async () => Number(await newest()) > Number(before) + 12);
   assert.equal(await focused(), row);
 });
 

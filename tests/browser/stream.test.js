@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { request, createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { person, post, startBrowser, startServer, until } from "./support.js";
+import { LIVELY, lively, person, post, startBrowser, startServer, until } from "./support.js";
 
 // Passes everything on, and knows which streams are open.
 async function counting(server) {
@@ -36,9 +36,9 @@ let proxy;
 let browser;
 let second;
 before(async () => {
-  [server, browser] = await Promise.all([startServer("--preset", "tiny", "--set", "schedule.episodes=0"), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(...lively), startBrowser()]);
   proxy = await counting(server);
-  const started = await post(`${server.address}api/runs`, { preset: "regex/tiny", seed: 7, teacher: { mode: "simulated" }, set: ["schedule.episodes=0"] });
+  const started = await post(`${server.address}api/runs`, { preset: "regex/tiny", seed: 7, teacher: { mode: "simulated" }, set: LIVELY });
   second = (await started.json()).id;
   assert.ok(second, "a second run begins");
 });

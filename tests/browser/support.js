@@ -44,6 +44,10 @@ async function startProcess(port, folder, more) {
   return { address, end };
 }
 
+// Settings with which a run goes on for ever and something is new at every moment, on a busy machine too.
+export const LIVELY = ["schedule.episodes=0", "schedule.point_every=1", "schedule.evaluate_tasks=8", "algorithm.batch=4", "algorithm.replay=0"];
+export const lively = ["--preset", "tiny", ...LIVELY.flatMap((setting) => ["--set", setting])];
+
 export async function startServer(...more) {
   const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
   let { address, end } = await startProcess("0", folder, more);

@@ -25,16 +25,17 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Why something could not be put out: says what, and what the system says.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {what}: {source}")]
+#[error("cannot write {what}: {cause}")]
 pub struct OutputError {
     what: String,
-    source: io::Error,
+    /// Said already, so not a source that would be said again.
+    cause: io::Error,
 }
 
 impl OutputError {
     /// The error of writing to `what`: a file's name, or `to the standard output`.
-    pub fn new(what: impl Into<String>, source: io::Error) -> OutputError {
-        OutputError { what: what.into(), source }
+    pub fn new(what: impl Into<String>, cause: io::Error) -> OutputError {
+        OutputError { what: what.into(), cause }
     }
 
     /// The error of writing to the standard output.
@@ -44,12 +45,12 @@ impl OutputError {
 
     /// What the system says.
     pub fn into_source(self) -> io::Error {
-        self.source
+        self.cause
     }
 
     /// Whether nobody reads any more: the command then ends quietly.
     pub fn is_closed(&self) -> bool {
-        self.source.kind() == io::ErrorKind::BrokenPipe
+        self.cause.kind() == io::ErrorKind::BrokenPipe
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Notes, OutputError};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 /// Ending of what is being written.
 const PART: &str = ".part";
@@ -22,7 +22,7 @@ pub struct Draft {
 
 enum Place {
     /// Written beside, under a name of its own; the path is the place where it belongs.
-    Beside(io::BufWriter<NamedTempFile>, PathBuf),
+    Beside(io::BufWriter<File>, TempPath, PathBuf),
     /// Written as it is.
     Through(Box<dyn Write + Send>),
 }
@@ -48,9 +48,10 @@ impl Draft {
         let failed = |source| OutputError::new(self.shown.clone(), source);
         match self.to {
             Place::Through(mut out) => out.flush().map_err(failed),
-            Place::Beside(out, path) => {
-                let draft = out.into_inner().map_err(|e| failed(e.into_error()))?;
-                draft.as_file().sync_all().map_err(failed)?;
+            Place::Beside(out, draft, path) => {
+                // The file, and the lock on it, stay open until it has its name.
+                let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
+                file.sync_all().map_err(failed)?;
                 draft.persist(&path).map_err(|e| failed(e.error))?;
                 sync_folder(&path);
                 Ok(())
@@ -67,14 +68,14 @@ impl Draft {
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.to {
-            Place::Beside(out, _) => out.write(bytes),
+            Place::Beside(out, ..) => out.write(bytes),
             Place::Through(out) => out.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
-            Place::Beside(out, _) => out.flush(),
+            Place::Beside(out, ..) => out.flush(),
             Place::Through(out) => out.flush(),
         }
     }
@@ -165,13 +166,13 @@ fn place(path: &Path) -> io::Result<Place> {
     // As any other new file: the umask takes away what it takes away.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let draft = builder.tempfile_in(folder)?;
+    let (file, draft) = builder.tempfile_in(folder)?.into_parts();
     // Held while it is written, so that nobody clears it away.
-    let _ = draft.as_file().try_lock();
+    let _ = file.try_lock();
     if let Some(old) = old {
-        keep_permissions(draft.as_file(), old.permissions());
+        keep_permissions(&file, old.permissions());
     }
-    Ok(Place::Beside(io::BufWriter::with_capacity(1 << 16, draft), path))
+    Ok(Place::Beside(io::BufWriter::with_capacity(1 << 16, file), draft, path))
 }
 
 fn keep_permissions(file: &File, permissions: Permissions) {

@@ -12,6 +12,7 @@ use crate::store::{Run, Store};
 use crate::task::kit::FamilyTrainer;
 use crate::task::registry;
 use crate::trainer::{FinalReport, Launch, checkpoint};
+use crate::web::listener::ConnectionLimits;
 use crate::web::{AppState, Runs, WebSettings};
 use anyhow::Context;
 use futures::future::BoxFuture;
@@ -403,9 +404,9 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         .map_err(|error| start::listen_trouble(&error, settings))?;
     let database = settings.database();
     // Closed however serving ends, so that the database is whole in its one file.
-    Store::using(&database, async |store| serve_with(settings, config, store, listener, device).await)
-        .await
-        .map_err(|error| start::database_trouble(&error, &database))?
+    let serving = async |store: Store| serve_with(settings, config, store, listener, device, connections).await;
+    let served = Store::using(&database, serving).await;
+    served.map_err(|error| start::database_trouble(&error, &database))?
 }
 
 async fn serve_with(
@@ -414,6 +415,7 @@ async fn serve_with(
     store: Store,
     listener: tokio::net::TcpListener,
     device: candle_core::Device,
+    connections: ConnectionLimits,
 ) -> anyhow::Result<()> {
     let runs = Runs::default();
     let manager = Arc::new(Manager {

@@ -1,15 +1,18 @@
 //! Putting the parts together: the server with its store, its runs and its pages. Commands of the command line that
 //! need a run use the same functions.
 
+pub(crate) mod start;
+
 use crate::algorithm::Feedback;
 use crate::config::run::{ConfigError, RunConfig};
-use crate::config::server::ServerConfig;
+use crate::config::server::{ServerConfig, Steering};
 use crate::output::{self, note};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
-use crate::store::{Run, Store};
+use crate::store::{Run, Store, StoreError};
 use crate::task::kit::FamilyTrainer;
 use crate::task::registry;
 use crate::trainer::{FinalReport, Launch, checkpoint};
+use crate::web::listener::ConnectionLimits;
 use crate::web::{AppState, Runs, WebSettings};
 use anyhow::Context;
 use futures::future::BoxFuture;
@@ -389,16 +392,21 @@ fn lock(data_dir: &Path) -> anyhow::Result<FolderLock> {
 /// Serves until Ctrl+C or SIGTERM. Prints the address once the pages are up.
 pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<()> {
     let config = configure(&first.preset, first.seed, &first.set)?;
-    std::fs::create_dir_all(settings.data_dir.join("runs"))
-        .with_context(|| format!("cannot make the data folder {}", settings.data_dir.display()))?;
+    let connections = start::connection_limits(settings, crate::web::listener::raise_descriptors());
+    start::prepare(&settings.data_dir)?;
     let _lock = lock(&settings.data_dir)?;
     let device = crate::nn::device::open(&settings.device.to_string())?;
     let listener = tokio::net::TcpListener::bind((settings.address, settings.port))
         .await
-        .with_context(|| format!("cannot listen on {}:{}", settings.address, settings.port))?;
+        .map_err(|error| start::listen_trouble(&error, settings))?;
+    let database = settings.database();
     // Closed however serving ends, so that the database is whole in its one file.
-    Store::using(&settings.database(), async |store| serve_with(settings, config, store, listener, device).await)
-        .await?
+    let serving =
+        async |store: Store| serve_with(settings, config, store, listener, device, connections).await;
+    Store::using(&database, serving).await.map_err(|error: anyhow::Error| match error.downcast::<StoreError>() {
+        Ok(error) => start::database_trouble(&error, &database).into(),
+        Err(error) => error,
+    })
 }
 
 async fn serve_with(
@@ -407,6 +415,7 @@ async fn serve_with(
     store: Store,
     listener: tokio::net::TcpListener,
     device: candle_core::Device,
+    connections: ConnectionLimits,
 ) -> anyhow::Result<()> {
     let runs = Runs::default();
     let manager = Arc::new(Manager {
@@ -440,14 +449,19 @@ async fn serve_with(
         settings: Arc::new(WebSettings {
             base_path: base.clone(),
             access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
-            loopback: settings.address.is_loopback(),
+            loopback: settings.steering() == Steering::ThisMachine,
             trust_proxy: settings.trust_proxy,
             panoramas: settings.nav_panoramas.clone(),
+            connections,
+            rate_limits: settings.rate_limits,
             ..WebSettings::default()
         }),
         shutdown: tokio_util::sync::CancellationToken::new(),
     };
-    announce(settings, &address.to_string(), &base);
+    // People teach all the same when this cannot be printed: whoever started it reads the address from the other stream.
+    if let Err(error) = output::print(format_args!("{}", start::announcement(settings, address))) {
+        note!("iliad: {error}. It serves all the same, at http://{address}{base}/");
+    }
     let stop = state.shutdown.clone();
     tokio::spawn(async move {
         interrupted().await;
@@ -468,22 +482,6 @@ async fn serve_with(
 fn store_handles(runs: &Runs, manager: &Manager) -> Vec<RunHandle> {
     let threads = manager.threads.lock().unwrap_or_else(|e| e.into_inner());
     threads.iter().filter_map(|(id, _)| runs.get(id)).collect()
-}
-
-/// Says where to look. On the standard output, so that scripts can read the address.
-fn announce(settings: &ServerConfig, address: &str, base: &str) {
-    let mut text = format!("Iliad is ready: http://{address}{base}/\n");
-    text += &format!("  Everything it writes is in {}.\n", settings.data_dir.display());
-    if let Some(token) = &settings.access_token
-        && !settings.address.is_loopback()
-    {
-        text += &format!("  To steer runs from other machines, the access token is {}\n", token.reveal());
-    }
-    text += "  Ctrl+C ends it.\n";
-    // People teach all the same: whoever started it reads the address from the other stream.
-    if let Err(error) = output::print(format_args!("{text}")) {
-        note!("iliad: {error}. It serves all the same, at http://{address}{base}/");
-    }
 }
 
 /// Returns at Ctrl+C or SIGTERM.

@@ -15,8 +15,9 @@
 
 use crate::store::StoreError;
 use crate::task::RenderError;
+use crate::web::limits::{self, Standing};
 use axum::extract::rejection::{FormRejection, JsonRejection, PathRejection, QueryRejection};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -66,6 +67,12 @@ pub enum Error {
     /// The body is larger than anything our pages send (413).
     #[error("the request is too large")]
     TooLarge,
+    /// The body came too slowly (408).
+    #[error("the body came too slowly")]
+    SlowBody,
+    /// Over a limit (429).
+    #[error("more than {} of {} at once", .0.quota.burst, .0.quota.name)]
+    TooMany(Box<Standing>),
     /// The trainer does not answer now (503).
     #[error("{0}")]
     Busy(String),
@@ -204,6 +211,15 @@ impl Error {
                 "One cookie tells your descriptions from other people's, and it did not come back: it is blocked, or it was deleted. Nothing was stored now. Allow cookies for this site, copy what you typed, and open the teaching page again.",
             ),
             Error::TooLarge => Problem::of_status(S::PAYLOAD_TOO_LARGE),
+            Error::SlowBody => Problem::new(
+                S::REQUEST_TIMEOUT,
+                "timeout",
+                "That came too slowly",
+                "The connection was too slow for what you sent, and it was not stored. Your text is still on your page; sending it again is safe.",
+            ),
+            Error::TooMany(standing) => {
+                Problem::new(S::TOO_MANY_REQUESTS, "too-many", "That was too much at once", limits::sentence(standing))
+            }
             Error::Busy(sentence) => {
                 Problem::new(S::SERVICE_UNAVAILABLE, "busy", "The agent does not answer now", sentence)
             }
@@ -303,6 +319,11 @@ impl IntoResponse for Error {
             tracing::debug!(error = %self, status = problem.status, "request refused");
         }
         let mut response = status.into_response();
+        if let Error::TooMany(standing) = &self {
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, limits::seconds(standing.wait).max(1).into());
+            limits::tell(headers, std::slice::from_ref(standing));
+        }
         response.extensions_mut().insert(problem);
         response
     }
@@ -353,6 +374,7 @@ mod tests {
             Error::CrossSite,
             Error::NoCookie,
             Error::TooLarge,
+            Error::SlowBody,
             Error::Busy("It is warming up; try again in a minute.".into()),
             StoreError::LeaseLost.into(),
             StoreError::NeverYours.into(),

@@ -4,8 +4,9 @@
 //! [`crate::run::Event`]s, and talk to the [`Store`]. A handler's file holds its template struct, the handler and its
 //! tests. `docs/http-api.md` lists every address.
 //!
-//! Layers, outermost first: request number and log span, security headers, rendering of errors, cookies of new visitors,
-//! compression, panics, the same-site check; a time limit lies on everything but event streams and exports.
+//! Layers, outermost first: request number and log span, who is asking, security headers, rendering of errors, cookies of
+//! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
+//! but event streams and exports. Below all of them is the listener, with limits on connections.
 
 mod access;
 mod answers;
@@ -17,8 +18,11 @@ mod export;
 mod extract;
 mod guide;
 mod home;
+mod intake;
 mod launch_api;
 mod layers;
+pub(crate) mod limits;
+pub mod listener;
 mod nav;
 mod page;
 mod run_api;
@@ -39,6 +43,8 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
+use limits::Limits;
+use listener::ConnectionLimits;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -47,6 +53,7 @@ use time::OffsetDateTime;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
@@ -75,7 +82,8 @@ pub struct WebSettings {
     pub base_path: String,
     /// Token that opens the researchers' pages to people who are not on this machine. `None`: nobody else may steer.
     pub access_token: Option<String>,
-    /// Whether the listener is bound to a loopback address.
+    /// Whether a browser on this machine may steer without the token: the listener is bound to a loopback address and no
+    /// proxy is configured. Never so where a token is set or a proxy is trusted.
     pub loopback: bool,
     /// Whether a proxy stands in front whose `X-Forwarded-Host` and `X-Forwarded-Proto` are to be believed.
     pub trust_proxy: bool,
@@ -83,6 +91,10 @@ pub struct WebSettings {
     pub lease_ttl: Duration,
     /// Folder of photographs of real houses: `{house}/{viewpoint}.jpg`, equirectangular.
     pub panoramas: Option<PathBuf>,
+    /// How many connections there may be, and how long they may take.
+    pub connections: ConnectionLimits,
+    /// Whether visitors are kept from doing things too often.
+    pub rate_limits: bool,
 }
 
 impl Default for WebSettings {
@@ -94,6 +106,8 @@ impl Default for WebSettings {
             trust_proxy: false,
             lease_ttl: Duration::from_secs(180),
             panoramas: None,
+            connections: ConnectionLimits::default(),
+            rate_limits: true,
         }
     }
 }
@@ -303,6 +317,11 @@ fn routes() -> Router<AppState> {
 
 /// The whole application as a router.
 pub fn router(state: AppState) -> Router {
+    let limits = Limits::new(&state.settings);
+    router_within(state, limits)
+}
+
+fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
     let base = state.settings.base_path.clone();
     let routes = match base.as_str() {
         "" => routes(),
@@ -312,12 +331,15 @@ pub fn router(state: AppState) -> Router {
     routes
         .fallback(layers::nowhere)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(middleware::from_fn_with_state(state.clone(), intake::whole))
         .layer(middleware::from_fn_with_state(state.clone(), layers::same_site))
+        .layer(middleware::from_fn_with_state(limits.clone(), limits::count))
         .layer(CatchPanicLayer::custom(layers::panicked))
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn_with_state(state.clone(), visitor::keep_cookie))
         .layer(middleware::from_fn_with_state(state.clone(), layers::render_errors))
         .layer(middleware::from_fn(layers::security_headers))
+        .layer(middleware::from_fn_with_state(limits, limits::introduce))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(TraceLayer::new_for_http().make_span_with(layers::span))
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
@@ -328,9 +350,20 @@ pub fn router(state: AppState) -> Router {
 /// A client that will not let go is left behind after some seconds.
 pub async fn serve(state: AppState, listener: tokio::net::TcpListener) -> std::io::Result<()> {
     let shutdown = state.shutdown.clone();
-    let served = axum::serve(listener, router(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
-    tokio::select! {
+    let connections = state.settings.connections;
+    let limits = Limits::new(&state.settings);
+    let told = limits.clone();
+    let _teller = AbortOnDropHandle::new(tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(limits::TELL_EVERY).await;
+            told.guesses.tell();
+        }
+    }));
+    let served = listener::serve(listener, router_within(state, limits.clone()), connections, shutdown.clone());
+    let ended = tokio::select! {
         ended = served => ended,
         () = async { shutdown.cancelled().await; tokio::time::sleep(SHUTDOWN_GRACE).await } => Ok(()),
-    }
+    };
+    limits.guesses.tell();
+    ended
 }

@@ -2,19 +2,18 @@
 
 use super::settings::{Common, Listen};
 use super::{CliResult, Exit, runtime};
+use crate::app::start;
 use crate::config::server::{DeviceChoice, ServerConfig};
 use crate::output::{json, out, print};
 use crate::store::Store;
+use crate::web::listener;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const AFTER: &str = "\
-Looks at the data folder, the database, the free disk space, the models and pages in this build, the device and the \
-port, with the same settings a server would have. Nothing is changed, but an older database is brought up to date.
+Looks at the data folder, the database, the free disk space, the models and pages in this build, the device, the \
+port, who may steer and how many connections there is room for, with the same settings a server would have. Nothing is changed, but an older database is brought up to date.
 
 Examples:
   iliad doctor                            one line each, with what to do about problems
@@ -58,6 +57,10 @@ impl Check {
     fn problem(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Check {
         Check { name, ok: false, found: found.into(), advice: Some(advice.into()) }
     }
+
+    fn trouble(name: &'static str, trouble: start::Trouble) -> Check {
+        Check::problem(name, trouble.found, trouble.advice)
+    }
 }
 
 /// All findings.
@@ -78,6 +81,8 @@ pub(super) fn run(args: &Args) -> CliResult {
         pages(&crate::web::vendor_files()),
         device(settings.device),
         port(&settings),
+        steering(&settings),
+        connections(&settings),
     ];
     let findings = Findings { ok: checks.iter().all(|check| check.ok), checks };
     if args.json {
@@ -110,23 +115,13 @@ fn folder(data_dir: &Path) -> Check {
     const NAME: &str = "data folder";
     let shown = data_dir.display();
     let at = nearest(data_dir);
-    if !at.is_dir() {
-        let advice = "name a folder with --data-dir, or move that file away";
-        return Check::problem(NAME, format!("{} is a file, not a folder", at.display()), advice);
-    }
-    let probe = at.join(format!(".iliad-doctor-{}.tmp", std::process::id()));
-    let tried = File::create(&probe).and_then(|mut file| {
-        file.write_all(b"a probe of iliad doctor; may be deleted")?;
-        file.sync_all()
-    });
-    let _ = std::fs::remove_file(&probe);
+    let runs = Some(data_dir.join("runs")).filter(|runs| runs.is_dir());
+    let folders = [Some(at.clone()), runs];
+    let tried = folders.iter().flatten().try_for_each(|folder| start::probe(folder).map_err(|error| (error, folder)));
     match tried {
         Ok(()) if data_dir.is_dir() => Check::ok(NAME, format!("{shown} can be written")),
         Ok(()) => Check::ok(NAME, format!("{shown} can be made (at the first start)")),
-        Err(e) => {
-            let advice = "give this user the right to write there, or name another folder with --data-dir";
-            Check::problem(NAME, format!("{} cannot be written ({e})", at.display()), advice)
-        }
+        Err((error, folder)) => Check::trouble(NAME, start::folder_trouble(&error, folder)),
     }
 }
 
@@ -141,10 +136,7 @@ async fn database(path: &Path) -> Check {
     });
     match looked.await.flatten() {
         Ok((runs, answers)) => Check::ok(NAME, format!("{} is whole: {runs} runs, {answers} answers", path.display())),
-        Err(e) => {
-            let advice = format!("keep a copy of {} and of the files beside it before anything else", path.display());
-            Check::problem(NAME, e.to_string(), advice)
-        }
+        Err(error) => Check::trouble(NAME, start::database_trouble(&error, path)),
     }
 }
 
@@ -221,40 +213,37 @@ fn port(settings: &ServerConfig) -> Check {
     match TcpListener::bind(address) {
         Ok(_) if settings.port == 0 => Check::ok(NAME, format!("any free port of {}", settings.address)),
         Ok(_) => Check::ok(NAME, format!("{address} is free")),
-        Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => match is_iliad(address, settings.base_path.as_str()) {
-            true => Check::ok(NAME, format!("an Iliad server is running on {address}")),
-            false => Check::problem(
-                NAME,
-                format!("{address} is taken by another program"),
-                "use another --port; 0 takes any",
-            ),
-        },
-        Err(e) => {
-            Check::problem(NAME, format!("{address} cannot be listened on ({e})"), "use another --address or --port")
+        Err(e)
+            if e.kind() == std::io::ErrorKind::AddrInUse && start::is_iliad(address, settings.base_path.as_str()) =>
+        {
+            Check::ok(NAME, format!("an Iliad server is running on {address}"))
         }
+        Err(error) => Check::trouble(NAME, start::listen_trouble(&error, settings)),
     }
 }
 
-/// Whether what listens there answers as Iliad does.
-fn is_iliad(address: SocketAddr, base_path: &str) -> bool {
-    let ask = || -> std::io::Result<String> {
-        let limit = Duration::from_secs(2);
-        let mut stream = TcpStream::connect_timeout(&address, limit)?;
-        stream.set_read_timeout(Some(limit))?;
-        stream.set_write_timeout(Some(limit))?;
-        let question = format!("GET {base_path}/healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        stream.write_all(question.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.take(4096).read_to_end(&mut answer)?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
-    };
-    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200") && answer.contains("\"status\":\"ok\""))
+/// Who may steer: nothing can be wrong with it, but it may not be what was meant.
+fn steering(settings: &ServerConfig) -> Check {
+    Check::ok("steering", settings.steering().to_string())
+}
+
+/// How many connections there is room for beside the files.
+fn connections(settings: &ServerConfig) -> Check {
+    const NAME: &str = "connections";
+    let descriptors = listener::raise_descriptors();
+    let limits = start::connection_limits(settings, descriptors);
+    let found = format!("{} at once, {} of one address ({descriptors} open files)", limits.in_all, limits.per_address);
+    if limits.in_all < 64 {
+        return Check::problem(NAME, found, "raise the limit of open files (`ulimit -n`) for more visitors at once");
+    }
+    Check::ok(NAME, found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::server::{Flags, ServerConfig};
+    use std::io::{Read, Write};
 
     fn settings(port: u16) -> ServerConfig {
         let flags = Flags { file: None, given: vec![("port", port.to_string())] };

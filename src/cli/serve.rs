@@ -58,14 +58,17 @@ fn table(settings: &ServerConfig) -> String {
         .map(|(key, value, origin)| {
             let line = match key {
                 "access_token" => format!("# {key} = {value}"),
-                "port" | "trust_proxy" => format!("{key} = {value}"),
+                "port" | "trust_proxy" | "max_connections" | "max_connections_per_address" | "rate_limits" => {
+                    format!("{key} = {value}")
+                }
                 _ => format!("{key} = {}", toml::Value::String(value)),
             };
             (line, format!("# {origin}"))
         })
         .collect();
     let width = rows.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
-    rows.iter().map(|(line, origin)| format!("{line:<width$}  {origin}\n")).collect()
+    let lines: String = rows.iter().map(|(line, origin)| format!("{line:<width$}  {origin}\n")).collect();
+    format!("{lines}# steering: {}\n", settings.steering())
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) struct Listen {
     #[arg(long, value_name = "PORT", help_heading = "Settings")]
     port: Option<String>,
     /// Token that lets people on other machines steer runs; better set by the variable, since others on this machine
-    /// can read command lines [env: ILIAD_ACCESS_TOKEN] [default: made at start unless the address is this machine's]
+    /// can read command lines [env: ILIAD_ACCESS_TOKEN] [default: made at start where others may come]
     #[arg(long, value_name = "TOKEN", help_heading = "Settings")]
     access_token: Option<String>,
     /// Path in front of every address, for a proxy that serves Iliad under a sub-path [env: ILIAD_BASE_PATH]
@@ -56,6 +56,17 @@ pub(super) struct Listen {
     /// [env: ILIAD_NAV_PANORAMAS] [default: none]
     #[arg(long, value_name = "DIR", help_heading = "Settings")]
     nav_panoramas: Option<String>,
+    /// Most connections at once; 0 takes what the limit of open files leaves room for [env: ILIAD_MAX_CONNECTIONS]
+    /// [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Settings")]
+    max_connections: Option<String>,
+    /// Most connections at once of one address; 0 is half of all, or all of them with --trust-proxy
+    /// [env: ILIAD_MAX_CONNECTIONS_PER_ADDRESS] [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Settings")]
+    max_connections_per_address: Option<String>,
+    /// Keep visitors from doing things too often [env: ILIAD_RATE_LIMITS] [default: true]
+    #[arg(long, value_name = "BOOL", help_heading = "Settings")]
+    rate_limits: Option<String>,
 }
 
 impl Common {
@@ -91,6 +102,9 @@ impl Common {
             ("base_path", &listen.base_path),
             ("trust_proxy", &listen.trust_proxy),
             ("nav_panoramas", &listen.nav_panoramas),
+            ("max_connections", &listen.max_connections),
+            ("max_connections_per_address", &listen.max_connections_per_address),
+            ("rate_limits", &listen.rate_limits),
         ];
         let given = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
         let flags = Flags { file: self.config.clone(), given };

@@ -33,8 +33,8 @@ pub struct ServerConfig {
     pub log_level: LogLevel,
     /// How it is written.
     pub log_format: LogFormat,
-    /// Token that lets people on other machines steer runs. Made at start when the address is not loopback and none
-    /// is given; `None`: nobody from elsewhere steers.
+    /// Token that lets people steer runs. Made at start when others may come here ([`ServerConfig::steering`]) and none is
+    /// given; `None`: only this machine steers.
     pub access_token: Option<AccessToken>,
     /// Path in front of every page's address, for proxies.
     pub base_path: BasePath,
@@ -42,6 +42,12 @@ pub struct ServerConfig {
     pub trust_proxy: bool,
     /// Folder with photographs of real houses for NAV's pages; `None`: they show graph and objects.
     pub nav_panoramas: Option<PathBuf>,
+    /// Most connections at once; 0: as many as the system's limit of open files leaves room for.
+    pub max_connections: usize,
+    /// Most connections at once of one address; 0: half of all, or all of them where a proxy may be the peer.
+    pub max_connections_per_address: usize,
+    /// Whether visitors are kept from doing things too often.
+    pub rate_limits: bool,
     /// Where each value came from, in the order of [`SETTINGS`].
     origins: Vec<Origin>,
 }
@@ -74,6 +80,9 @@ settings! {
     "base_path", "ILIAD_BASE_PATH", "--base-path";
     "trust_proxy", "ILIAD_TRUST_PROXY", "--trust-proxy";
     "nav_panoramas", "ILIAD_NAV_PANORAMAS", "--nav-panoramas";
+    "max_connections", "ILIAD_MAX_CONNECTIONS", "--max-connections";
+    "max_connections_per_address", "ILIAD_MAX_CONNECTIONS_PER_ADDRESS", "--max-connections-per-address";
+    "rate_limits", "ILIAD_RATE_LIMITS", "--rate-limits";
 }
 
 /// Where a value came from.
@@ -226,8 +235,12 @@ impl ServerConfig {
         let (base_path, base_from) = sources.value("base_path", str::parse, BasePath::default())?;
         let (trust_proxy, trust_from) = sources.value("trust_proxy", parse_switch, false)?;
         let (nav_panoramas, panoramas_from) = sources.value("nav_panoramas", parse_folder, None)?;
+        let (max_connections, connections_from) = sources.value("max_connections", parse_count, 0)?;
+        let (max_connections_per_address, per_address_from) =
+            sources.value("max_connections_per_address", parse_count, 0)?;
+        let (rate_limits, rates_from) = sources.value("rate_limits", parse_switch, true)?;
         let access_token = match given {
-            None if !address.is_loopback() => {
+            None if !address.is_loopback() || trust_proxy || base_path != BasePath::default() => {
                 token_from = Origin::Generated;
                 Some(AccessToken::generate())
             }
@@ -244,6 +257,9 @@ impl ServerConfig {
             base_from,
             trust_from,
             panoramas_from,
+            connections_from,
+            per_address_from,
+            rates_from,
         ];
         Ok(ServerConfig {
             address,
@@ -256,8 +272,31 @@ impl ServerConfig {
             base_path,
             trust_proxy,
             nav_panoramas,
+            max_connections,
+            max_connections_per_address,
+            rate_limits,
             origins,
         })
+    }
+
+    /// Who may steer, and why. The exception for this machine holds only where nothing says that others come here, too.
+    pub fn steering(&self) -> Steering {
+        let reasons = [
+            (!self.address.is_loopback(), "the address is one that other machines reach"),
+            (self.trust_proxy, "a proxy is trusted"),
+            (self.base_path != BasePath::default(), "a base path is set"),
+            (self.access_token.is_some(), "an access token is set"),
+        ];
+        match reasons.into_iter().find(|(holds, _)| *holds) {
+            Some((_, because)) => Steering::Token { because },
+            None => Steering::ThisMachine,
+        }
+    }
+
+    /// Where the access token came from.
+    pub fn token_origin(&self) -> &Origin {
+        let at = SETTINGS.iter().position(|setting| setting.key == "access_token");
+        at.and_then(|at| self.origins.get(at)).unwrap_or(&Origin::Default)
     }
 
     /// The database file.
@@ -282,9 +321,35 @@ impl ServerConfig {
             self.base_path.to_string(),
             self.trust_proxy.to_string(),
             self.nav_panoramas.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default(),
+            self.max_connections.to_string(),
+            self.max_connections_per_address.to_string(),
+            self.rate_limits.to_string(),
         ];
         let keys = SETTINGS.iter().map(|setting| setting.key);
         keys.zip(values).zip(&self.origins).map(|((key, value), origin)| (key, value, origin.clone())).collect()
+    }
+}
+
+/// Who may steer runs and read their data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// Browsers and programs on this machine, without a token.
+    ThisMachine,
+    /// Who has the access token, on this machine as elsewhere.
+    Token {
+        /// Why this machine is no exception.
+        because: &'static str,
+    },
+}
+
+impl fmt::Display for Steering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Steering::ThisMachine => f.write_str("browsers and programs on this machine steer runs, nobody else does"),
+            Steering::Token { because } => {
+                write!(f, "whoever has the access token steers runs, on this machine too, because {because}")
+            }
+        }
     }
 }
 
@@ -362,6 +427,10 @@ fn parse_address(text: &str) -> Result<IpAddr, String> {
 
 fn parse_port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| format!("{text:?} is no port; use a number from 0 (any free port) to 65535"))
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("{text:?} is no number of connections; 0 leaves it to the program"))
 }
 
 /// A folder that is there; an empty text is none.

@@ -1,18 +1,21 @@
 //! Who may steer runs. On the server's own machine: whoever sits at it. From elsewhere: whoever has the access token.
 
 use super::extract::{Form, Query};
+use super::limits::{self, Client, Limits, Verdict};
 use super::page::{self, Page};
 use super::{AppState, layers, visitor};
 use crate::error::Error;
 use askama::Template;
+use axum::Extension;
 use axum::extract::{FromRequestParts, State};
-use axum::http::header;
+use axum::http::header::{self, HeaderName};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Version};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// Name of the cookie that stands for the token.
 const COOKIE: &str = "iliad_access";
@@ -37,38 +40,105 @@ pub(super) fn check(state: &AppState, parts: &Parts) -> Result<(), Error> {
     let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer =
         bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    if bearer.is_some_and(|(_, given)| same(given.trim(), token)) {
-        return Ok(());
+    let jar = CookieJar::from_headers(&parts.headers);
+    let cookie = jar.get(COOKIE).map(|cookie| cookie.value());
+    let mut refused = Error::NoAccess;
+    let offered = [
+        bearer.map(|(_, given)| (given.trim(), same(given.trim(), token))),
+        cookie.map(|given| (given, is_session(given, token))),
+    ];
+    let limits = limits::of(parts);
+    for (given, right) in offered.into_iter().flatten() {
+        match judge(limits.as_ref(), given, right) {
+            Verdict::Right => {
+                if let Some((_, limits)) = limits.as_ref().filter(|_| Some(given) == cookie) {
+                    limits.guesses.remember(given);
+                }
+                return Ok(());
+            }
+            Verdict::Wrong => {}
+            Verdict::TooMany(standing) => refused = Error::TooMany(Box::new(standing)),
+        }
     }
-    if by_cookie(state, &parts.headers) { Ok(()) } else { Err(Error::NoAccess) }
+    Err(refused)
 }
 
 /// Whether the browser has the cookie of somebody who entered the token.
 pub(super) fn by_cookie(state: &AppState, headers: &HeaderMap) -> bool {
     let jar = CookieJar::from_headers(headers);
     let given = jar.get(COOKIE).map(|cookie| cookie.value());
-    let wanted = state.settings.access_token.as_deref().map(cookie_value);
-    given.zip(wanted).is_some_and(|(given, wanted)| same(given, &wanted))
+    given.zip(state.settings.access_token.as_deref()).is_some_and(|(given, token)| is_session(given, token))
 }
 
-/// A loopback listener is not enough: a proxy on this machine, a tunnel, or a foreign name that resolves to 127.0.0.1
-/// all arrive through it. So the browser must also believe that it talks to this machine, and nobody may have
-/// forwarded the request.
+/// Whether a token or cookie is right, unless its address has sent too many wrong ones.
+fn judge(limits: Option<&(Client, Arc<Limits>)>, given: &str, right: bool) -> Verdict {
+    match limits {
+        Some((client, limits)) if limits.is_on() => limits.guesses.judge(*client, given, || right),
+        _ if right => Verdict::Right,
+        _ => Verdict::Wrong,
+    }
+}
+
+/// Whether a browser on this machine asks, where that is enough.
+///
+/// It is enough only where nothing else was configured: a token, a trusted proxy, a base path or an address beyond this
+/// machine mean that others come here, too. And a loopback listener alone proves little: a proxy on this machine, a
+/// tunnel, or a foreign name that resolves to 127.0.0.1 all arrive through it. So the browser must also believe that it
+/// talks to this machine, and nothing may tell of a proxy in between.
 fn from_this_machine(state: &AppState, parts: &Parts) -> bool {
-    let forwarded =
-        ["forwarded", "x-forwarded-for", "x-forwarded-host"].iter().any(|name| parts.headers.contains_key(*name));
-    state.settings.loopback
-        && !forwarded
-        && layers::host(&parts.headers, &parts.uri, false).is_none_or(|host| {
-            let name = match host.rsplit_once(':') {
-                Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-                _ => host,
-            };
-            let name = name.to_ascii_lowercase();
-            name == "localhost" || name.ends_with(".localhost") || name == "[::1]" || {
-                name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
-            }
-        })
+    let settings = &state.settings;
+    settings.loopback
+        && settings.access_token.is_none()
+        && !settings.trust_proxy
+        && !went_through_a_proxy(parts)
+        && layers::host(&parts.headers, &parts.uri, false).is_none_or(is_this_machine)
+        && believes_to_be_here(&parts.headers)
+}
+
+/// Signs of a proxy. Forwarding headers are what proxies add when they are told to; left to its defaults, nginx speaks
+/// HTTP/1.0 or asks for the connection to be closed, which no browser does.
+fn went_through_a_proxy(parts: &Parts) -> bool {
+    const NAMES: [&str; 8] = [
+        "forwarded",
+        "via",
+        "x-real-ip",
+        "x-client-ip",
+        "x-original-host",
+        "true-client-ip",
+        "cf-connecting-ip",
+        "x-envoy-external-address",
+    ];
+    let headers = &parts.headers;
+    let read = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let browser = headers.contains_key("sec-fetch-mode") || read(header::USER_AGENT).starts_with("Mozilla/");
+    headers.keys().any(|name| NAMES.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded-"))
+        || parts.version <= Version::HTTP_10
+        || browser && read(header::CONNECTION).eq_ignore_ascii_case("close")
+}
+
+/// Whether the page that a request comes from is this machine's as well. A visitor's page behind a proxy that rewrites the
+/// host still says under which address the visitor opened it. Somebody else's page with a link to here tells nothing.
+fn believes_to_be_here(headers: &HeaderMap) -> bool {
+    let linked = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site");
+    let names = [header::ORIGIN, header::REFERER];
+    names.into_iter().filter(|name| !linked || *name != header::REFERER).all(|name| {
+        let Some(value) = headers.get(name) else { return true };
+        let host = value.to_str().ok().and_then(|value| value.split_once("://"));
+        host.is_some_and(|(_, rest)| is_this_machine(rest.split('/').next().unwrap_or(rest)))
+    })
+}
+
+/// Whether `host` or `host:port` is a name of this machine that no other machine answers to.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.to_ascii_lowercase();
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || name == "[::1]"
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Equality that takes the same time wherever two values first differ.
@@ -77,9 +147,22 @@ fn same(given: &str, wanted: &str) -> bool {
     given.iter().zip(wanted.iter()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
-/// The cookie holds a digest, so that reading a browser's cookies does not reveal the token itself.
-fn cookie_value(token: &str) -> String {
-    Sha256::digest(format!("iliad access {token}")).iter().map(|byte| format!("{byte:02x}")).collect()
+/// A session's cookie: a random number, and a digest of it with the token. Reading a browser's cookies does not reveal the
+/// token, a new token ends all sessions, and a session that is known to be good cannot be guessed.
+fn session(token: &str) -> Result<String, Error> {
+    let number = visitor::new_token()?;
+    Ok(format!("{number}.{}", seal(&number, token)))
+}
+
+fn seal(number: &str, token: &str) -> String {
+    Sha256::digest(format!("iliad access {token} {number}")).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn is_session(cookie: &str, token: &str) -> bool {
+    let parts = cookie.split_once('.');
+    parts.is_some_and(|(number, sealed)| {
+        number.len() == 32 && number.bytes().all(|b| b.is_ascii_hexdigit()) && same(sealed, &seal(number, token))
+    })
 }
 
 #[derive(Template)]
@@ -132,20 +215,31 @@ pub(super) async fn leave(State(state): State<AppState>, page: Page, headers: He
 pub(super) async fn enter(
     State(state): State<AppState>,
     page: Page,
+    asking: Option<Extension<Client>>,
+    limits: Option<Extension<Arc<Limits>>>,
     headers: HeaderMap,
     Form(Entered { token, next }): Form<Entered>,
 ) -> Result<Response, Error> {
     let wanted = state.settings.access_token.as_deref().ok_or(Error::SteeringOff)?;
-    if !same(token.trim(), wanted) {
-        let problem = Some(
-            "That is not the token. The people who run this server know it: it was printed at its start, or they set it themselves.",
-        );
-        let again = AccessPage { page, next, problem };
-        return Ok((StatusCode::UNAUTHORIZED, page::html(&again)).into_response());
+    let limits = asking.zip(limits).map(|(Extension(client), Extension(limits))| (client, limits));
+    match judge(limits.as_ref(), token.trim(), same(token.trim(), wanted)) {
+        Verdict::Right => {}
+        Verdict::TooMany(standing) => return Err(Error::TooMany(Box::new(standing))),
+        Verdict::Wrong => {
+            let problem = Some(
+                "That is not the token. The people who run this server know it: it was printed at its start, or they set it themselves.",
+            );
+            let again = AccessPage { page, next, problem };
+            return Ok((StatusCode::UNAUTHORIZED, page::html(&again)).into_response());
+        }
+    }
+    let session = session(wanted)?;
+    if let Some((_, limits)) = &limits {
+        limits.guesses.remember(&session);
     }
     let mut response = Redirect::to(&page.url(inner_path(&next))).into_response();
     let secure = visitor::is_https(&state, &headers);
-    visitor::set_cookie(&state, &mut response, COOKIE, &cookie_value(wanted), secure);
+    visitor::set_cookie(&state, &mut response, COOKIE, &session, secure);
     Ok(response)
 }
 

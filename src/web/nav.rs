@@ -3,6 +3,7 @@
 use super::AppState;
 use super::access::Steering;
 use super::extract::{Path, Query};
+use super::limits::{Client, Limits};
 use super::page::{self, Page};
 use crate::error::{Error, Result};
 use crate::rng::stream;
@@ -14,21 +15,34 @@ use crate::task::nav::world::NavWorld;
 use crate::task::nav::{Start, Walk};
 use crate::task::{Audience, Family, World};
 use askama::Template;
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use quick_cache::sync::Cache;
 use rand::RngExt;
 use serde::Deserialize;
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// File types of photographs.
 const PICTURES: [(&str, &str); 4] =
     [("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")];
 
+/// How many houses are made, and folders listed, at once for everybody: the runs need the processor, too.
+static ASIDE: Semaphore = Semaphore::const_new(2);
+
 /// Runs what takes some hundredths of a second off the server's own threads.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let place = ASIDE.acquire().await.map_err(|error| Error::Panic(error.to_string()))?;
+    let work = move || {
+        // It is given back when the work is done, also when nobody waits for it any more.
+        let _place = place;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Panic(error.to_string()))
 }
 
@@ -42,9 +56,20 @@ pub(super) struct Version {
 pub(super) async fn geometry(
     Path(name): Path<String>,
     Query(Version { v }): Query<Version>,
+    client: Option<Extension<Client>>,
+    limits: Option<Extension<Arc<Limits>>>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let sheet = aside(move || houses::sheet(&name)).await?.ok_or(Error::NotFound("the house"))?;
+    let sheet = match houses::kept(&name) {
+        Some(sheet) => sheet,
+        None => {
+            // Those that are ready are free.
+            if let Some((Extension(client), Extension(limits))) = client.zip(limits) {
+                limits.house(client)?;
+            }
+            aside(move || houses::sheet(&name)).await?.ok_or(Error::NotFound("the house"))?
+        }
+    };
     let cache = match v {
         Some(version) if version != sheet.version => return Err(Error::NotFound("the house as it was")),
         Some(_) => "public, max-age=31536000, immutable",
@@ -71,10 +96,23 @@ fn album(state: &AppState, house: &str) -> Option<PathBuf> {
     plain(house).then(|| folder.join(house)).filter(|folder| folder.is_dir())
 }
 
+/// Lists of photographs that were made a moment ago, by folder.
+static LISTED: LazyLock<Cache<PathBuf, Listing>> = LazyLock::new(|| Cache::new(256));
+
+/// When a folder was listed, and what was there.
+type Listing = (Instant, Vec<String>);
+
+/// How long such a list is kept: photographs that are added are seen soon.
+const LISTED_FOR: Duration = Duration::from_secs(10);
+
 /// `GET /nav/panoramas/{house}`: viewpoints of which there is a photograph, as a list of names.
 pub(super) async fn panoramas(State(state): State<AppState>, Path(house): Path<String>) -> Result<Json<Vec<String>>> {
+    let Some(folder) = album(&state, &house) else { return Ok(Json(Vec::new())) };
+    if let Some((_, names)) = LISTED.get(&folder).filter(|(listed, _)| listed.elapsed() < LISTED_FOR) {
+        return Ok(Json(names));
+    }
     let list = move || {
-        let files = album(&state, &house).and_then(|folder| std::fs::read_dir(folder).ok());
+        let files = std::fs::read_dir(&folder).ok();
         let mut names: Vec<String> = files
             .into_iter()
             .flatten()
@@ -86,6 +124,7 @@ pub(super) async fn panoramas(State(state): State<AppState>, Path(house): Path<S
             })
             .collect();
         names.sort();
+        LISTED.insert(folder, (Instant::now(), names.clone()));
         names
     };
     Ok(Json(aside(list).await?))

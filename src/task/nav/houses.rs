@@ -6,16 +6,19 @@
 use super::house::House;
 use super::scene::{Content, Scene};
 use super::world::NavWorld;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The house of the guide. It is kept as a file, so that what the guide says of it stays true when the generator changes.
 pub const EXAMPLE: &str = "example-house";
 
-/// Sheets kept ready, the one used last in front.
-const KEPT: usize = 48;
+/// Sheets kept ready, about, and the bytes they may take together.
+const KEPT: usize = 256;
+const KEPT_BYTES: u64 = 64 << 20;
 
 /// A house as pages draw it.
 #[derive(Debug)]
@@ -28,7 +31,20 @@ pub struct Sheet {
     pub house: Option<House>,
 }
 
-static KEEP: Mutex<VecDeque<(String, Arc<Sheet>)>> = Mutex::new(VecDeque::new());
+/// What a sheet takes.
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<String, Arc<Sheet>> for Bytes {
+    fn weight(&self, name: &String, sheet: &Arc<Sheet>) -> u64 {
+        // The geometry beside the text takes about as much again.
+        (name.len() + 2 * sheet.body.len()) as u64
+    }
+}
+
+/// Those who ask for the same house while it is being made wait for the one who makes it.
+static KEEP: LazyLock<Cache<String, Arc<Sheet>, Bytes>> =
+    LazyLock::new(|| Cache::with_weighter(KEPT, KEPT_BYTES, Bytes));
 static WORLDS: Mutex<Vec<Weak<NavWorld>>> = Mutex::new(Vec::new());
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,29 +90,21 @@ fn made(name: &str) -> Option<House> {
     (house.name == name).then_some(house)
 }
 
-/// The house of a name as pages draw it. Making one takes some hundredths of a second; those used last are kept.
+/// The house of a name as pages draw it. Making one takes some hundredths of a second; those in use are kept.
 pub fn sheet(name: &str) -> Option<Arc<Sheet>> {
-    if let Some(sheet) = kept(name) {
-        return Some(sheet);
-    }
-    let sheet = Arc::new(match living(name) {
-        Some(world) => Sheet::of(world.scene(name)?),
-        None => Sheet::of_house(made(name)?),
-    });
-    let mut keep = locked(&KEEP);
-    keep.push_front((name.to_owned(), sheet.clone()));
-    keep.truncate(KEPT);
-    Some(sheet)
+    KEEP.get_or_insert_with(name, || {
+        let sheet = match living(name) {
+            Some(world) => Sheet::of(world.scene(name).ok_or(())?),
+            None => Sheet::of_house(made(name).ok_or(())?),
+        };
+        Ok::<_, ()>(Arc::new(sheet))
+    })
+    .ok()
 }
 
 /// The sheet of a house if it is ready.
 pub fn kept(name: &str) -> Option<Arc<Sheet>> {
-    let mut keep = locked(&KEEP);
-    let found = keep.iter().position(|(kept, _)| kept == name)?;
-    let entry = keep.remove(found)?;
-    let sheet = entry.1.clone();
-    keep.push_front(entry);
-    Some(sheet)
+    KEEP.get(name)
 }
 
 impl Sheet {
@@ -140,6 +148,25 @@ mod tests {
         for other in ["house-007", "house-", "house--1", "house-7.json", "../house-7", "castle-7", ""] {
             assert!(super::sheet(other).is_none(), "{other}");
         }
+    }
+
+    #[test]
+    fn a_house_asked_for_by_many_at_once_is_made_once() {
+        let sheets: Vec<_> = std::thread::scope(|scope| {
+            let asking: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| super::sheet("house-4711").expect("there is one"))).collect();
+            asking.into_iter().map(|one| one.join().expect("it is found")).collect()
+        });
+        assert!(sheets.iter().all(|sheet| Arc::ptr_eq(sheet, &sheets[0])));
+    }
+
+    #[test]
+    fn houses_that_are_kept_take_bounded_room() {
+        let sheet = super::sheet("house-1").expect("there is one");
+        for n in 0..20_000 {
+            KEEP.insert(format!("another name {n}"), sheet.clone());
+        }
+        assert!(KEEP.weight() <= KEPT_BYTES);
     }
 
     #[test]

@@ -1,0 +1,182 @@
+//! Wrong access tokens: how many an address may still try, and one line in the log for many of them.
+
+use super::Client;
+use super::bucket::{Buckets, Standing};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Wrong tokens that an address may try at once, and how long it takes until it may try one more.
+const BURST: u32 = 10;
+const EACH: Duration = Duration::from_secs(6);
+
+/// How often wrong tokens are told in the log at most.
+pub(in crate::web) const TELL_EVERY: Duration = Duration::from_secs(30);
+
+/// Wrong values remembered of an address: a browser that goes on sending an old cookie guesses once.
+const WRONG: usize = 16;
+
+/// Addresses of which wrong values are remembered, and sessions that are remembered as good.
+const MOST: usize = 4096;
+
+type Mark = [u8; 32];
+
+/// What became of a token or cookie.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::web) enum Verdict {
+    /// It is right.
+    Right,
+    /// It is wrong.
+    Wrong,
+    /// It was not looked at: too many wrong ones came from there.
+    TooMany(Standing),
+}
+
+#[derive(Default)]
+struct Told {
+    last: Option<Instant>,
+    wrong: BTreeMap<IpAddr, u64>,
+    others: u64,
+}
+
+#[derive(Default)]
+struct Memory {
+    wrong: HashMap<IpAddr, VecDeque<Mark>>,
+    good: HashSet<Mark>,
+    order: VecDeque<Mark>,
+    told: Told,
+}
+
+/// Wrong tokens, by address.
+pub(in crate::web) struct Guesses {
+    buckets: Buckets<IpAddr>,
+    memory: Mutex<Memory>,
+}
+
+impl Default for Guesses {
+    fn default() -> Self {
+        Guesses { buckets: Buckets::new("access-tokens", BURST, EACH), memory: Mutex::default() }
+    }
+}
+
+impl Guesses {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session that was just opened with the right token: its cookie is right from now on, whatever others at the same
+    /// address guess.
+    pub(in crate::web) fn remember(&self, cookie: &str) {
+        let mut memory = self.memory();
+        let mark = Sha256::digest(cookie).into();
+        if memory.good.insert(mark) {
+            memory.order.push_back(mark);
+            if memory.order.len() > MOST
+                && let Some(oldest) = memory.order.pop_front()
+            {
+                memory.good.remove(&oldest);
+            }
+        }
+    }
+
+    /// Looks at a token or cookie. `is_right` compares it; it is not asked when the address has guessed too often. A good
+    /// session's cookie holds a number that cannot be guessed, so it is always looked at.
+    pub(in crate::web) fn judge(&self, client: Client, given: &str, is_right: impl Fn() -> bool) -> Verdict {
+        let now = Instant::now();
+        let mark: Mark = Sha256::digest(given).into();
+        let mut memory = self.memory();
+        if memory.good.contains(&mark) && is_right() {
+            return Verdict::Right;
+        }
+        if memory.wrong.get(&client.0).is_some_and(|known| known.contains(&mark)) {
+            return Verdict::Wrong;
+        }
+        let standing = self.buckets.look(client.0, now);
+        if !standing.allowed {
+            memory.told.count(client.0, now);
+            return Verdict::TooMany(standing);
+        }
+        if is_right() {
+            return Verdict::Right;
+        }
+        self.buckets.take(client.0, now);
+        memory.told.count(client.0, now);
+        if memory.wrong.len() >= MOST && !memory.wrong.contains_key(&client.0) {
+            memory.wrong.clear();
+        }
+        let wrong = memory.wrong.entry(client.0).or_default();
+        wrong.push_back(mark);
+        if wrong.len() > WRONG {
+            wrong.pop_front();
+        }
+        Verdict::Wrong
+    }
+
+    /// Tells the log of wrong tokens that have not been told yet.
+    pub(in crate::web) fn tell(&self) {
+        self.memory().told.tell(Instant::now());
+    }
+}
+
+impl Told {
+    fn count(&mut self, address: IpAddr, now: Instant) {
+        if self.wrong.len() < MOST || self.wrong.contains_key(&address) {
+            *self.wrong.entry(address).or_default() += 1;
+        } else {
+            self.others += 1;
+        }
+        if self.last.is_none_or(|last| now.saturating_duration_since(last) >= TELL_EVERY) {
+            self.tell(now);
+        }
+    }
+
+    fn tell(&mut self, now: Instant) {
+        let count = self.wrong.values().sum::<u64>() + self.others;
+        let Some((from, most)) = self.wrong.iter().max_by_key(|(_, count)| **count) else { return };
+        let addresses = self.wrong.len();
+        tracing::warn!(count, addresses, %from, most, "wrong access tokens were sent");
+        *self = Told { last: Some(now), ..Told::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(last: u8) -> Client {
+        Client(IpAddr::from([10, 0, 0, last]))
+    }
+
+    #[test]
+    fn guesses_run_out_and_are_not_compared_then() {
+        let guesses = Guesses::default();
+        for n in 0..BURST {
+            assert_eq!(guesses.judge(client(1), &format!("guess {n}"), || false), Verdict::Wrong);
+        }
+        let last = guesses.judge(client(1), "the right one", || panic!("it must not be compared"));
+        let Verdict::TooMany(standing) = last else { panic!("{last:?}") };
+        assert!(!standing.wait.is_zero() && standing.wait <= EACH);
+        assert_eq!(guesses.judge(client(2), "the right one", || true), Verdict::Right, "others are not concerned");
+    }
+
+    #[test]
+    fn the_same_wrong_one_again_is_no_further_guess() {
+        let guesses = Guesses::default();
+        for _ in 0..1000 {
+            assert_eq!(guesses.judge(client(1), "an old cookie", || false), Verdict::Wrong);
+        }
+        assert_eq!(guesses.judge(client(1), "the right one", || true), Verdict::Right);
+    }
+
+    #[test]
+    fn who_is_signed_in_stays_so_while_a_neighbour_guesses() {
+        let guesses = Guesses::default();
+        guesses.remember("a good session");
+        for n in 0..100 {
+            guesses.judge(client(1), &format!("guess {n}"), || false);
+        }
+        assert_eq!(guesses.judge(client(1), "a good session", || true), Verdict::Right);
+    }
+}

@@ -202,13 +202,18 @@ pub(super) async fn index(page: Page) -> Result<Response> {
     show("", page)
 }
 
-/// `GET /docs/{page}`: one of the texts, or a picture in them.
+/// `GET /docs/{page}`: one of the texts, a picture in them, or settings of a proxy to copy.
 pub(super) async fn page(Path(name): Path<String>, page: Page) -> Result<Response> {
     if name.starts_with("images/")
         && let Some(file) = Folder::get(&name)
         && name.ends_with(".png")
     {
         return Ok(([(header::CONTENT_TYPE, "image/png")], file.data.into_owned()).into_response());
+    }
+    if name.starts_with("deploy/")
+        && let Some(file) = Folder::get(&name)
+    {
+        return Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], file.data.into_owned()).into_response());
     }
     show(&name, page)
 }

@@ -158,3 +158,15 @@ async fn this_machine_is_no_exception_where_others_come() {
         assert_eq!(request(plain(), headers, false).await, StatusCode::FORBIDDEN, "{headers:?}");
     }
 }
+
+#[tokio::test]
+async fn the_proxies_settings_can_be_read_on_the_server() {
+    let server = Server::new().await;
+    let page = server.page("/docs/configuration", "").await;
+    for file in ["/docs/deploy/nginx.conf", "/docs/deploy/Caddyfile"] {
+        assert!(page.text.contains(&format!("href=\"{file}\"")), "{file}");
+        let settings = server.get(file, "").await;
+        assert_eq!(settings.header("content-type"), "text/plain; charset=utf-8");
+        assert!(settings.text.contains("127.0.0.1:8642"), "{file}");
+    }
+}

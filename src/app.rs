@@ -8,7 +8,7 @@ use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
 use crate::output::{self, note};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
-use crate::store::{Run, Store, StoreError};
+use crate::store::{Run, Store};
 use crate::task::kit::FamilyTrainer;
 use crate::task::registry;
 use crate::trainer::{FinalReport, Launch, checkpoint};
@@ -401,12 +401,9 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         .map_err(|error| start::listen_trouble(&error, settings))?;
     let database = settings.database();
     // Closed however serving ends, so that the database is whole in its one file.
-    let serving =
-        async |store: Store| serve_with(settings, config, store, listener, device, connections).await;
-    Store::using(&database, serving).await.map_err(|error: anyhow::Error| match error.downcast::<StoreError>() {
-        Ok(error) => start::database_trouble(&error, &database).into(),
-        Err(error) => error,
-    })
+    let serving = async |store: Store| serve_with(settings, config, store, listener, device, connections).await;
+    let served = Store::using(&database, serving).await;
+    served.map_err(|error| start::database_trouble(&error, &database))?
 }
 
 async fn serve_with(

@@ -139,9 +139,12 @@ pub(crate) fn database_trouble(error: &StoreError, path: &Path) -> Trouble {
     let advice = match error {
         StoreError::DiskFull => "make room on that disk".to_owned(),
         StoreError::ReadOnly => {
-            "give this user the right to write the file and its folder, or name another folder with --data-dir".to_owned()
+            "give this user the right to write the file and its folder, or name another folder with --data-dir"
+                .to_owned()
         }
-        StoreError::Transient { .. } => "start it again; if that does not help, look at the machine\u{2019}s limits".to_owned(),
+        StoreError::Transient { .. } => {
+            "start it again; if that does not help, look at the machine\u{2019}s limits".to_owned()
+        }
         StoreError::Busy => "end the other program that uses it, or wait until it is done".to_owned(),
         _ => format!(
             "keep a copy of {shown} and of the files beside it before anything else; `iliad doctor` looks it through, and --data-dir names another folder"

@@ -88,7 +88,9 @@ fn works_behind(proxy: &Proxy, server: &Server) {
     let browser = [("host", "iliad.example.org"), ("user-agent", "Mozilla/5.0"), ("accept", "text/html")];
     let get = |path: &str, more: &[(&str, &str)]| ask(&proxy.address, "GET", path, &[&browser[..], more].concat(), "");
     assert_eq!(get("/iliad/healthz", &[]).0, 200);
-    let (status, home) = get("/iliad/", &[]);
+    let (status, slash) = get("/iliad/", &[]);
+    assert!(status == 308 && slash.to_lowercase().contains("location: /iliad\r\n"), "{slash}");
+    let (status, home) = get("/iliad", &[]);
     assert!(status == 200 && home.contains("/iliad/static/"), "{home}");
     assert_eq!(get("/iliad/runs", &[]).0, 303, "a visitor is sent to the page for the token");
     assert_eq!(ask(&proxy.address, "GET", "/iliad/api/runs", &[("host", "127.0.0.1:8642")], "").0, 401);

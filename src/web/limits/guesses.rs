@@ -46,6 +46,8 @@ struct Memory {
     wrong: HashMap<IpAddr, VecDeque<Mark>>,
     good: HashSet<Mark>,
     order: VecDeque<Mark>,
+    /// What was refused last: a request may be judged more than once, and is told once.
+    refused: Option<Mark>,
     told: Told,
 }
 
@@ -95,7 +97,9 @@ impl Guesses {
         }
         let standing = self.buckets.look(client.0, now);
         if !standing.allowed {
-            memory.told.count(client.0, now);
+            if memory.refused.replace(mark) != Some(mark) {
+                memory.told.count(client.0, now);
+            }
             return Verdict::TooMany(standing);
         }
         if is_right() {

@@ -97,13 +97,17 @@ fn works_behind(proxy: &Proxy, server: &Server) {
     let (status, runs) = ask(&proxy.address, "GET", "/iliad/api/runs", &[BEARER], "");
     assert_eq!(status, 200, "{runs}");
     let run = runs.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
-    assert_eq!(get(&format!("/iliad/teach/{run}"), &[]).0, 200);
+    let (status, page) = get(&format!("/iliad/teach/{run}"), &[]);
+    assert_eq!(status, 200, "{page}");
+    let cookie = page.split("iliad_teacher=").nth(1).expect("a visitor gets a cookie").split(';').next().unwrap();
+    let cookie = format!("iliad_teacher={cookie}");
     let lease = format!("/iliad/api/runs/{run}/lease");
-    let own =
-        [("host", "iliad.example.org"), ("origin", "http://iliad.example.org"), ("content-type", "application/json")];
-    assert_eq!(ask(&proxy.address, "POST", &lease, &own, "{\"except\":[]}").0, 200);
+    let head = [("host", "iliad.example.org"), ("content-type", "application/json"), ("cookie", cookie.as_str())];
+    let own = [&head[..], &[("origin", "http://iliad.example.org")]].concat();
+    let (status, told) = ask(&proxy.address, "POST", &lease, &own, "{\"except\":[]}");
+    assert_eq!(status, 200, "{told}");
     for foreign in [("origin", "http://evil.example"), ("sec-fetch-site", "cross-site")] {
-        let head = [("host", "iliad.example.org"), ("content-type", "application/json"), foreign];
+        let head = [&head[..], &[foreign]].concat();
         assert_eq!(ask(&proxy.address, "POST", &lease, &head, "{\"except\":[]}").0, 403, "{foreign:?}");
     }
     let mut stream = TcpStream::connect(&proxy.address).unwrap();

@@ -42,6 +42,10 @@ pub enum Error {
         /// Plain sentence: what to change.
         message: String,
     },
+    /// What a person said does not fit what the server knows; they are asked before it is stored (409). The text is the
+    /// whole question.
+    #[error("{0}")]
+    Unconfirmed(String),
     /// The request is fine but meets a state that does not allow it (409).
     #[error("{message}")]
     Conflict {
@@ -181,6 +185,9 @@ impl Error {
             }
             Error::Change { code, message } => {
                 Problem::new(S::UNPROCESSABLE_ENTITY, code, "Something has to be changed first", message)
+            }
+            Error::Unconfirmed(question) => {
+                Problem::new(S::CONFLICT, "unconfirmed", "Is that what you mean?", question)
             }
             Error::Conflict { code, message, members } => Problem {
                 members: members.clone(),

@@ -176,6 +176,8 @@ struct Record<'a> {
     active_ms: Option<u64>,
     #[serde(with = "time::serde::rfc3339")]
     created_at: OffsetDateTime,
+    #[serde(with = "time::serde::rfc3339::option")]
+    withdrawn_at: Option<OffsetDateTime>,
 }
 
 fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
@@ -208,6 +210,7 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
             shown_at: row.shown_at,
             active_ms: row.active_ms,
             created_at: row.created_at,
+            withdrawn_at: row.withdrawn_at,
         };
         writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
     }

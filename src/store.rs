@@ -4,7 +4,7 @@
 //! that people typed are written with `synchronous = FULL`: acknowledged means on disk.
 //!
 //! One file per family of tables: [`runs`](Store::create_run), [`pool`](Store::offer), [`answers`](Store::answer),
-//! [`teachers`](Store::teacher), [`updates`](Store::record_update), [`episodes`](Store::record_simulated),
+//! [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update), [`episodes`](Store::record_simulated),
 //! [`curves`](Store::record_points), [`export`](Store::export_page). `docs/store.md` draws the tables.
 //!
 //! What always holds:
@@ -13,8 +13,9 @@
 //! * A teacher holds at most two executions of a run, and answers only what they hold or have held.
 //! * Leases go by a clock that nobody sets back, and order goes by keys: the time of day is only ever shown.
 //! * A teacher has one standing answer per execution; what came before it stays, superseded, and is exported.
-//! * What a teacher answered or skipped never comes back to this teacher.
+//! * What a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
 //! * An answer is used in at most one update; recording the same update again changes nothing.
+//! * An answer that was taken back is in no update that learnt from it, and never will be.
 //! * Text is stored and returned exactly as typed.
 
 mod agreement;
@@ -31,6 +32,7 @@ mod runs;
 mod skipped;
 mod supply;
 mod teachers;
+mod undo;
 mod updates;
 
 use crate::run::{Source, TeacherMode};
@@ -41,6 +43,7 @@ pub use connection::Store;
 pub use counters::Standing;
 pub use error::{Result, StoreError};
 pub use export::Extent;
+pub use undo::Undone;
 
 /// A run as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -275,7 +278,7 @@ pub struct ExportRow {
     pub used_in_update: Option<u64>,
     /// Answer that this one corrects.
     pub supersedes: Option<i64>,
-    /// Answer that corrects this one.
+    /// Answer that corrects this one; its own key when it was taken back.
     pub superseded_by: Option<i64>,
     /// When the execution was shown.
     #[serde(with = "time::serde::rfc3339::option")]
@@ -285,6 +288,9 @@ pub struct ExportRow {
     /// When the answer was stored.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// When the teacher took the answer back.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub withdrawn_at: Option<OffsetDateTime>,
 }
 
 #[cfg(test)]

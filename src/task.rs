@@ -153,6 +153,17 @@ pub enum Audience {
     Researcher,
 }
 
+/// Whether an execution changed anything, as far as its family can tell from the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The family cannot tell.
+    Unknown,
+    /// Nothing is other than it was.
+    Nothing,
+    /// Something changed; the sentence says what, for a person who said that nothing did.
+    Something(String),
+}
+
 /// What the first visit shows: one execution with good and poor descriptions of it, and why.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Guide {
@@ -186,6 +197,17 @@ pub trait Family: Send + Sync {
 
     /// The same execution as plain text, for exports, screen readers and tests.
     fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+
+    /// Whether the execution in the view changed anything. A person who says "nothing changed" of one that did is asked
+    /// before it is stored.
+    fn change(&self, _view: &serde_json::Value) -> Change {
+        Change::Unknown
+    }
+
+    /// What the button says with which a person answers that the execution did nothing.
+    fn nothing_changed(&self) -> &'static str {
+        "Nothing changed"
+    }
 
     /// HTML of the start fields of the try-the-agent box. Every field's `name` becomes a key of the JSON object that
     /// [`crate::run::Command::Try`] carries as `start`.

@@ -32,6 +32,7 @@ mod runs_page;
 mod teach;
 mod teach_api;
 mod teaching;
+mod undo;
 mod visitor;
 
 pub use assets::vendor_files;
@@ -281,6 +282,7 @@ fn routes() -> Router<AppState> {
         .route("/teach/{run}/guide", get(guide::page).post(guide::seen))
         .route("/teach/{run}/answers", get(answers::page))
         .route("/teach/{run}/answers/{answer}", post(answers::correct))
+        .route("/teach/{run}/answers/{answer}/undo", post(undo::plain))
         .route("/runs", get(runs_page::page).post(runs_page::create))
         .route("/runs/{run}", get(run_page::page))
         .route("/runs/{run}/go-on", post(runs_page::go_on))
@@ -305,6 +307,7 @@ fn routes() -> Router<AppState> {
         .route("/api/runs/{run}/executions/{execution}/release", post(teach_api::release))
         .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
+        .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
     let long = Router::new()
         .route("/events", get(events::shared))

@@ -16,6 +16,8 @@ mod runs;
 mod size;
 #[path = "web/teaching.rs"]
 mod teaching;
+#[path = "web/undo.rs"]
+mod undo;
 #[path = "web/visitors.rs"]
 mod visitors;
 

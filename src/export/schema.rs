@@ -46,7 +46,7 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Column
 }
 
 /// All columns, in the order of the file.
-pub const COLUMNS: [Column; 19] = [
+pub const COLUMNS: [Column; 20] = [
     column("run", Kind::Text, "run id"),
     column("family", Kind::Text, "task family"),
     column("answer", Kind::Integer, "key of the row, unique in the database, growing with time"),
@@ -64,12 +64,17 @@ pub const COLUMNS: [Column; 19] = [
     column("text", Kind::Text, "what was typed, exactly; for a skip the reason"),
     column("request_shown", Kind::Boolean, "whether the person could see the request while describing"),
     column("policy_update", Kind::Integer, "update of the policy that made the execution"),
-    optional("used_in_update", Kind::Integer, "update that learnt from the answer; empty when none has"),
+    optional("used_in_update", Kind::Integer, "update that took the answer in; only `described` is learnt from"),
     optional("supersedes", Kind::Integer, "key of the answer that this one corrects"),
-    optional("superseded_by", Kind::Integer, "key of the answer that corrects this one"),
+    optional(
+        "superseded_by",
+        Kind::Integer,
+        "key of the answer that corrects this one; its own when it was taken back",
+    ),
     optional("shown_at", Kind::Time, "when the execution was first shown to this person"),
     optional("active_ms", Kind::Integer, "milliseconds of activity on it, pauses left out, as the page measured"),
     column("created_at", Kind::Time, "when the answer was stored"),
+    optional("withdrawn_at", Kind::Time, "when the person took the answer back"),
 ];
 
 impl Kind {
@@ -125,6 +130,7 @@ mod tests {
             "execution": "e", "view": {"pairs": []}, "kind": "described", "text": "t", "request_shown": false,
             "policy_update": 4, "used_in_update": 5, "supersedes": 6, "superseded_by": 7,
             "shown_at": "2026-01-02T03:04:05Z", "active_ms": 8, "created_at": "2026-01-02T03:04:05.5Z",
+            "withdrawn_at": "2026-01-02T03:04:06Z",
         });
         for column in COLUMNS.iter().filter(|column| column.optional && !full) {
             row[column.name] = Value::Null;

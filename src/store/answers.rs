@@ -37,11 +37,17 @@ struct Earlier {
     text: String,
     superseded_by: Option<i64>,
     late: i64,
+    withdrawn_at: Option<i64>,
 }
 
 impl Earlier {
+    /// Whether the new answer need not be stored. One that was taken back is not there any more for this: the same words
+    /// sent once more are meant.
     fn says_the_same(&self, new: &NewAnswer) -> bool {
-        self.execution == new.execution && self.kind == new.kind.word() && self.text == new.text
+        self.withdrawn_at.is_none()
+            && self.execution == new.execution
+            && self.kind == new.kind.word()
+            && self.text == new.text
     }
 
     fn again(&self) -> Stored {
@@ -116,7 +122,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NeverYours`] when the teacher never had the execution, [`StoreError::KeyReused`] when the key was
-    /// stored with other words, [`StoreError::NotFound`] for an unknown execution or teacher, [`StoreError::Invalid`]
+    /// stored with other words or its answer was taken back, [`StoreError::NotFound`] for an unknown execution or teacher, [`StoreError::Invalid`]
     /// for a key that is empty or too long.
     pub async fn answer(&self, answer: &NewAnswer) -> Result<Stored> {
         check_key(&answer.client_key)?;
@@ -130,7 +136,7 @@ impl Store {
         self.visitors().note(&target.run, answer.teacher, self.steady_now());
         // Only the newest: somebody may have corrected this one very often, and two tabs send soon after each other.
         let earlier: Vec<Earlier> = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late FROM answers INDEXED BY answers_of_execution
+            "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers INDEXED BY answers_of_execution
              WHERE execution = ? AND teacher = ? ORDER BY id DESC LIMIT ?",
         )
         .bind(answer.execution)
@@ -142,7 +148,7 @@ impl Store {
             return Ok(same.again());
         }
         let standing: Option<Earlier> = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late FROM answers INDEXED BY answers_standing
+            "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers INDEXED BY answers_standing
              WHERE execution = ? AND teacher = ? AND superseded_by IS NULL AND execution IS NOT NULL",
         )
         .bind(answer.execution)
@@ -256,7 +262,7 @@ impl Store {
             return Ok(stored);
         }
         let old: Earlier = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late FROM answers WHERE id = ? AND teacher = ?",
+            "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers WHERE id = ? AND teacher = ?",
         )
         .bind(answer)
         .bind(corrected.teacher)
@@ -292,7 +298,7 @@ fn check_key(key: &str) -> Result<()> {
 /// The answer stored under the same key, if any.
 async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<Option<Stored>> {
     let earlier: Option<Earlier> = sqlx::query_as(
-        "SELECT id, execution, kind, text, superseded_by, late FROM answers WHERE teacher = ? AND client_key = ?",
+        "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers WHERE teacher = ? AND client_key = ?",
     )
     .bind(new.teacher)
     .bind(&new.client_key)

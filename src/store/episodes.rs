@@ -14,6 +14,7 @@ struct Row {
     view: String,
     summary: String,
     text: Option<String>,
+    described: bool,
     candidates: Option<String>,
     success: bool,
 }
@@ -28,7 +29,8 @@ impl Row {
             summary: self.summary,
             // Without an answer nobody was asked.
             source: self.text.is_some().then_some(source),
-            description: self.text.unwrap_or_default(),
+            // Words beside an answer of another kind are no description: nothing is learnt from them.
+            description: self.text.filter(|_| self.described).unwrap_or_default(),
             candidates: match self.candidates {
                 Some(candidates) => from_json("an episode's candidates", &candidates)?,
                 None => Vec::new(),
@@ -63,7 +65,7 @@ impl Store {
     pub async fn recent_episodes(&self, run: &str, limit: u32) -> Result<Vec<EpisodeRow>> {
         let simulated: Vec<Row> = sqlx::query_as(
             "SELECT episodes.episode, episodes.update_no, episodes.request, episodes.view,
-                 episodes.summary, answers.text, episodes.candidates, episodes.success
+                 episodes.summary, answers.text, 1 AS described, episodes.candidates, episodes.success
              FROM episodes LEFT JOIN answers ON answers.id = episodes.answer
              WHERE episodes.run = ? ORDER BY episodes.id DESC LIMIT ?",
         )
@@ -73,7 +75,8 @@ impl Store {
         .await?;
         let human: Vec<Row> = sqlx::query_as(
             "SELECT answers.episode, answers.used_in_update AS update_no, executions.request,
-                 body.view, executions.summary, answers.text, NULL AS candidates, executions.success
+                 body.view, executions.summary, answers.text, answers.kind = 'described' AS described,
+                 NULL AS candidates, executions.success
              FROM answers
              CROSS JOIN executions ON executions.id = answers.execution
              CROSS JOIN execution_bodies AS body ON body.execution = answers.execution

@@ -37,6 +37,7 @@ struct Row {
     shown_at: Option<i64>,
     active_ms: Option<i64>,
     created_at: i64,
+    withdrawn_at: Option<i64>,
 }
 
 impl Row {
@@ -65,6 +66,7 @@ impl Row {
             shown_at: self.shown_at.map(from_nanos),
             active_ms: self.active_ms.map(from_int),
             created_at: from_nanos(self.created_at),
+            withdrawn_at: self.withdrawn_at.map(from_nanos),
         })
     }
 }
@@ -78,7 +80,8 @@ macro_rules! page_of {
                  coalesce(executions.summary, episodes.summary) AS summary,
                  coalesce(body.view, episodes.view) AS view,
                  answers.kind, answers.text, answers.request_shown, answers.policy_update, answers.used_in_update,
-                 answers.supersedes, answers.superseded_by, answers.shown_at, answers.active_ms, answers.created_at
+                 answers.supersedes, answers.superseded_by, answers.shown_at, answers.active_ms, answers.created_at,
+                 answers.withdrawn_at
              FROM answers
              LEFT JOIN runs ON runs.id = answers.run
              LEFT JOIN executions ON executions.id = answers.execution

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use time::OffsetDateTime;
 
 /// How many executions of a run a teacher may hold: the one on the page, and the one fetched ahead.
-const HELD: usize = 2;
+pub(super) const HELD: usize = 2;
 
 /// Longest lease of a teacher who has never answered. Their page renews it while somebody is at it.
 const NEWCOMERS_LEASE: time::Duration = time::Duration::seconds(60);
@@ -323,7 +323,8 @@ async fn free(
          WHERE executions.run = ?3 AND executions.state = 'open'
              AND executions.id NOT IN (SELECT value FROM json_each(?4))
              AND NOT EXISTS (SELECT 1 FROM answers
-                 WHERE answers.execution = executions.id AND answers.teacher = ?1)
+                 WHERE answers.execution = executions.id AND answers.teacher = ?1
+                     AND answers.withdrawn_at IS NULL)
              AND executions.given + (SELECT count(*) FROM leases
                  WHERE leases.execution = executions.id AND leases.renewed_at <= ?2 AND leases.expires_at > ?2
                      AND leases.teacher <> ?1) < executions.wanted
@@ -351,7 +352,8 @@ async fn make_way(
         "SELECT leases.execution, leases.teacher, leases.taken_at,
              executions.id NOT IN (SELECT value FROM json_each(?4))
              AND NOT EXISTS (SELECT 1 FROM answers
-                 WHERE answers.execution = executions.id AND answers.teacher = ?1)
+                 WHERE answers.execution = executions.id AND answers.teacher = ?1
+                     AND answers.withdrawn_at IS NULL)
              AND executions.given + (SELECT count(*) FROM leases AS other
                  WHERE other.execution = executions.id AND other.renewed_at <= ?2 AND other.expires_at > ?2
                      AND other.teacher NOT IN (?1, leases.teacher)) < executions.wanted AS fits
@@ -400,12 +402,12 @@ fn yielding(mut leases: Vec<Newcomers>, answered: bool, now: i64) -> Option<(i64
 }
 
 /// How long a lease lasts that may last `ttl`.
-fn length_of_lease(ttl: time::Duration, answered: bool) -> time::Duration {
+pub(super) fn length_of_lease(ttl: time::Duration, answered: bool) -> time::Duration {
     if answered { ttl } else { ttl.min(NEWCOMERS_LEASE) }
 }
 
 /// When a lease taken or renewed at `now` ends.
-fn end_of_lease(now: i64, ttl: time::Duration) -> i64 {
+pub(super) fn end_of_lease(now: i64, ttl: time::Duration) -> i64 {
     let nanos = ttl.whole_nanoseconds().clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     now.saturating_add(nanos)
 }

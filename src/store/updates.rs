@@ -89,7 +89,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the update is recorded with other answers, or an answer was used in another
-    /// update (nothing is written then); [`StoreError::Invalid`] for a skipped answer.
+    /// update (nothing is written then); [`StoreError::Invalid`] for a skipped answer; [`StoreError::Superseded`] for one
+    /// that was taken back after it was read.
     pub async fn record_update(&self, run: &str, record: &UpdateRecord) -> Result<()> {
         self.record_updates(run, std::slice::from_ref(record)).await
     }
@@ -193,7 +194,8 @@ async fn record_one(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &Update
     for (position, &answer) in record.answers.iter().enumerate() {
         let marked = sqlx::query(
             "UPDATE answers SET used_in_update = ?1, used_position = ?2, used_at = ?3
-             WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL AND kind <> 'skipped'",
+             WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL AND kind <> 'skipped'
+                 AND withdrawn_at IS NULL",
         )
         .bind(update)
         .bind(position as i64)
@@ -211,15 +213,20 @@ async fn record_one(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &Update
 
 /// Why an answer cannot be marked as used.
 async fn why_not(tx: &mut Transaction<'_, Sqlite>, run: &str, answer: i64) -> Result<StoreError> {
-    let found: Option<(Option<i64>, String)> =
-        sqlx::query_as("SELECT used_in_update, kind FROM answers WHERE id = ? AND run = ? AND execution IS NOT NULL")
-            .bind(answer)
-            .bind(run)
-            .fetch_optional(&mut **tx)
-            .await?;
+    let found: Option<(Option<i64>, String, bool)> = sqlx::query_as(
+        "SELECT used_in_update, kind, withdrawn_at IS NOT NULL FROM answers
+         WHERE id = ? AND run = ? AND execution IS NOT NULL",
+    )
+    .bind(answer)
+    .bind(run)
+    .fetch_optional(&mut **tx)
+    .await?;
     Ok(match found {
         None => StoreError::NotFound("the answer"),
-        Some((Some(update), _)) => StoreError::Conflict(format!("answer {answer} was used in update {update} already")),
-        Some((None, kind)) => StoreError::Invalid(format!("answer {answer} cannot be learnt from: it is {kind}")),
+        Some((_, _, true)) => StoreError::Superseded,
+        Some((Some(update), _, _)) => {
+            StoreError::Conflict(format!("answer {answer} was used in update {update} already"))
+        }
+        Some((None, kind, _)) => StoreError::Invalid(format!("answer {answer} cannot be learnt from: it is {kind}")),
     })
 }

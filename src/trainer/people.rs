@@ -8,7 +8,7 @@ use crate::agent::Example;
 use crate::algorithm::Described;
 use crate::config::run::RunConfig;
 use crate::run::{Event, Source};
-use crate::store::{AnswerKind, NewExecution, TrainerAnswer, UpdateRecord};
+use crate::store::{AnswerKind, NewExecution, StoreError, TrainerAnswer, UpdateRecord};
 use crate::task::World;
 use crate::task::kit::TaskKit;
 use crate::teacher::Episode;
@@ -108,7 +108,11 @@ impl<K: TaskKit> Trainer<'_, K> {
         // The record comes first: a kill after it makes the update again, a kill before it leaves the answers unused.
         let data = serde_json::json!({ "kind": "human" });
         let keys = answers.iter().map(|a| a.answer).collect();
-        notes.human_update(&UpdateRecord { update: self.counters.update + 1, data, answers: keys })?;
+        let record = UpdateRecord { update: self.counters.update + 1, data, answers: keys };
+        if let Err(error) = notes.human_update(&record) {
+            // A person took one of them back just now: nothing was recorded, and the next turn takes the others.
+            return if matches!(error.downcast_ref(), Some(StoreError::Superseded)) { Ok(true) } else { Err(error) };
+        }
         self.learn_from(answers)?;
         self.after_update()?;
         Ok(true)
@@ -132,10 +136,12 @@ impl<K: TaskKit> Trainer<'_, K> {
             let success = self.world.performs(&episode.task.start, &episode.execution, &gold, tau);
             let mut row = self.row(answer.episode, &episode.task, &episode.execution, success, true);
             row.source = Some(Source::Human);
-            row.description = answer.text.clone();
             row.update = Some(self.counters.update + 1);
-            rows.push(row);
             let is_described = answer.kind == AnswerKind::Described && !answer.text.trim().is_empty();
+            if is_described {
+                row.description = answer.text.clone();
+            }
+            rows.push(row);
             self.note_asked(&episode.task, &episode.execution, is_described);
             if is_described {
                 let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };

@@ -25,12 +25,29 @@ struct Item {
 }
 
 impl Item {
-    fn said(&self) -> &'static str {
+    /// Who said what; `nothing` are the family's words for an execution that did nothing.
+    fn said(&self, nothing: &str) -> String {
         match self.own.kind {
-            AnswerKind::Described => "You wrote",
-            AnswerKind::NothingChanged => "You said that nothing changed",
-            AnswerKind::CannotDescribe => "You said that it cannot be described",
-            AnswerKind::Skipped => "You skipped this",
+            AnswerKind::Described => "You wrote".to_owned(),
+            AnswerKind::NothingChanged => format!("You said that {}", page::lower(nothing)),
+            AnswerKind::CannotDescribe => "You said that it cannot be described".to_owned(),
+            AnswerKind::Skipped => "You skipped this".to_owned(),
+        }
+    }
+
+    /// Whether the agent has learned from it. An update takes in other kinds than descriptions, but learns nothing from them.
+    fn learnt(&self) -> bool {
+        self.own.kind == AnswerKind::Described && self.own.used_in_update.is_some()
+    }
+
+    /// What became of it.
+    fn fate(&self) -> String {
+        match (self.own.kind, self.own.used_in_update) {
+            (AnswerKind::Described, Some(update)) => {
+                format!("the agent has learned from it (update {})", page::count(&update))
+            }
+            (AnswerKind::Described, None) => "the agent has not learned from it yet".to_owned(),
+            _ => "nothing is learned from this".to_owned(),
         }
     }
 }
@@ -41,15 +58,19 @@ struct AnswersPage {
     page: Page,
     view: RunView,
     items: Vec<Item>,
-    corrected: bool,
+    /// The answer that took the place of another just now.
+    corrected: Option<i64>,
+    /// The answer that could not be taken back.
+    learnt: Option<i64>,
     /// Text whose answer is no longer in the list, with the reason why it was not stored.
     homeless: Option<(String, String)>,
 }
 
-/// Query of the page: the answer that was just corrected.
+/// Query of the page: the answer that was just corrected, or could not be taken back.
 #[derive(Deserialize)]
 pub(super) struct Corrected {
     corrected: Option<i64>,
+    learnt: Option<i64>,
 }
 
 async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Vec<Item>> {
@@ -71,7 +92,7 @@ async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Ve
 pub(super) async fn page(
     State(state): State<AppState>,
     Path(run): Path<String>,
-    Query(Corrected { corrected }): Query<Corrected>,
+    Query(Corrected { corrected, learnt }): Query<Corrected>,
     page: Page,
     Guest(visitor): Guest,
 ) -> Result<Response> {
@@ -80,7 +101,7 @@ pub(super) async fn page(
         Some(visitor) => items(&state, &view, visitor).await?,
         None => Vec::new(),
     };
-    Ok(page::html(&AnswersPage { page, view, items, corrected: corrected.is_some(), homeless: None }))
+    Ok(page::html(&AnswersPage { page, view, items, corrected, learnt, homeless: None }))
 }
 
 /// What the form of one answer sends.
@@ -109,7 +130,7 @@ pub(super) async fn correct(
             let problem = error.problem();
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let homeless = Some((text, problem.detail));
-            let again = AnswersPage { page, view, items: Vec::new(), corrected: false, homeless };
+            let again = AnswersPage { page, view, items: Vec::new(), corrected: None, learnt: None, homeless };
             return Ok((status, page::html(&again)).into_response());
         }
     };
@@ -120,6 +141,7 @@ pub(super) async fn correct(
         text: text.clone(),
         shown_at: None,
         active_ms: None,
+        confirmed: false,
     };
     let stored = match teaching::correct(&state, &view, &visitor, answer, given(sent.client_key.clone())).await {
         Err(Error::Store(StoreError::KeyReused { .. })) => {
@@ -148,5 +170,6 @@ pub(super) async fn correct(
         None => homeless = Some((text, problem.detail)),
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok((status, page::html(&AnswersPage { page, view, items, corrected: false, homeless })).into_response())
+    Ok((status, page::html(&AnswersPage { page, view, items, corrected: None, learnt: None, homeless }))
+        .into_response())
 }

@@ -119,6 +119,12 @@ pub(super) fn counted(number: &u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if *number == 1 { "" } else { "s" })
 }
 
+/// A text whose first letter stands within a sentence.
+pub(super) fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// A rate as people read it, with the number of cases it rests on: `87.5% of 200`.
 pub(super) fn rate(rate: &Rate) -> String {
     format!("{:.1}% of {}", rate.value * 100.0, count(&rate.n))

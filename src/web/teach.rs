@@ -6,7 +6,7 @@ use super::page::{self, Page};
 use super::run_view::RunView;
 use super::teaching::{self, Given, Shown};
 use super::visitor::{Guest, Returned, Visitor};
-use super::{TEXT_LIMIT, guide};
+use super::{TEXT_LIMIT, guide, undo};
 use crate::error::{Error, Problem, Result};
 use crate::store::{AnswerKind, StoreError};
 use askama::Template;
@@ -33,23 +33,28 @@ struct TeachPage {
     /// Text that was sent and not stored.
     text: String,
     problem: Option<String>,
+    /// Whether the person is asked to say once more that nothing changed.
+    doubt: bool,
     thanks: Option<String>,
+    /// The answer that may be taken back with one press: the one that was just stored.
+    undo: Option<i64>,
     reasons: &'static [&'static str],
     /// What the script needs to know, as JSON.
     data: String,
 }
 
-/// Query of the page: what was just stored, after a plain form was sent.
+/// Query of the page: what was just stored, or taken back, after a plain form was sent.
 #[derive(Deserialize)]
 pub(super) struct Said {
     said: Option<AnswerKind>,
+    undone: Option<i64>,
 }
 
 /// `GET /teach/{run}`.
 pub(super) async fn page(
     State(state): State<AppState>,
     Path(run): Path<String>,
-    Query(Said { said }): Query<Said>,
+    Query(Said { said, undone }): Query<Said>,
     page: Page,
     Guest(visitor): Guest,
 ) -> Result<Response> {
@@ -58,12 +63,19 @@ pub(super) async fn page(
         return guide::show(page, view, true);
     }
     let Some(visitor) = visitor else { return Ok(page::html(&teach_page(&state, page, view, None, None))) };
+    if let Some(answer) = undone
+        && let Some(back) = undo::undone(&state, &view, &visitor, answer).await?
+    {
+        let text = if back.kind == AnswerKind::Described { back.said } else { String::new() };
+        let again = teach_page(&state, page, view, Some(back.shown), Some(back.notice));
+        return Ok(page::html(&TeachPage { text, ..again }));
+    }
     let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
-    let thanks = match said {
-        Some(kind) => Some(teaching::sentence(kind, state.store.teacher_counts(&run, visitor.teacher.id).await?)),
-        None => None,
-    };
-    Ok(page::html(&teach_page(&state, page, view, shown, thanks)))
+    let Some(kind) = said else { return Ok(page::html(&teach_page(&state, page, view, shown, None))) };
+    let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
+    let thanks = teaching::sentence(kind, counts, view.family.nothing_changed());
+    let undo = state.store.own_answers(&run, visitor.teacher.id, 1).await?.first().map(|own| own.answer);
+    Ok(page::html(&TeachPage { undo, ..teach_page(&state, page, view, shown, Some(thanks)) }))
 }
 
 fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>, thanks: Option<String>) -> TeachPage {
@@ -73,17 +85,21 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         "limit": TEXT_LIMIT,
         "lease_seconds": shown.as_ref().map_or(state.settings.lease_ttl.as_secs().min(60), |shown| shown.lease_seconds),
         "ended": view.ended(),
+        "nothing": view.family.nothing_changed(),
         "shown": shown.as_ref().map(|shown| json!({
             "execution": shown.execution,
             "client_key": shown.client_key,
             "shown_at": page::exact(&shown.shown_at),
             "text": shown.text,
+            "doubt": shown.doubt,
         })),
     });
     TeachPage {
         idle: view.nothing_to_describe(),
         text: String::new(),
         problem: None,
+        doubt: false,
+        undo: None,
         reasons: &SKIP_REASONS,
         data: data.to_string(),
         asked: shown.as_ref().is_some_and(|shown| shown.request.is_some()),
@@ -104,6 +120,8 @@ pub(super) struct Sent {
     text: String,
     /// A reason chosen from the menu.
     reason: Option<String>,
+    /// Sent once the person was asked whether nothing changed.
+    confirmed: Option<String>,
     #[serde(default)]
     shown_at: String,
 }
@@ -130,6 +148,8 @@ impl Sent {
 struct UnsentPage {
     page: Page,
     problem: Problem,
+    /// Whether sending it again says once more that nothing changed.
+    doubt: bool,
     action: String,
     sent: Sent,
     kind: String,
@@ -155,6 +175,7 @@ pub(super) async fn send(
         },
         Err(error) => (None, error),
     };
+    let doubt = matches!(error, Error::Unconfirmed(_));
     let problem = error.problem();
     if problem.status >= 500 {
         tracing::error!(%error, "an answer could not be stored");
@@ -167,12 +188,12 @@ pub(super) async fn send(
     let html = match again {
         Some((view, shown)) => {
             let mut again = teach_page(&state, page, view, Some(shown), None);
-            (again.text, again.problem) = (text, Some(problem.detail));
+            (again.text, again.doubt, again.problem) = (text, doubt, Some(problem.detail));
             page::html(&again)
         }
         None => {
             let kind = sent.kind_word();
-            page::html(&UnsentPage { page, problem, action, sent, kind, text })
+            page::html(&UnsentPage { page, problem, doubt, action, sent, kind, text })
         }
     };
     (status, html).into_response()
@@ -187,6 +208,7 @@ async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, te
         text: text.to_owned(),
         shown_at: Some(sent.shown_at.clone()),
         active_ms: None,
+        confirmed: sent.confirmed.is_some(),
     };
     match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
         // The browser's back button, other words, sent again: what was said last is what the person means.

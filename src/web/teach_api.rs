@@ -100,12 +100,14 @@ pub(super) struct AnswerBody {
     text: String,
     shown_at: Option<String>,
     active_ms: Option<u64>,
+    #[serde(default)]
+    confirmed: bool,
 }
 
 impl From<AnswerBody> for Given {
     fn from(body: AnswerBody) -> Given {
-        let AnswerBody { client_key, execution, kind, text, shown_at, active_ms } = body;
-        Given { client_key, execution, kind, text, shown_at, active_ms }
+        let AnswerBody { client_key, execution, kind, text, shown_at, active_ms, confirmed } = body;
+        Given { client_key, execution, kind, text, shown_at, active_ms, confirmed }
     }
 }
 

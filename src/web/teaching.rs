@@ -5,8 +5,8 @@ use super::visitor::{self, Visitor};
 use super::{AppState, TEXT_LIMIT};
 use crate::error::{Error, Result};
 use crate::run::Command;
-use crate::store::{AnswerKind, NewAnswer, Stored, TeacherCounts};
-use crate::task::{Audience, Family};
+use crate::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts};
+use crate::task::{Audience, Change, Family};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -34,6 +34,9 @@ pub(super) struct Shown {
     pub(super) text: String,
     /// The request, in a run that lets teachers see it.
     pub(super) request: Option<String>,
+    /// The question that "nothing changed" is met with; `None` when it is believed at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) doubt: Option<String>,
     /// Key that makes sending the answer twice harmless.
     pub(super) client_key: String,
     /// When the lease ends unless it is renewed.
@@ -78,6 +81,7 @@ pub(super) async fn lease(
                     episode: leased.episode,
                     html,
                     text,
+                    doubt: question(view.family, &leased.view),
                     request: leased.request,
                     client_key: visitor::new_token()?,
                     expires_at: leased.expires_at,
@@ -115,11 +119,14 @@ pub(super) struct Given {
     pub(super) shown_at: Option<String>,
     /// Milliseconds of activity.
     pub(super) active_ms: Option<u64>,
+    /// Whether the person was asked, and says "nothing changed" all the same.
+    pub(super) confirmed: bool,
 }
 
 impl Given {
-    /// Checks what a person typed; the sentences say what to change.
-    fn checked(self, teacher: i64) -> Result<NewAnswer> {
+    /// Checks what a person typed; the sentences say what to change. `nothing`: the words of the button for an execution
+    /// that did nothing.
+    fn checked(self, teacher: i64, nothing: &str) -> Result<NewAnswer> {
         let length = self.text.chars().count();
         if self.client_key.is_empty() || self.client_key.chars().count() > 64 {
             return Err(Error::Unreadable("client_key must have 1 to 64 characters".to_owned()));
@@ -127,7 +134,9 @@ impl Given {
         if self.kind == AnswerKind::Described && self.text.trim().is_empty() {
             return Err(Error::change(
                 "empty",
-                "Write a sentence first. If there is nothing to say, choose \u{201c}Nothing changed\u{201d} or \u{201c}I can\u{2019}t describe this\u{201d}.",
+                format!(
+                    "Write a sentence first. If there is nothing to say, choose \u{201c}{nothing}\u{201d} or \u{201c}I can\u{2019}t describe this\u{201d}."
+                ),
             ));
         }
         if length > TEXT_LIMIT {
@@ -172,9 +181,30 @@ pub(super) struct Thanks {
     pub(super) thanks: String,
 }
 
+/// Asks before "nothing changed" is stored about an execution of which the family knows that it changed something: a press
+/// beside the button meant is told from an opinion only by asking.
+async fn doubt(state: &AppState, view: &RunView, given: &Given) -> Result<()> {
+    if given.kind != AnswerKind::NothingChanged || given.confirmed {
+        return Ok(());
+    }
+    let shown = match state.store.view(given.execution).await {
+        Err(StoreError::NotFound(_)) => return Ok(()), // storing it says so
+        other => other?,
+    };
+    question(view.family, &shown).map_or(Ok(()), |question| Err(Error::Unconfirmed(question)))
+}
+
+/// What a person is asked who says "nothing changed" of an execution that changed something, as far as the family knows.
+pub(super) fn question(family: &dyn Family, view: &Value) -> Option<String> {
+    let Change::Something(what) = family.change(view) else { return None };
+    let nothing = family.nothing_changed();
+    Some(format!("{what} Do you mean \u{201c}{nothing}\u{201d} all the same? Nothing was stored yet."))
+}
+
 /// Stores an answer and tells the trainer. When it returns, the answer is on disk.
 pub(super) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, given: Given) -> Result<Thanks> {
-    let new = given.checked(visitor.teacher.id)?;
+    doubt(state, view, &given).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed())?;
     state.store.execution_in(&view.run.id, new.execution).await?;
     let stored = state.store.answer(&new).await?;
     arrived(state, view);
@@ -196,7 +226,8 @@ pub(super) async fn correct(
     answer: i64,
     given: Given,
 ) -> Result<Thanks> {
-    let new = given.checked(visitor.teacher.id)?;
+    doubt(state, view, &given).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed())?;
     state.store.answer_in(&view.run.id, answer, visitor.teacher.id).await?;
     state.store.execution_in(&view.run.id, new.execution).await?;
     let stored = state.store.correct(answer, &new).await?;
@@ -219,15 +250,16 @@ async fn thanks(
     stored: Stored,
 ) -> Result<Thanks> {
     let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
-    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks: sentence(kind, counts) })
+    let thanks = sentence(kind, counts, view.family.nothing_changed());
+    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks })
 }
 
-/// One line of thanks with something true in it.
-pub(super) fn sentence(kind: AnswerKind, counts: TeacherCounts) -> String {
+/// One line of thanks with something true in it. `nothing`: the words of the button for an execution that did nothing.
+pub(super) fn sentence(kind: AnswerKind, counts: TeacherCounts, nothing: &str) -> String {
     let n = super::page::count(&counts.described);
     match (kind, counts.used, counts.described) {
         (AnswerKind::Skipped, ..) => "Skipped. It waits under Back if you change your mind.".to_owned(),
-        (AnswerKind::NothingChanged, ..) => "Noted: nothing changed. Here is the next one.".to_owned(),
+        (AnswerKind::NothingChanged, ..) => format!("Noted: {}. Here is the next one.", super::page::lower(nothing)),
         (AnswerKind::CannotDescribe, ..) => "Noted, thank you. Not everything can be put into words.".to_owned(),
         (_, 0, 0 | 1) => "Thank you. Your first description is stored.".to_owned(),
         (_, 0, _) => format!("Thank you. {n} of your descriptions are stored."),
@@ -253,29 +285,32 @@ mod tests {
             text: text.into(),
             shown_at: Some("2001-01-01T00:00:00Z".into()),
             active_ms: Some(u64::MAX),
+            confirmed: false,
         }
     }
 
     #[test]
     fn text_is_checked_and_never_altered() {
         let text = "  it doubled the \u{e9}\u{1f600}  ";
-        let new = given(AnswerKind::Described, text).checked(7).unwrap();
+        let new = given(AnswerKind::Described, text).checked(7, "Nothing changed").unwrap();
         assert_eq!((new.text.as_str(), new.teacher), (text, 7));
         assert_eq!((new.shown_at, new.active_ms), (None, Some(86_400_000)));
-        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(7).is_err());
-        assert!(given(AnswerKind::Skipped, "").checked(7).is_ok());
+        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(7, "Nothing changed").is_err());
+        assert!(given(AnswerKind::Skipped, "").checked(7, "Nothing changed").is_ok());
     }
 
     #[test]
     fn the_limit_counts_characters_not_bytes() {
-        assert!(given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT)).checked(7).is_ok());
-        let error = given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1)).checked(7).unwrap_err();
+        assert!(given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT)).checked(7, "Nothing changed").is_ok());
+        let error =
+            given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1)).checked(7, "Nothing changed").unwrap_err();
         assert!(error.to_string().contains("5,001") && error.to_string().contains("5,000"), "{error}");
     }
 
     #[test]
     fn thanks_are_true() {
-        let said = |described, used| sentence(AnswerKind::Described, TeacherCounts { described, used });
+        let said =
+            |described, used| sentence(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed");
         assert!(said(1, 0).contains("first"));
         assert!(said(45, 41).contains("41 of your 45"));
         assert!(said(3, 3).contains("all 3"));

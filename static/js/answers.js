@@ -9,13 +9,31 @@ for (const form of document.querySelectorAll("form[data-correct]")) {
   let sending = false;
 
   const tell = (text) => { told.textContent = text; told.hidden = !text; };
+  const details = form.closest("details");
+  // Box and button on the screen, and the focus in the box: not on what opened it.
+  const begin = () => {
+    form.scrollIntoView({ block: "nearest", behavior: "instant" });
+    box.focus({ preventScroll: true });
+    box.setSelectionRange(box.value.length, box.value.length);
+  };
+  let pressed = false;
+  details.querySelector("summary").addEventListener("click", () => { pressed = true; });
+  details.addEventListener("toggle", () => {
+    if (pressed && details.open) begin();
+    pressed = false;
+  });
+  // The answer that was corrected just now has its box open still: what is typed next goes there.
+  if (document.querySelector(".answers").dataset.corrected === form.dataset.correct.match(/\/(\d+)\/correct$/)[1]) {
+    details.open = true;
+    begin();
+  }
   const store = (change) => { try { change(localStorage); } catch { /* the box itself has it */ } };
 
   store((storage) => {
     const draft = storage.getItem(kept);
     if (draft === null || draft === box.value) return;
     box.value = draft;
-    form.closest("details").open = true;
+    details.open = true;
   });
 
   box.addEventListener("input", () => { store((storage) => storage.setItem(kept, box.value)); tell(""); });
@@ -27,7 +45,8 @@ for (const form of document.querySelectorAll("form[data-correct]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (sending) return;
-    if (box.value.trim() === "") { tell("Write a sentence first."); box.focus(); return; }
+    box.focus({ preventScroll: true });
+    if (box.value.trim() === "") { tell("Write a sentence first."); return; }
     sending = true;
     try {
       const body = { client_key: form.elements.client_key.value, execution: Number(form.elements.execution.value), kind: "described", text: whole(box.value) };

@@ -1,6 +1,6 @@
 // The last episodes as rows that open. While one is open, new ones wait behind a button: nothing moves under a reader.
 
-import { count, el } from "./format.js";
+import { count, el, quoted } from "./format.js";
 
 const KEEP = 40;
 const SOURCE = { human: "a person", simulated: "the simulated teacher" };
@@ -40,28 +40,35 @@ function short(episode, run) {
   return episode.description || (episode.source ? "no description" : "not asked");
 }
 
+// The sentence of `said`, with the description in it as it was typed.
+function words(episode, run) {
+  const { description } = episode;
+  const sentence = said(episode, run);
+  return description && sentence.startsWith(description) ? [quoted("span", {}, description), sentence.slice(description.length)] : [sentence];
+}
+
 function row(episode, run) {
   const described = short(episode, run);
   // One row is reached by Tab, the others from it by arrow keys.
   const summary = el("summary", { tabindex: -1 },
     el("span", { class: "n" }, `#${count(episode.episode)}`),
-    el("span", { class: "line" }, episode.request),
-    el("span", { class: `line d ${episode.description ? episode.source : "muted"}` }, described),
+    quoted("span", { class: "line" }, episode.request),
+    (described === episode.description ? quoted : el)("span", { class: `line d ${episode.description ? episode.source : "muted"}` }, described),
     el("span", { class: `mark ${episode.success ? "success" : ""}`, title: episode.success ? "The execution does what was asked, as the gold one does" : "The execution does not do what was asked" }, episode.success ? "✓ yes" : "no"),
   );
   const facts = el("dl", {},
-    el("dt", {}, "Request"), el("dd", {}, episode.request),
-    el("dt", {}, "The execution in a line"), el("dd", {}, el("code", {}, episode.summary)),
-    el("dt", {}, "Description"), el("dd", {}, said(episode, run)),
+    el("dt", {}, "Request"), quoted("dd", {}, episode.request),
+    el("dt", {}, "The execution in a line"), el("dd", {}, quoted("code", {}, episode.summary)),
+    el("dt", {}, "Description"), el("dd", {}, ...words(episode, run)),
     el("dt", {}, "Used"), el("dd", {}, used(episode)),
   );
   if (episode.candidates.length > 0) {
     const list = el("ul", { class: "candidates" }, ...episode.candidates.map(([text, ok]) =>
-      el("li", { class: ok ? "ok" : null }, text, el("span", { class: "visually-hidden" }, ok ? " (qualified)" : " (did not qualify)"))));
+      el("li", { class: ok ? "ok" : null }, quoted("span", {}, text), el("span", { class: "visually-hidden" }, ok ? " (qualified)" : " (did not qualify)"))));
     const whose = run.shuffled ? "Candidates for the execution that the description is of" : "Candidates of the simulated teacher";
     facts.append(el("dt", {}, whose), el("dd", {}, list));
   }
-  const drawing = el("div", { class: "drawing" });
+  const drawing = el("div", { class: "drawing", translate: "no" });
   drawing.innerHTML = episode.html;
   const item = el("li", { "data-episode": episode.episode }, el("details", {}, summary, el("div", { class: "body" }, drawing, facts)));
   return item;

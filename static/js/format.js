@@ -36,6 +36,9 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+// Words of the agent or of a person: no translation by the browser may change them, and they run in their own direction.
+export const quoted = (name, attributes, text) => el(name, { translate: "no", dir: "auto", ...attributes }, text);
+
 export function time(at) {
   return el("time", { datetime: at, title: at }, ago(at));
 }

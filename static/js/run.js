@@ -2,7 +2,7 @@
 
 import { AXIS_NAMES, Charts, fillTable } from "./charts.js";
 import { Episodes } from "./episodes.js";
-import { ago, bytes, count, duration, el, percent, time } from "./format.js";
+import { ago, bytes, count, duration, el, percent, quoted, time } from "./format.js";
 import { ask } from "./net.js";
 import { Stream } from "./stream.js";
 
@@ -100,7 +100,7 @@ function showCheckpoints(rows) {
   $("checkpoints").hidden = rows.length === 0;
   $("checkpoints-empty").hidden = rows.length > 0;
   $("checkpoints").tBodies[0].replaceChildren(...rows.slice(0, 12).map((row) => el("tr", {},
-    el("th", { scope: "row", title: row.name }, row.name === "best.safetensors" ? null : row.name.replace(/\.safetensors$/, " "), row.best ? el("span", { class: "best-mark" }, "★ best") : null,
+    el("th", { scope: "row", title: row.name, translate: "no" }, row.name === "best.safetensors" ? null : row.name.replace(/\.safetensors$/, " "), row.best ? el("span", { class: "best-mark" }, "★ best") : null,
       el("span", { class: "sub" }, `${bytes(row.bytes)}, `, time(row.written_at))),
     el("td", { class: "number" }, count(row.episodes)),
     el("td", { class: "number" }, row.validation ? `${percent(row.validation.value)} of ${count(row.validation.n)}` : "–"),
@@ -292,11 +292,11 @@ $("try").addEventListener("submit", async (event) => {
   const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
   try {
     const tried = await ask(`${config.api}/try`, { body: { request: $("request").value, start: fields($("try"), "request") } });
-    const drawing = el("div", { class: "drawing" });
+    const drawing = el("div", { class: "drawing", translate: "no" });
     drawing.innerHTML = tried.html;
     $("tried").replaceChildren(
       drawing,
-      el("p", { class: "small muted" }, tried.valid ? "What it did: " : "What it did cannot be carried out: ", el("code", {}, tried.summary), `, after ${count(tried.update)} updates.`),
+      el("p", { class: "small muted" }, tried.valid ? "What it did: " : "What it did cannot be carried out: ", quoted("code", {}, tried.summary), `, after ${count(tried.update)} updates.`),
     );
   } catch (error) {
     $("tried").replaceChildren();
@@ -316,7 +316,7 @@ document.querySelector(".table-view").addEventListener("toggle", afterPoints);
 function offer() {
   ask(config.runs).then((runs) => {
     const there = new Set([...$("overlay").options].map((option) => option.value));
-    for (const { id } of runs) if (id !== config.run && !there.has(id)) $("overlay").append(el("option", { value: id }, id));
+    for (const { id } of runs) if (id !== config.run && !there.has(id)) $("overlay").append(el("option", { value: id, translate: "no" }, id));
   }, () => {});
 }
 $("overlay").addEventListener("focus", offer);

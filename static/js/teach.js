@@ -4,6 +4,7 @@
 import { Activity } from "./activity.js";
 import { Drafts } from "./drafts.js";
 import { ask, newKey, whole } from "./net.js";
+import { watchScreen } from "./screen.js";
 
 const $ = (id) => document.getElementById(id);
 const config = JSON.parse($("teach").dataset.config);
@@ -12,12 +13,17 @@ const drafts = new Drafts(config.run);
 const activity = new Activity();
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(`iliad.${config.run}`) : null;
 const LEASE = config.lease_seconds * 1000;
+const UNDO = 10_000;          // how long the last answer can be taken back with one press
 
 let current = config.shown;   // the execution on the page
 let next = null;              // the one after it, fetched ahead
 let fetching = null;          // a fetch under way
 let attempt = null;           // { execution, kind, text, key } of the last send
 let sending = false;
+let before = null;            // what the box held when the last answer was sent: what came after is for the next execution
+let moving = null;            // the way to the next execution, while it is under way
+let offered = null;           // the answer that Undo takes back
+let offering = null;          // timer of the offer
 let retry = null;             // timer of the next automatic try
 let lost = false;             // the lease of the current one is gone
 let staying = false;          // leaving for a page that comes back here
@@ -35,7 +41,15 @@ function notice(text, fresh = true) {
 function problem(text) {
   $("problem").textContent = text ?? "";
   $("problem").hidden = !text;
+  $("doubt").hidden = true;
   box.toggleAttribute("aria-invalid", Boolean(text));
+}
+
+// Asks whether nothing changed, where the server knows that something did.
+function doubt(question) {
+  problem(question);
+  $("doubt").hidden = false;
+  $("doubt").scrollIntoView({ block: "nearest", behavior: "instant" });
 }
 
 function grow() {
@@ -58,7 +72,18 @@ function fill(text) {
   count();
 }
 
-function show(shown, { focus = true, announce = true } = {}) {
+// What was typed after the last answer was sent. It never belongs to what was answered.
+function typedAhead() {
+  const ahead = before !== null && box.value.startsWith(before) ? box.value.slice(before.length) : "";
+  before = null;
+  return ahead;
+}
+
+// Puts an execution on the page. The focus goes into the box, whatever was pressed to come here: no key that is typed
+// next may press anything.
+function show(shown, { announce = "Next" } = {}) {
+  const ahead = typedAhead();
+  clearTimeout(polling);
   current = shown;
   lost = false;
   attempt = null;
@@ -80,12 +105,17 @@ function show(shown, { focus = true, announce = true } = {}) {
       field.value = shown[name];
     }
   }
-  fill(drafts.get(shown.execution));
+  fill(drafts.get(shown.execution) + ahead);
+  if (ahead) drafts.set(shown.execution, box.value);
+  problem(null);
   skip.open = false;
   $("reason").value = "";
   activity.reset();
-  if (announce) $("state").textContent = `Next. The agent did this: ${shown.text}`;
-  if (focus) box.focus({ preventScroll: true });
+  if (announce) {
+    const did = Object.assign(document.createElement("span"), { translate: false, textContent: shown.text });
+    $("state").replaceChildren(`${announce}. The agent did this: `, did);
+  }
+  box.focus({ preventScroll: true });
   if (announce) scrollTo({ top: 0, behavior: "instant" });
   unsent();
 }
@@ -143,25 +173,30 @@ function poll(soon = false) {
 }
 
 // On to the next execution: the one fetched ahead, or whatever the server has.
-async function advance(options) {
+function advance() {
+  moving = step().finally(() => { moving = null; });
+  return moving;
+}
+
+async function step() {
   if (next) {
     const shown = next;
     next = null;
-    show(shown, options);
+    show(shown);
     prefetch();
     return;
   }
-  const before = current;
+  const last = current;
   current = null;
   try {
     let offer = await lease();
     // A fetch that was under way may bring the one that was just answered.
-    if (before && offer.execution === before.execution) offer = await lease();
+    if (last && offer.execution === last.execution) offer = await lease();
     // The page's own fetch ahead may have brought the same one.
     if (next?.execution === offer.execution) next = null;
     if (offer.execution) {
       pause = 1500;
-      show(offer, options);
+      show(offer);
       prefetch();
     } else {
       rest(offer);
@@ -176,7 +211,7 @@ async function advance(options) {
 
 function lock(on) {
   sending = on;
-  box.readOnly = on;
+  box.classList.toggle("sending", on);
   for (const button of document.querySelectorAll("#stage button")) button.setAttribute("aria-disabled", String(on));
 }
 
@@ -185,82 +220,163 @@ function stopRetry() {
   retry = null;
 }
 
-function retryLater(kind, text, times) {
+function retryLater(kind, text, { times = 0, confirmed = false }) {
   const wait = Math.min(2000 * 1.7 ** times, 20_000);
-  retry = { kind, text, times, timer: setTimeout(() => tryAgain(), wait) };
+  retry = { kind, text, times, confirmed, timer: setTimeout(() => tryAgain(), wait) };
 }
 
 function tryAgain() {
   if (!retry) return;
-  const { kind, text, times } = retry;
+  const { kind, text, times, confirmed } = retry;
   stopRetry();
-  send(kind, text, times + 1);
+  send(kind, text, { times: times + 1, confirmed });
 }
 
-async function post(kind, text) {
+async function post(kind, text, confirmed) {
   const same = attempt && attempt.execution === current.execution && attempt.kind === kind && attempt.text === text;
   if (!same) {
     // Other words need another key: an earlier try may have arrived after all, and these words then replace it.
     const key = attempt ? newKey() : current.client_key;
     attempt = { execution: current.execution, kind, text, key, active_ms: activity.milliseconds };
   }
-  const body = { client_key: attempt.key, execution: attempt.execution, kind, text: whole(text), shown_at: current.shown_at, active_ms: attempt.active_ms };
+  const body = { client_key: attempt.key, execution: attempt.execution, kind, text: whole(text), shown_at: current.shown_at, active_ms: attempt.active_ms, confirmed };
+  const answers = `${config.api}/answers`;
   try {
-    return await ask(`${config.api}/answers`, { body });
+    return await ask(current.corrects ? `${answers}/${current.corrects}/correct` : answers, { body });
   } catch (error) {
     if (error.code !== "key-reused") throw error;
     attempt.key = newKey();
-    return ask(`${config.api}/answers`, { body: { ...body, client_key: attempt.key } });
+    return ask(answers, { body: { ...body, client_key: attempt.key } });
   }
 }
 
-async function send(kind, text, times = 0) {
+async function send(kind, text, { times = 0, confirmed = false } = {}) {
   if (sending || !current) return;
+  box.focus({ preventScroll: true });
   if (kind === "described" && text.trim() === "") {
-    problem("Write a sentence first. If there is nothing to say, choose “Nothing changed” or “I can’t describe this”.");
-    box.focus();
+    problem(`Write a sentence first. If there is nothing to say, choose “${config.nothing}” or “I can’t describe this”.`);
     return;
   }
   if (Array.from(text).length > config.limit) {
     problem(`This is longer than ${config.limit.toLocaleString("en")} characters. Shorten it and send it again; nothing is lost.`);
-    box.focus();
+    return;
+  }
+  if (kind === "nothing_changed" && !confirmed && current.doubt) {
+    doubt(current.doubt);
     return;
   }
   stopRetry();
   lock(true);
   const slow = setTimeout(() => { $("send").textContent = "Sending…"; }, 300);
   const execution = current.execution;
+  before = box.value;
   try {
-    const stored = await post(kind, text);
+    const stored = await post(kind, text, confirmed);
     problem(null);
-    if (kind === "described") drafts.drop(execution);
+    keepRest(execution, kind);
     tabs?.postMessage({ answered: execution });
     notice(stored.thanks);
+    offerUndo(stored.answer);
     lock(false);
-    await advance({ focus: kind === "described" || matchMedia("(pointer: fine)").matches });
+    await advance();
   } catch (error) {
     lock(false);
-    failed(error, kind, text, times);
+    before = null;
+    failed(error, kind, text, { times, confirmed });
   } finally {
     clearTimeout(slow);
     $("send").textContent = "Send";
   }
 }
 
-function failed(error, kind, text, times) {
-  if (error.passing) {
+// What stays of the box as a draft once an answer is stored: nothing of what was sent, everything that was changed since.
+function keepRest(execution, kind) {
+  const changed = !box.value.startsWith(before);
+  if (changed) drafts.set(execution, box.value);
+  else drafts.set(execution, kind === "described" ? "" : before);
+}
+
+function failed(error, kind, text, options) {
+  if (error.code === "unconfirmed") {
+    doubt(error.detail);
+  } else if (error.passing) {
     const what = kind === "described" ? "Your words are kept on this page and are sent" : "Your choice is sent";
     problem(`${error.detail} ${what} as soon as it is back; you need not do anything.`);
-    retryLater(kind, text, times);
+    retryLater(kind, text, options);
   } else {
     problem(error.detail ?? "Something went wrong on this page. Your words are kept; reload the page and send them again.");
   }
-  if (kind === "described") box.focus({ preventScroll: true });
 }
+
+// ---- Taking back ---------------------------------------------------------------------------------------------------
+
+function offerUndo(answer, seconds = true) {
+  clearTimeout(offering);
+  offered = answer;
+  $("undo-form").hidden = false;
+  $("told").classList.add("offer");
+  if (seconds) offering = setTimeout(endOffer, UNDO);
+}
+
+function endOffer() {
+  clearTimeout(offering);
+  if (document.activeElement === $("undo")) box.focus({ preventScroll: true });
+  offered = null;
+  $("undo-form").hidden = true;
+  $("told").classList.remove("offer");
+}
+
+async function undo() {
+  if (sending || offered === null) return;
+  const answer = offered;
+  clearTimeout(offering);
+  lock(true);
+  box.focus({ preventScroll: true });
+  try {
+    await moving;
+    const back = await ask(`${config.api}/answers/${answer}/undo`, { body: {} });
+    lock(false);
+    endOffer();
+    putBack(back);
+  } catch (error) {
+    lock(false);
+    notice(error.passing ? `${error.detail} Nothing was taken back yet; press Undo again in a moment.` : error.detail ?? "Something went wrong on this page. Look under Back for your last answers.");
+    if (error.passing) offerUndo(answer, false);
+    else endOffer();
+  }
+}
+
+// The execution whose answer was taken back comes onto the page again, and what was there comes after it.
+function putBack(back) {
+  stopRetry();
+  if (current && current.execution !== back.execution) {
+    if (next) navigator.sendBeacon(`${config.api}/executions/${next.execution}/release`);
+    next = current;
+  }
+  if (back.kind === "described") drafts.set(back.execution, back.said);
+  show(back.undone ? back : { ...back, corrects: back.answer }, { announce: "Again" });
+  notice(back.notice);
+}
+
+$("undo-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  undo();
+});
+
+// A press acts on the execution at which it began: the second half of a double click, or a button of the mouse that is let
+// go after the next one has come, answers nothing. Clicks that no mouse made (a key, a screen reader) have no detail.
+let aimed;
+document.addEventListener("mousedown", (event) => { if (event.detail <= 1) aimed = current?.execution ?? null; }, true);
+$("stage").addEventListener("click", (event) => {
+  if (event.detail === 0 || !event.isTrusted || !event.target.closest("button") || aimed === (current?.execution ?? null)) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  send(event.submitter?.value || "described", event.submitter?.value === "described" || !event.submitter ? box.value : "");
+  const kind = event.submitter?.value || "described";
+  send(kind, kind === "described" ? box.value : "", { confirmed: event.submitter === $("confirm") });
 });
 
 skipForm.addEventListener("submit", (event) => {
@@ -308,7 +424,8 @@ async function keep() {
     prefetch();
   }
   const shown = current;
-  if (!shown || lost || (await renew(shown)) || shown !== current || sending) return;
+  // What is being corrected needs no lease.
+  if (!shown || shown.corrects || lost || (await renew(shown)) || shown !== current || sending) return;
   if (box.value.trim() === "") {
     notice("That one went to somebody else while you were away. Here is another.");
     await advance();
@@ -345,7 +462,7 @@ tabs?.addEventListener("message", ({ data }) => {
     prefetch();
   }
   if (current?.execution !== data.answered || sending) return;
-  if (box.value.trim() === "") advance({ focus: false });
+  if (box.value.trim() === "") advance();
   else notice("You answered this one in another tab. If you send this too, it takes the place of that answer.");
 });
 
@@ -365,7 +482,16 @@ $("unsent-drop").addEventListener("click", () => {
   box.focus();
 });
 
-skip.addEventListener("toggle", () => { if (skip.open && matchMedia("(pointer: fine)").matches) skip.querySelector(".menu-item").focus(); });
+// Opened by a key, the menu takes the focus; opened by the mouse, the focus stays where it was: in the box.
+let byKey = false;
+skip.querySelector("summary").addEventListener("click", (event) => { byKey = event.detail === 0; });
+skip.addEventListener("toggle", () => { if (skip.open && byKey) skip.querySelector(".menu-item").focus(); });
+// A letter typed in the menu is the beginning of a reason in one's own words. Else its first blank would press the button
+// that has the focus.
+skipForm.addEventListener("keydown", (event) => {
+  if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key.length === 1 && event.key !== " " && event.target !== $("reason")) $("reason").focus();
+});
 skip.addEventListener("focusout", ({ relatedTarget }) => { if (document.hasFocus() && !skip.contains(relatedTarget)) skip.open = false; });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.isComposing || !skip.open) return;
@@ -385,9 +511,17 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) $("modifier").textContent = "⌘
 // ---- Begin ---------------------------------------------------------------------------------------------------------
 
 history.replaceState(null, "", location.pathname);
+watchScreen();
+if (!$("undo-form").hidden) offerUndo(Number($("undo-form").getAttribute("action").match(/(\d+)\/undo$/)[1]));
 if (current) {
   const rendered = box.value;
-  show(current, { focus: true, announce: false });
+  const [told, doubtful] = [$("problem").textContent, !$("doubt").hidden];
+  // As the server drew it, before the family's script makes a walk of it: it may have to be put back.
+  const drawn = { html: $("execution").innerHTML, request: $("asked").hidden ? null : $("request").textContent };
+  show(current, { announce: null });
+  Object.assign(current, drawn);
+  if (told) problem(told);
+  $("doubt").hidden = !doubtful;
   // Typed before this script was there, or handed back by the server.
   if (rendered.trim() !== "") {
     fill(rendered);

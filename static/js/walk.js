@@ -8,6 +8,9 @@ import { EYE, Player, Timeline, wrapped } from "./walk/player.js";
 const BASE = new URL("../../../", import.meta.url);
 const LOOK = Math.PI / 6;
 const NARROW = 608;   // pixels: as in walk.css
+const AWAY = 30_000;  // milliseconds: how long a page may be hidden before its pictures make room for others
+const AGAIN = 1_500;  // milliseconds until a picture that was taken away is drawn anew
+const LOSSES = 3;     // so often in a minute; then a person has to ask for it
 const ICONS = {
   play: "M7 4.5v15l13-7.5z", pause: "M6 4.5h4.2v15H6zM13.8 4.5H18v15h-4.2z", again: "M12 5V1.5L6.5 6 12 10.5V7a5.5 5.5 0 1 1-5.5 5.5H4A8 8 0 1 0 12 5z",
   back: "M17.5 5v14L8 12zM5 5h2.4v14H5z", next: "M6.5 5v14L16 12zM16.6 5H19v14h-2.4z", left: "M15 4.5 7.5 12l7.5 7.5", right: "M9 4.5 16.5 12 9 19.5",
@@ -32,7 +35,9 @@ function icon(name) {
   return svg;
 }
 
-const button = (name, label, keys, className = "") => el("button", { type: "button", class: `walk-button ${className}`, "aria-label": label, title: keys ? `${label} (${keys})` : label }, icon(name));
+// Keys work where the walk has the focus; a title says so.
+const titled = (label, keys) => (keys ? `${label} (${keys} while the walk has the focus)` : label);
+const button = (name, label, keys, className = "") => el("button", { type: "button", class: `walk-button ${className}`, translate: "yes", "aria-label": label, title: titled(label, keys) }, icon(name));
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // ---- Houses --------------------------------------------------------------------------------------------------------
@@ -77,6 +82,9 @@ class Walk {
   #frame = null;
   #stage = null;
   #wide = 1.36;
+  #seen = false;      // whether its place is on the screen
+  #losses = [];       // when the browser took the picture away
+  #again = null;      // timer of the next try to draw it
 
   constructor(root) {
     this.root = root;
@@ -93,7 +101,7 @@ class Walk {
     const { path } = this.data;
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "What the agent sees. Arrow keys step, A and D look around; the list of words says the same." });
     this.place = el("p", { class: "walk-place" });
-    this.note = el("p", { class: "walk-note" }, "Opening the house…");
+    this.note = el("p", { class: "walk-note", translate: "yes" }, "Opening the house…");
     this.lookLeft = button("left", "Look left", "A", "walk-look left");
     this.lookRight = button("right", "Look right", "D", "walk-look right");
     this.view = el("div", { class: "walk-stage" }, this.canvas, this.place, this.note, this.lookLeft, this.lookRight);
@@ -101,7 +109,7 @@ class Walk {
     this.svg.setAttribute("role", "img");
     this.svg.setAttribute("aria-label", "The house from above, north up, with the path in order");
     this.storey = el("span", { class: "walk-storey" });
-    this.larger = el("button", { type: "button", class: "walk-larger", "aria-pressed": "false", "aria-label": "Larger plan" }, el("span", { "aria-hidden": "true" }, "⤢"));
+    this.larger = el("button", { type: "button", translate: "yes", class: "walk-larger", "aria-pressed": "false", "aria-label": "Larger plan" }, el("span", { "aria-hidden": "true" }, "⤢"));
     this.map = el("div", { class: "walk-plan" }, this.svg, this.storey, this.larger);
     this.back = button("back", "Stop before", "←");
     this.go = button("play", "Play", "Space", "walk-go");
@@ -113,17 +121,19 @@ class Walk {
       mark.style.setProperty("--at", time / this.timeline.duration);
       marks.append(mark);
     }
-    this.count = el("span", { class: "walk-count" });
-    this.inWords = el("button", { type: "button", class: "walk-text", "aria-expanded": "false" }, "In words");
+    this.count = el("span", { class: "walk-count", translate: "yes" });
+    this.inWords = el("button", { type: "button", translate: "yes", class: "walk-text", "aria-expanded": "false" }, "In words");
     this.bar = el("div", { class: "walk-bar", role: "group", "aria-label": "The walk" }, this.back, this.go, this.next, el("span", { class: "walk-track" }, marks, this.slider), this.count, this.inWords);
-    this.hint = el("p", { class: "walk-hint" });
+    this.drags = el("span", { class: "walk-drags" }, "Drag to look around. ");
+    this.keys = el("span", { class: "walk-keys" });
+    this.hint = el("p", { class: "walk-hint", translate: "yes" }, this.drags, this.keys);
     this.said = el("p", { class: "visually-hidden", role: "status" });
     this.root.prepend(el("div", { class: "walk-view" }, this.view, this.map), this.bar, this.hint, this.said);
     this.words.hidden = true;
     this.words.id = `walk-words-${++Walk.made}`;
     this.inWords.setAttribute("aria-controls", this.words.id);
-    this.hint.textContent = "Drag to look around";
-    this.hint.append(el("span", { class: "walk-keys" }, ". ", el("kbd", {}, "←"), " ", el("kbd", {}, "→"), " step, ", el("kbd", {}, "Space"), " plays, ", el("kbd", {}, "A"), " ", el("kbd", {}, "D"), " look"));
+    const key = (name) => el("kbd", {}, name);
+    this.keys.append("With the keyboard, go to the picture with ", key("Tab"), ": ", key("←"), " ", key("→"), " step, ", key("Space"), " plays, ", key("A"), " ", key("D"), " look around.");
     if (path.length < 2) this.back.disabled = this.next.disabled = this.go.disabled = true;
     this.#controls();
   }
@@ -149,12 +159,17 @@ class Walk {
     if (this.ended) return;
     this.sheet = sheet;
     // A canvas is live only while it is on the screen: browsers allow few at a time.
-    this.watcher = new IntersectionObserver(([entry]) => (entry.isIntersecting ? this.#enter() : this.#leave()), { rootMargin: "200px" });
+    this.watcher = new IntersectionObserver((entries) => {
+      this.#seen = entries.at(-1).isIntersecting;
+      if (this.#seen) this.#enter();
+      else this.#leave();
+    }, { rootMargin: "200px" });
     this.watcher.observe(this.view);
   }
 
   #enter() {
-    if (this.#stage || this.ended) return;
+    clearTimeout(this.#again);
+    if (this.#stage || this.ended || !this.drawing || !this.#seen || document.hidden || this.root.classList.contains("flat")) return;
     const { Overlay, Stage, sceneOf } = this.drawing;
     const { house, path } = this.data;
     const photograph = (id) => new URL(`nav/panoramas/${encodeURIComponent(house)}/${encodeURIComponent(id)}`, BASE).href;
@@ -165,8 +180,10 @@ class Walk {
       console.warn("The 3D view failed:", error);
       this.#stage = null;
     }
-    if (!this.#stage) return this.#flat("This browser cannot draw in 3D.");
+    if (!this.#stage) return this.#losses.length > 0 ? this.#gone() : this.#flat("This browser cannot draw in 3D.");
+    if (this.#losses.length > 0 && !this.note.hidden) this.said.textContent = "The picture is back.";
     this.note.hidden = true;
+    this.root.dataset.live = "";
     this.resizer = new ResizeObserver(() => {
       this.#wide = this.#stage?.resize() ?? this.#wide;
       this.#paint();
@@ -183,15 +200,51 @@ class Walk {
 
   // Frees the canvas. It is replaced by a fresh one, since a lost context does not come back.
   #leave() {
+    clearTimeout(this.#again);
     if (!this.#stage) return;
     this.player.pause();
     this.resizer.disconnect();
     this.#stage.close();
     this.#stage = null;
+    delete this.root.dataset.live;
     const fresh = this.canvas.cloneNode();
+    const focused = document.activeElement === this.canvas;
     this.canvas.replaceWith(fresh);
     this.canvas = fresh;
     this.#drag();
+    if (focused) fresh.focus({ preventScroll: true });
+  }
+
+  // The browser keeps few pictures in 3D for all its pages and takes the oldest away; a graphics card that stumbles loses
+  // them all. It is said, and drawn anew as soon as that may work: but not over and over against other pages.
+  #lost(canvas) {
+    if (canvas !== this.canvas || !this.#stage || this.ended) return;
+    const now = performance.now();
+    this.#losses = [...this.#losses.filter((at) => now - at < 60_000), now];
+    this.#leave();
+    this.#gone();
+    if (this.#losses.length <= LOSSES) this.#again = setTimeout(() => this.#enter(), AGAIN);
+  }
+
+  #gone() {
+    const text = "The browser took this picture away: it draws only a few in 3D at a time. Plan and words show the same.";
+    const again = el("button", { type: "button", class: "walk-again", translate: "yes" }, "Show the picture again");
+    again.addEventListener("click", () => {
+      if (document.activeElement === again) this.canvas.focus({ preventScroll: true });
+      this.#enter();
+    });
+    this.note.replaceChildren(`${text} `, again);
+    this.note.hidden = false;
+    this.said.textContent = text;
+  }
+
+  // While the page is hidden for long its picture makes room for those that are looked at.
+  rest() {
+    this.#leave();
+  }
+
+  wake() {
+    this.#enter();
   }
 
   // Without 3D: plan and words.
@@ -200,7 +253,8 @@ class Walk {
     this.note.hidden = false;
     this.note.textContent = `${reason} The plan and the words show the same walk.`;
     this.canvas.hidden = this.lookLeft.hidden = this.lookRight.hidden = true;
-    this.hint.firstChild.textContent = "";
+    this.drags.hidden = true;
+    this.keys.replaceChildren("With the keyboard, go to the buttons with ", el("kbd", {}, "Tab"), ": ", el("kbd", {}, "←"), " ", el("kbd", {}, "→"), " step.");
     this.#showWords(true);
     this.#fit();
     this.#changed();
@@ -259,12 +313,14 @@ class Walk {
     this.go.dataset.name = name;
     const label = { play: "Play", pause: "Pause", again: "Watch again" }[name];
     this.go.setAttribute("aria-label", label);
-    this.go.title = `${label} (Space)`;
+    this.go.title = titled(label, "Space");
     this.go.replaceChildren(icon(name));
   }
 
   #fit() {
-    this.plan?.frame(this.root.clientWidth <= NARROW && !this.root.classList.contains("plan-large") && !this.root.classList.contains("flat"));
+    const { classList } = this.root;
+    const small = this.root.clientWidth <= NARROW && !classList.contains("flat");
+    this.plan?.frame(small ? (classList.contains("plan-large") ? "rooms" : "path") : "house");
   }
 
   #showWords(open) {
@@ -308,10 +364,7 @@ class Walk {
     this.lookLeft.addEventListener("click", () => this.#turn(-LOOK));
     this.lookRight.addEventListener("click", () => this.#turn(LOOK));
     this.inWords.addEventListener("click", () => this.#showWords(this.words.hidden));
-    this.larger.addEventListener("click", () => {
-      this.larger.setAttribute("aria-pressed", String(this.root.classList.toggle("plan-large")));
-      this.#fit();
-    });
+    this.larger.addEventListener("click", () => this.#enlarge(!this.root.classList.contains("plan-large")));
     this.slider.addEventListener("input", () => { this.#hold(); this.#look.yaw = this.#look.pitch = 0; this.player.seek(Number(this.slider.value)); });
     this.room = new ResizeObserver(() => this.#fit());
     this.room.observe(this.root);
@@ -333,6 +386,14 @@ class Walk {
       from = [event.clientX, event.clientY];
     });
     for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { from = null; });
+    canvas.addEventListener("webglcontextlost", (event) => { event.preventDefault(); this.#lost(canvas); });
+  }
+
+  #enlarge(on) {
+    this.root.classList.toggle("plan-large", on);
+    this.larger.setAttribute("aria-pressed", String(on));
+    this.#fit();
+    if (on) this.map.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
 
   // A key that was pressed here, or anywhere where it means nothing else. Whether it was used.
@@ -340,6 +401,7 @@ class Walk {
     const look = { a: [-LOOK, 0], d: [LOOK, 0], w: [0, LOOK / 2], s: [0, -LOOK / 2] }[event.key.toLowerCase()];
     if (look) this.#turn(...look);
     else if (event.key === "ArrowRight" || event.key === "ArrowLeft") this.#step(event.key === "ArrowRight" ? 1 : -1);
+    else if (event.key === "Escape" && this.root.classList.contains("plan-large")) this.#enlarge(false);
     else if (event.key === "Home" || event.key === "End") { this.#hold(); this.player.glide(event.key === "Home" ? 0 : this.timeline.times.at(-1)); }
     else if (event.key === " " && !event.target.closest("button, a, summary")) { if (!event.repeat) this.#toggle(); }
     else return false;
@@ -349,6 +411,7 @@ class Walk {
   end() {
     this.ended = true;
     this.#hold();
+    clearTimeout(this.#again);
     this.player.end();
     this.room.disconnect();
     this.watcher?.disconnect();
@@ -372,6 +435,15 @@ function look() {
     if (!walks.has(root)) walks.set(root, new Walk(root));
   }
 }
+
+let away = null;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(away);
+  if (document.hidden) away = setTimeout(() => walks.forEach((walk) => walk.rest()), AWAY);
+  else walks.forEach((walk) => walk.wake());
+});
+addEventListener("pagehide", () => walks.forEach((walk) => walk.rest()));
+addEventListener("pageshow", () => walks.forEach((walk) => walk.wake()));
 
 const writes = (target) => target.closest("input:not([type=range]), textarea, select, [contenteditable]") !== null;
 

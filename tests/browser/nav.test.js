@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { answers, DRAWN, execution, openTeaching, PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
+import { answers, DRAWN, execution, openTeaching, PATIENCE, person, PHONE, post, seenWhileTyping, startBrowser, startServer, until } from "./support.js";
 
 let server;
 let browser;
@@ -38,6 +38,44 @@ test("a walk is watched, described and learnt from", async () => {
   const rows = (await answers(server)).filter((row) => row.text === SENTENCE);
   assert.equal(rows.length, 1, "it is in the dataset as typed, once");
   await until("it is learnt from", async () => (await answers(server)).some((row) => row.text === SENTENCE && row.used_in_update > 0));
+  assert.deepEqual(errors, []);
+  await context.close();
+});
+
+test("on a phone with its keyboard open the box and Send are seen together", async () => {
+  const { page, context, errors } = await person(browser, { ...PHONE, reducedMotion: "reduce" });
+  await openTeaching(server, page);
+  await page.locator("#execution .walk[data-plan]").waitFor({ timeout: PATIENCE });
+  assert.deepEqual(await seenWhileTyping(page), []);
+  assert.deepEqual(errors, []);
+  await context.close();
+});
+
+test("that it stayed where it was is asked about, and the walk's controls leave the focus in the box", async () => {
+  const { page, context, errors } = await person(browser, { reducedMotion: "reduce" });
+  await openTeaching(server, page);
+  await page.locator("#execution .walk[data-first]").waitFor({ timeout: PATIENCE });
+  const from = await execution(page);
+  const walk = page.locator("#execution .walk");
+  const slider = await walk.locator("input[type=range]").boundingBox();
+  const presses = [
+    () => walk.getByRole("button", { name: "Next stop" }).click(),
+    () => walk.getByRole("button", { name: "Look left" }).click(),
+    () => walk.getByRole("button", { name: "In words" }).click(),
+    () => walk.locator("canvas").click({ position: { x: 200, y: 100 } }),
+    () => page.mouse.click(slider.x + slider.width / 2, slider.y + slider.height / 2),
+    () => page.locator("#theme").click(),
+  ];
+  for (const press of presses) {
+    await press();
+    await until("the focus is in the box", () => page.evaluate(() => document.activeElement.id === "text"), 5_000);
+    await page.keyboard.type("a ");
+  }
+  assert.equal(await page.locator("#text").inputValue(), "a ".repeat(presses.length));
+  await page.getByRole("button", { name: "It stayed where it was" }).click();
+  await page.locator("#confirm").waitFor();
+  assert.match(await page.locator("#problem").innerText(), /^The agent walked .* Do you mean “It stayed where it was” all the same\?/);
+  assert.equal(await execution(page), from);
   assert.deepEqual(errors, []);
   await context.close();
 });

@@ -114,6 +114,30 @@ export async function until(what, check, patience = PATIENCE) {
   }
 }
 
+// Phones, upright and lying, with the keyboard closed and open.
+const SCREENS = [{ width: 390, height: 844 }, { width: 360, height: 300 }, { width: 320, height: 256 }, { width: 640, height: 320 }];
+export const PHONE = { viewport: SCREENS[0], isMobile: true, hasTouch: true };
+
+// While somebody types, the box and Send are on the screen together, and nothing lies over them.
+export async function seenWhileTyping(page) {
+  const wrong = [];
+  for (const screen of SCREENS) {
+    await page.setViewportSize(screen);
+    await page.fill("#text", "");
+    await page.locator("#text").pressSequentially("a sentence that is long enough for more lines than one on every phone that there is, and on");
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    for (const id of ["text", "send"]) {
+      const seen = await page.locator(`#${id}`).evaluate((element) => {
+        const { left, top, right, bottom } = element.getBoundingClientRect();
+        const clear = (x, y) => element.contains(document.elementFromPoint(x, y));
+        return top >= 0 && bottom <= innerHeight && clear(left + 12, top + 6) && clear(right - 12, bottom - 6);
+      });
+      if (!seen) wrong.push(`${id} at ${screen.width}×${screen.height}`);
+    }
+  }
+  return wrong;
+}
+
 export async function post(url, body = {}) {
   return fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 }

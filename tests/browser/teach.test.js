@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { answers, execution, openTeaching, PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
+import { answers, execution, openTeaching, PATIENCE, person, PHONE, post, seenWhileTyping, startBrowser, startServer, until } from "./support.js";
 
 let server;
 let browser;
@@ -164,7 +164,10 @@ describe("teaching", () => {
   asPerson("nothing changed, cannot describe", async (page) => {
     for (const name of ["Nothing changed", "I can’t describe this"]) {
       const from = await execution(page);
-      await page.getByRole("button", { name }).click();
+      await page.getByRole("button", { name, exact: true }).click();
+      // Where something did change, it is asked about.
+      await until("it is asked, or goes on", async () => (await page.locator("#confirm").isVisible()) || (await execution(page)) !== from);
+      if ((await execution(page)) === from) await page.locator("#confirm").click();
       await moved(page, from);
     }
     const kinds = (await answers(server)).map((row) => row.kind);
@@ -295,6 +298,34 @@ describe("teaching", () => {
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing to scroll sideways");
   }, { options: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } });
 
+  asPerson("on a phone with its keyboard open the box and Send are seen together", async (page) => {
+    assert.deepEqual(await seenWhileTyping(page), []);
+    // Right after an answer, too, when Undo is offered.
+    const from = await execution(page);
+    await page.locator("#send").tap();
+    await moved(page, from);
+    await page.locator("#undo").waitFor();
+    assert.deepEqual(await seenWhileTyping(page), []);
+  }, { options: PHONE });
+
+  asPerson("writing from right to left is shown in its order, and no browser translates it", async (page) => {
+    const text = "החלף כל n ב c (סוף)";
+    await page.fill("#text", text);
+    assert.equal(await page.locator("#text").evaluate((box) => getComputedStyle(box).direction), "rtl");
+    await page.keyboard.press("Control+Enter");
+    await thanked(page);
+    await page.getByRole("link", { name: "Back" }).click();
+    const quote = page.locator(".said q", { hasText: text });
+    assert.deepEqual(await quote.evaluate((q) => [getComputedStyle(q).direction, getComputedStyle(q).unicodeBidi, q.translate]), ["rtl", "isolate", false]);
+    // Words of the agent and of people, wherever they stand on the teachers' pages.
+    const translated = async () => page.locator("q, textarea, .edit-pairs, .execution li").evaluateAll((all) => all.filter((element) => element.translate).map((element) => element.outerHTML));
+    assert.deepEqual(await translated(), []);
+    for (const path of ["", "/guide"]) {
+      await page.goto(`${server.address}teach/${server.run}${path}`);
+      assert.deepEqual(await translated(), []);
+    }
+  });
+
   test("an empty queue is explained and ends by itself", async () => {
     await post(`${server.api}/teacher`, { mode: "simulated" });
     // Between two updates, that is: the run may be learning from what was typed before.
@@ -304,7 +335,7 @@ describe("teaching", () => {
     await openTeaching(server, page).catch(() => {});
     for (let i = 0; i < 80 && !(await page.locator("#idle").isVisible()); i += 1) {
       const from = await execution(page);
-      await page.getByRole("button", { name: "Nothing changed" }).click();
+      await page.getByRole("button", { name: "I can’t describe this" }).click();
       await until("it goes on", async () => (await page.locator("#idle").isVisible()) || (await execution(page)) !== from);
     }
     assert.match(await page.locator("#idle-text").innerText(), /simulated teacher/);

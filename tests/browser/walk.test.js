@@ -193,6 +193,7 @@ test("without WebGL there are plan and words, and everything steps", async () =>
     const { page, context, errors } = await open(STAIRS, {}, plain);
     await page.locator(".walk.flat").waitFor();
     assert.match(await page.locator(".walk-note").innerText(), /cannot draw in 3D/);
+    assert.match(await page.locator(".walk-hint").innerText(), /^With the keyboard, go to the buttons with/);
     assert.equal(await page.locator(".walk-words").isVisible(), true);
     assert.equal(await page.locator(".walk canvas").isVisible(), false);
     assert.ok((await page.locator(".walk-plan svg").boundingBox()).height > 150);
@@ -237,9 +238,20 @@ for (const colorScheme of ["light", "dark"]) {
       assert.deepEqual(violations.map((v) => `${v.id}: ${v.help} (${v.nodes.map((n) => n.target.join(" ")).join(", ")})`), []);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it does not scroll sideways");
       if (viewport.width < 500) {
-        const small = (await page.locator(".walk-plan").boundingBox()).width;
+        const small = await page.locator(".walk-plan").boundingBox();
+        const mark = async () => (await page.locator(".plan-start").first().boundingBox()).width;
+        const before = await mark();
         await page.getByRole("button", { name: "Larger plan" }).tap();
-        await until("the plan grows", async () => (await page.locator(".walk-plan").boundingBox()).width > small * 2);
+        await until("the plan grows", async () => (await page.locator(".walk-plan").boundingBox()).width > small.width * 2);
+        const large = await page.locator(".walk-plan").boundingBox();
+        assert.ok(large.height > small.height * 2.5, `it takes much of the screen: ${large.height} px`);
+        assert.ok((await mark()) > before * 1.5, "and what is on it is larger, too");
+        const { colour, over } = await page.locator(".walk-plan").evaluate((plan) => {
+          const { left, top } = document.querySelector(".walk-place").getBoundingClientRect();
+          return { colour: getComputedStyle(plan).backgroundColor, over: plan.contains(document.elementFromPoint(left + 4, top + 4)) };
+        });
+        assert.match(colour, /^rgb\(/, "nothing shines through");
+        assert.ok(over, "the label of the picture lies under it");
       }
       assert.deepEqual(errors, []);
       await context.close();

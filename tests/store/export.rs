@@ -56,6 +56,7 @@ fn record_as_json(headers: &csv::StringRecord, record: &csv::StringRecord) -> Va
                 Value::from(text.parse::<i64>().unwrap())
             }
             "teacher" | "used_in_update" | "supersedes" | "superseded_by" | "active_ms" | "shown_at"
+            | "withdrawn_at"
                 if text.is_empty() =>
             {
                 Value::Null

@@ -15,4 +15,5 @@ mod plans;
 mod queue;
 mod size;
 mod support;
+mod undo;
 mod visitors;

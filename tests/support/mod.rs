@@ -7,7 +7,7 @@ use iliad::run::{
     CheckpointRow, Command, EpisodeRow, Event, Point, Rate, RunHandle, RunState, Source, Status, TeacherMode, Tried,
 };
 use iliad::store::{AnswerKind, NewExecution, Run, Store, UpdateRecord};
-use iliad::task::{Audience, Family, Guide, RenderError};
+use iliad::task::{Audience, Change, Family, Guide, RenderError};
 use iliad::web::{AppState, Runs, WebSettings};
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -77,6 +77,13 @@ impl Family for Pairs {
     fn render_text(&self, view: &Value) -> Result<String, RenderError> {
         let line = |(before, after): &(String, String)| format!("{before} becomes {after}");
         Ok(Self::read(view)?.iter().map(line).collect::<Vec<_>>().join("; "))
+    }
+    fn change(&self, view: &Value) -> Change {
+        match Self::read(view) {
+            Ok(pairs) if pairs.iter().all(|(before, after)| before == after) => Change::Nothing,
+            Ok(_) => Change::Something("Some of the words changed.".to_owned()),
+            Err(_) => Change::Unknown,
+        }
     }
     fn render_try_fields(&self) -> Result<String, RenderError> {
         let field = |(i, word): (usize, &&str)| {
@@ -299,7 +306,7 @@ impl Fake {
                 view: answer.view,
                 summary: answer.summary,
                 source: Some(Source::Human),
-                description: answer.text,
+                description: if answer.kind == AnswerKind::Described { answer.text } else { String::new() },
                 candidates: vec![],
                 success: false,
             });

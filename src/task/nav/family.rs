@@ -3,7 +3,7 @@
 use super::drawing::Map;
 use super::houses::{self, EXAMPLE};
 use super::{Start, Walk};
-use crate::task::{Audience, Family, Guide, RenderError, World};
+use crate::task::{Audience, Change, Family, Guide, RenderError, World};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -153,6 +153,23 @@ impl Family for NavFamily {
         Ok(read(view)?.words.join("\n"))
     }
 
+    fn change(&self, view: &Value) -> Change {
+        let Ok(View { path, .. }) = read(view) else { return Change::Unknown };
+        if path.iter().all(|stop| stop.viewpoint == path[0].viewpoint) {
+            return Change::Nothing;
+        }
+        let (first, last) = (&path[0], &path[path.len() - 1]);
+        let way = match (&first.room, &last.room) {
+            (Some(from), Some(to)) if from != to => format!("The agent walked from the {from} to the {to}."),
+            _ => "The agent walked away from the place where it stood.".to_owned(),
+        };
+        Change::Something(way)
+    }
+
+    fn nothing_changed(&self) -> &'static str {
+        "It stayed where it was"
+    }
+
     fn render_try_fields(&self) -> Result<String, RenderError> {
         let headings = (0..12)
             .map(|i| {
@@ -273,6 +290,16 @@ mod tests {
             let html = NavFamily.render(&hostile, audience).expect("renders");
             assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<i>"), "{html}");
         }
+    }
+
+    #[test]
+    fn it_tells_whether_the_agent_left_its_place() {
+        assert!(matches!(NavFamily.change(&view()), Change::Something(_)));
+        let mut stayed = view();
+        let first = stayed["path"][0].clone();
+        stayed["path"] = json!([first]);
+        assert_eq!(NavFamily.change(&stayed), Change::Nothing);
+        assert_eq!(NavFamily.change(&json!({})), Change::Unknown);
     }
 
     #[test]

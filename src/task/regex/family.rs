@@ -2,7 +2,7 @@
 
 use super::diff::{Cell, align};
 use super::{Edit, PAIRS, Words};
-use crate::task::{Audience, Family, Guide, RenderError};
+use crate::task::{Audience, Change, Family, Guide, RenderError};
 use askama::Template;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -145,6 +145,17 @@ impl Family for RegexFamily {
         Ok(read(view)?.iter().map(Pair::spoken).collect::<Vec<_>>().join("\n"))
     }
 
+    fn change(&self, view: &Value) -> Change {
+        let Ok(pairs) = read(view) else { return Change::Unknown };
+        match (pairs.iter().filter(|pair| pair.changed()).count(), pairs.len()) {
+            (0, _) => Change::Nothing,
+            (1, 1) => Change::Something("The word changed.".to_owned()),
+            (1, all) => Change::Something(format!("One of the {all} words changed.")),
+            (changed, all) if changed == all => Change::Something(format!("All {all} words changed.")),
+            (changed, all) => Change::Something(format!("{changed} of the {all} words changed.")),
+        }
+    }
+
     fn render_try_fields(&self) -> Result<String, RenderError> {
         let fields = TRY_WORDS.iter().enumerate().map(|(at, word)| TryField {
             name: format!("words-{at}"),
@@ -188,6 +199,15 @@ mod tests {
     fn the_text_says_the_same() {
         let text = RegexFamily.render_text(&view(&[("banana", "bonono"), ("a", ""), ("sky", "sky")])).expect("text");
         assert_eq!(text, "banana becomes bonono\na becomes nothing: all letters are removed\nsky stays as it is");
+    }
+
+    #[test]
+    fn it_tells_whether_a_word_changed() {
+        let change = |pairs: &[(&str, &str)]| RegexFamily.change(&view(pairs));
+        assert_eq!(change(&[("sky", "sky"), ("a", "a")]), Change::Nothing);
+        assert_eq!(change(&[("sky", "sky"), ("a", "b")]), Change::Something("One of the 2 words changed.".to_owned()));
+        assert_eq!(change(&[("a", ""), ("b", "c")]), Change::Something("All 2 words changed.".to_owned()));
+        assert_eq!(RegexFamily.change(&json!({"pairs": [1]})), Change::Unknown, "a damaged view says nothing");
     }
 
     #[test]

@@ -24,9 +24,9 @@ export class Plan {
     this.size = Math.max(x1 - x0, y1 - y0);
     // The whole house, and what is around the path.
     const [xs, ys] = [0, 1].map((k) => path.map((stop) => stop.position[k]));
-    const near = [Math.min(...xs) - 2.6, Math.min(...ys) - 2.2, Math.max(...xs) + 2.6, Math.max(...ys) + 2.2];
-    this.frames = [box.map((side, i) => side + (i < 2 ? -margin : margin)), near].map(([w, s, e, n]) => [w, -n, e - w, n - s].map(cm).join(" "));
-    this.frame(false);
+    const around = (east, north) => [Math.min(...xs) - east, Math.min(...ys) - north, Math.max(...xs) + east, Math.max(...ys) + north];
+    this.frames = [box.map((side, i) => side + (i < 2 ? -margin : margin)), around(2.6, 2.2), around(4.2, 4.2)].map(([w, s, e, n]) => [w, -n, e - w, n - s].map(cm).join(" "));
+    this.frame("house");
     this.unit = Math.min(0.55, Math.max(0.24, this.size / 36));
     this.floors = storeys.map((draw, storey) => {
       const group = part(svg, "g", { class: "plan-storey" });
@@ -68,9 +68,10 @@ export class Plan {
     }
   }
 
-  // Shows the whole house, or, where there is little room, what is around the path.
-  frame(close) {
-    this.svg.setAttribute("viewBox", this.frames[close ? 1 : 0]);
+  // Shows the whole house; where there is little room, what is around the path: closely in a corner, with the rooms about it
+  // on all of a small screen.
+  frame(what) {
+    this.svg.setAttribute("viewBox", this.frames[["house", "path", "rooms"].indexOf(what)]);
   }
 
   // Where the agent is, which way it looks, and how wide.

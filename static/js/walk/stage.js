@@ -115,6 +115,6 @@ export class Stage {
     this.overlay?.close();
     for (const part of this.above.children) { part.geometry.dispose(); part.material.dispose(); }
     this.drawer.dispose();
-    this.drawer.forceContextLoss();
+    if (!this.drawer.getContext().isContextLost()) this.drawer.forceContextLoss();
   }
 }

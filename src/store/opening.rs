@@ -220,8 +220,8 @@ fn refuse_to_begin_anew(path: &Path) -> Result<()> {
 
 /// Whether a run's folder holds a checkpoint.
 fn has_learnt(run: &Path) -> bool {
-    let files = std::fs::read_dir(run).into_iter().flatten().flatten();
-    files.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".safetensors"))
+    let mut files = std::fs::read_dir(run).into_iter().flatten().flatten();
+    files.any(|file| file.file_name().to_string_lossy().ends_with(".safetensors"))
 }
 
 /// Looks at an existing file before anything is changed in it.

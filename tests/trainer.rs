@@ -232,7 +232,7 @@ async fn go_live(folder: &Path, overrides: &[&str]) -> Live {
 impl Live {
     async fn until(&self, what: &str, condition: impl Fn(&iliad::run::Status) -> bool) {
         let mut status = self.handle.status.clone();
-        let waited = tokio::time::timeout(Duration::from_secs(120), status.wait_for(|s| condition(s))).await;
+        let waited = tokio::time::timeout(Duration::from_secs(300), status.wait_for(|s| condition(s))).await;
         assert!(waited.is_ok_and(|r| r.is_ok()), "waited for {what}; now {:?}", self.handle.status.borrow());
     }
 

@@ -215,14 +215,14 @@ impl Error {
                 S::FORBIDDEN,
                 "no-cookie",
                 "Your browser sent no cookie",
-                "One cookie tells your descriptions from other people's, and it did not come back: it is blocked, or it was deleted. Nothing was stored now. Allow cookies for this site, copy what you typed, and open the teaching page again.",
+                "One cookie tells your descriptions from other people's, and it did not come back: it is blocked, or it was deleted. What you sent was not stored. Allow cookies for this site, copy what you typed, and open the teaching page again.",
             ),
             Error::TooLarge => Problem::of_status(S::PAYLOAD_TOO_LARGE),
             Error::SlowBody => Problem::new(
                 S::REQUEST_TIMEOUT,
                 "timeout",
                 "That came too slowly",
-                "The connection was too slow for what you sent, and it was not stored. Your text is still on your page; sending it again is safe.",
+                "The connection was too slow for what you sent, and it was not stored. Send it again when the connection is better.",
             ),
             Error::TooMany(standing) => {
                 Problem::new(S::TOO_MANY_REQUESTS, "too-many", "That was too much at once", limits::sentence(standing))
@@ -247,7 +247,7 @@ impl Error {
                 S::FORBIDDEN,
                 "never-yours",
                 "This one was never shown to you",
-                "Only who was given something to describe can send an answer to it. If your browser\u{2019}s cookies were deleted meanwhile, the server takes you for somebody else. Nothing was stored; copy what you typed if you want to keep it.",
+                "Only who was given something to describe can send an answer to it. If your browser\u{2019}s cookies were deleted meanwhile, the server takes you for somebody else. What you sent was not stored; copy what you typed if you want to keep it.",
             ),
             Error::Store(StoreError::Superseded) => Problem::new(
                 S::CONFLICT,

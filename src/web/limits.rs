@@ -258,13 +258,11 @@ pub(crate) fn sentence(standing: &Standing) -> String {
             "Too many wrong access tokens came from your address, so none is looked at for now. Wait {wait} and enter the right one."
         ),
         "new-teachers" => format!(
-            "Very many people have just begun to teach from your network. Wait {wait} and open the page again; what you typed is still on your page."
+            "Very many people have just begun to teach from your network. Copy what you typed, wait {wait} and open the page again."
         ),
         "new-runs" => format!("Many runs were started just now; this one was not. Wait {wait} and start it again."),
-        "tries" | "houses" => format!("Nothing was changed. Wait {wait} and try again."),
-        _ => format!(
-            "This request was not carried out. Your text is still on your page; wait {wait} and send it again (a browser without scripts keeps it behind its Back button)."
-        ),
+        "tries" | "houses" => format!("This request was not carried out. Wait {wait} and try again."),
+        _ => format!("This request was not carried out. Wait {wait} and send it again."),
     }
 }
 

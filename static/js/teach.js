@@ -258,7 +258,7 @@ async function send(kind, text, { times = 0, confirmed = false } = {}) {
     return;
   }
   if (Array.from(text).length > config.limit) {
-    problem(`This is longer than ${config.limit.toLocaleString("en")} characters. Shorten it and send it again; nothing is lost.`);
+    problem(`This is longer than ${config.limit.toLocaleString("en")} characters. Shorten it and send it again.`);
     return;
   }
   if (kind === "nothing_changed" && !confirmed && current.doubt) {

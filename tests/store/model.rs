@@ -356,7 +356,7 @@ impl Model {
         self.seen[new.teacher] = Some(now);
         let mine = |a: &Answer| a.execution == new.execution && a.teacher == new.teacher;
         let all: Vec<usize> = (0..self.answers.len()).filter(|&i| mine(&self.answers[i])).collect();
-        if let Some(outcome) = all.iter().find_map(|&i| self.compare(i, &new)) {
+        if let Some(outcome) = all.iter().rev().find_map(|&i| self.compare(i, &new)) {
             return outcome;
         }
         let standing = all.iter().copied().find(|&i| !self.answers[i].superseded);

@@ -132,7 +132,9 @@ impl Store {
                 .await?;
         let withdrawn = sqlx::query(
             "UPDATE executions SET state = 'withdrawn'
-             WHERE run = ? AND episode >= ? AND state <> 'withdrawn' AND given = 0",
+             WHERE run = ? AND episode >= ? AND state <> 'withdrawn' AND NOT EXISTS
+                 (SELECT 1 FROM answers WHERE answers.execution = executions.id AND answers.superseded_by IS NULL
+                      AND answers.kind <> 'skipped')",
         )
         .bind(run)
         .bind(episode)

@@ -74,8 +74,10 @@ pub(super) async fn lease(
         match drawn {
             Ok((html, text)) => {
                 let shown_at = OffsetDateTime::now_utc();
-                // Two readings of the clock lie between; a page that renews a little early does no harm.
-                let lease_seconds = (leased.expires_at - shown_at).whole_seconds().max(1).unsigned_abs();
+                // Two readings of the clock, which may be set between them: never more than a lease can have.
+                let lease_seconds =
+                    (leased.expires_at - shown_at).whole_seconds().clamp(1, ttl(state).whole_seconds().max(1));
+                let lease_seconds = lease_seconds.unsigned_abs();
                 return Ok(Some(Shown {
                     execution: leased.execution,
                     episode: leased.episode,

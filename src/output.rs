@@ -137,3 +137,18 @@ pub fn notes_are_watched() -> bool {
 pub fn flush() -> io::Result<()> {
     io::stdout().lock().flush()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands show an error with its causes (`{:#}`).
+    #[test]
+    fn an_error_says_its_cause_once() {
+        let error = OutputError::new("x.csv", io::Error::from(io::ErrorKind::StorageFull));
+        let alone = error.to_string();
+        assert!(alone.starts_with("cannot write x.csv: ") && !error.is_closed(), "{alone}");
+        assert_eq!(format!("{:#}", anyhow::Error::from(error)), alone);
+        assert!(OutputError::stdout(io::ErrorKind::BrokenPipe.into()).is_closed());
+    }
+}

@@ -48,7 +48,6 @@ const ROWS: &[Row] = &[
     row("data import-r2r r2r -o NEW"),
     row("data describe"),
     row("data describe --json"),
-    row("data describe --family nav"),
     Row { arguments: "execute regex", input: r#"{"expression": "()(n)()@c", "word": "embolden"}"#, code: 0 },
     Row { arguments: "execute regex", input: "nonsense", code: 2 },
     Row { arguments: "nav score --nav-data nav", input: r#"{"scan":"h","path":["a"],"reference":["a"]}"#, code: 0 },

@@ -1,4 +1,5 @@
 //! Fetches the pages' third-party files from npm, by the lockfile, and leaves them where `src/web/assets.rs` embeds them.
+//! With the feature `cuda` it also compiles the GPU kernels, so that no start of the program has to.
 //!
 //! Runs npm only when the lockfile changed. Nothing is written outside of Cargo's own build folder.
 
@@ -25,10 +26,62 @@ fn main() {
     println!("cargo::rerun-if-changed=templates");
     println!("cargo::rerun-if-changed=docs");
     println!("cargo::rerun-if-changed=migrations");
-    if let Err(sentence) = fetch() {
+    let kernels = if env::var_os("CARGO_FEATURE_CUDA").is_some() { compile_kernels() } else { Ok(()) };
+    if let Err(sentence) = fetch().and(kernels) {
         println!("cargo::error={sentence}");
         std::process::exit(1);
     }
+}
+
+/// The kernels' sources, in the order in which they know each other.
+const KERNELS: [&str; 7] = ["kernels", "transformer", "walks", "small", "recurrence", "time", "steps"];
+
+/// Compiles the kernels for the cards that the binary must run on, into one `kernels.fatbin` that
+/// `src/nn/cuda/module.rs` embeds: machine code for the oldest generation asked for and for the H100's where that is
+/// newer, and PTX of the newest of the two, which the driver translates on cards that are newer still.
+fn compile_kernels() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=src/nn/cuda");
+    println!("cargo::rerun-if-env-changed=CUDA_COMPUTE_CAP");
+    println!("cargo::rerun-if-env-changed=CUDA_HOME");
+    let out = env::var("OUT_DIR").map_err(|_| "build.rs must be run by Cargo".to_owned())?;
+    let mut source = String::new();
+    for name in KERNELS {
+        let path = format!("src/nn/cuda/{name}.cu");
+        let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+        source.push_str(&format!("#line 1 \"{path}\"\n{text}\n"));
+    }
+    let (all, image) = (Path::new(&out).join("kernels.cu"), Path::new(&out).join("kernels.fatbin"));
+    fs::write(&all, source).map_err(|error| format!("cannot write {}: {error}", all.display()))?;
+    let oldest = compute_capability();
+    let newest = oldest.max(90);
+    let mut command = Command::new(match env::var_os("CUDA_HOME") {
+        Some(home) => Path::new(&home).join("bin/nvcc").into_os_string(),
+        None => "nvcc".into(),
+    });
+    command.args(["-fatbin", "-O3"]);
+    for generation in if oldest < newest { vec![oldest, newest] } else { vec![newest] } {
+        command.arg(format!("-gencode=arch=compute_{generation},code=sm_{generation}"));
+    }
+    command.arg(format!("-gencode=arch=compute_{newest},code=compute_{newest}")).arg(&all).arg("-o").arg(&image);
+    let ran = command.output().map_err(|error| {
+        format!("the feature `cuda` needs the CUDA toolkit's nvcc on the PATH or under CUDA_HOME, and running it failed: {error}")
+    })?;
+    if !ran.status.success() {
+        return Err(format!("nvcc refused the kernels: {}", String::from_utf8_lossy(&ran.stderr).replace('\n', " | ")));
+    }
+    Ok(())
+}
+
+/// The compute capability of the oldest card to run on, as Candle's own build finds it: `CUDA_COMPUTE_CAP`, else that
+/// of this machine's card, else 80, below which nothing here runs.
+fn compute_capability() -> u32 {
+    let number = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>().parse().ok();
+    let card = || {
+        let asked =
+            Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output().ok()?;
+        number(String::from_utf8_lossy(&asked.stdout).lines().next()?)
+    };
+    env::var("CUDA_COMPUTE_CAP").ok().and_then(|text| number(&text)).or_else(card).unwrap_or(80)
 }
 
 fn fetch() -> Result<(), String> {

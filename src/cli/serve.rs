@@ -46,6 +46,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load_with(&args.listen)?;
     configure(&args.preset, args.seed, &args.set)?;
     let first = FirstRun { preset: args.preset.clone(), seed: args.seed, set: args.set.clone() };
+    crate::nn::device::keep_compiled(&settings.data_dir);
     runtime()?.block_on(crate::app::serve(&settings, first))?;
     Ok(Exit::Done)
 }

@@ -1,5 +1,4 @@
-//! The GPU side of the fused operations: kernels compiled at run time (these need no CUDA compiler at build time; Candle's
-//! own do), launched on the device's own stream. Addresses are of live buffers of that stream; the stream orders a
+//! The GPU side of the fused operations: kernels that `build.rs` compiled, launched on the device's own stream. Addresses are of live buffers of that stream; the stream orders a
 //! buffer's release after the work that was enqueued before.
 
 pub mod adam;
@@ -11,6 +10,7 @@ mod fills;
 pub mod linear;
 pub mod loss;
 pub mod lstm;
+pub mod module;
 pub mod operands;
 pub mod profile;
 pub mod record;
@@ -18,33 +18,11 @@ pub mod steps;
 pub mod tape;
 
 use candle_core::backend::BackendStorage;
-use candle_core::cuda_backend::cudarc::{self, cublas, driver::*};
+use candle_core::cuda_backend::cudarc::{cublas, driver::*};
 use candle_core::cuda_backend::{CudaDevice, CudaStorage, WrapErr};
 use candle_core::op::BackpropOp;
 use candle_core::{Layout, Result, Shape, Storage, Tensor, bail};
-use std::sync::OnceLock;
-
-const SOURCE: &str = concat!(
-    include_str!("cuda/kernels.cu"),
-    include_str!("cuda/transformer.cu"),
-    include_str!("cuda/walks.cu"),
-    include_str!("cuda/small.cu"),
-    include_str!("cuda/recurrence.cu"),
-    include_str!("cuda/time.cu"),
-    include_str!("cuda/steps.cu")
-);
-
-/// The kernels for the device's generation: clusters of blocks came with 9.0, TF32 products with 8.0. A program has cards of
-/// one generation.
-fn ptx(device: &CudaDevice) -> Result<&'static str> {
-    static PTX: OnceLock<String> = OnceLock::new();
-    let arch = if major(device)? >= 9 { "compute_90" } else { "compute_80" };
-    let options = cudarc::nvrtc::CompileOptions { arch: Some(arch), ..Default::default() };
-    Ok(PTX.get_or_init(|| {
-        let compiled = cudarc::nvrtc::compile_ptx_with_opts(SOURCE, options);
-        compiled.expect("the kernels of this program compile").to_src()
-    }))
-}
+use module::kernel;
 
 /// The first number of the card's compute capability.
 fn major(device: &CudaDevice) -> Result<i32> {
@@ -95,9 +73,9 @@ fn launch_with<T: DeviceRepr>(
     args: &[Arg],
     called: impl FnOnce() -> String,
 ) -> Result<()> {
-    let f = device.get_or_load_custom_func(name, "iliad", ptx(device)?)?;
+    let f = kernel(device, name)?;
     let ((x, y), threads, shared_mem_bytes) = grid;
-    // What is beyond this has to be asked for; likewise clusters of 16.
+    // Over 48 KiB of dynamic shared memory, and clusters of 16 blocks, need an explicit opt-in.
     use sys::CUfunction_attribute_enum::*;
     if shared_mem_bytes > 48 << 10 {
         f.set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_mem_bytes as i32).w()?;
@@ -105,7 +83,8 @@ fn launch_with<T: DeviceRepr>(
     if name.ends_with("_16") {
         f.set_attribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1).w()?;
     }
-    let mut l = f.builder();
+    let stream = device.cuda_stream();
+    let mut l = stream.launch_builder(&f);
     if let Some(list) = list {
         l.arg(list);
     }

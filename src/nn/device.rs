@@ -18,6 +18,14 @@ pub fn open(name: &str) -> Result<Device> {
     }
 }
 
+/// Lets the GPU's driver keep its compiled code below the data folder, so that only the first start on a new machine or
+/// container waits for it. To be called before the program starts any thread.
+pub fn keep_compiled(data_dir: &std::path::Path) {
+    #[cfg(feature = "cuda")]
+    crate::nn::cuda::module::keep_compiled(&data_dir.join("cache").join("cuda"));
+    let _ = data_dir;
+}
+
 /// What to call a device on a page: `cpu`, `cuda:0`.
 pub fn label(device: &Device) -> String {
     match device.location() {

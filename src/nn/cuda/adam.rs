@@ -29,7 +29,8 @@ pub fn tick(clock: &Tensor, beta1: f64, beta2: f64) -> Result<()> {
 /// `settings` = [rate, β1, β2, ε].
 pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, settings: [f32; 4]) -> Result<()> {
     let device = device_of(clock)?;
-    let f = device.get_or_load_custom_func("adam_all", "iliad", ptx(&device)?)?;
+    let f = kernel(&device, "adam_all")?;
+    let stream = device.cuda_stream();
     let clock = at(clock)?;
     for some in parts.chunks(MOST) {
         let mut table = Table { p: [0; MOST], m: [0; MOST], v: [0; MOST], g: [0; MOST], n: [0; MOST] };
@@ -40,7 +41,7 @@ pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, sett
             table.g[i] = at(g)?;
             table.n[i] = p.elem_count() as i32;
         }
-        let mut l = f.builder();
+        let mut l = stream.launch_builder(&f);
         l.arg(&table).arg(&clock);
         for x in &settings {
             l.arg(x);
@@ -56,13 +57,14 @@ pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, sett
 pub fn average(pairs: &[(&Tensor, &Tensor)], decay: f32) -> Result<()> {
     let Some((first, _)) = pairs.first() else { return Ok(()) };
     let device = device_of(first)?;
-    let f = device.get_or_load_custom_func("average_all", "iliad", ptx(&device)?)?;
+    let f = kernel(&device, "average_all")?;
+    let stream = device.cuda_stream();
     for some in pairs.chunks(MOST) {
         let mut table = Table { p: [0; MOST], m: [0; MOST], v: [0; MOST], g: [0; MOST], n: [0; MOST] };
         for (i, (average, value)) in some.iter().enumerate() {
             (table.p[i], table.g[i], table.n[i]) = (at(average)?, at(value)?, average.elem_count() as i32);
         }
-        let mut l = f.builder();
+        let mut l = stream.launch_builder(&f);
         l.arg(&table).arg(&decay);
         let config = LaunchConfig { grid_dim: (64, some.len() as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
         // Safety: both of a pair hold n numbers.

@@ -151,7 +151,7 @@ async fn everything_goes_on_after_a_full_disk_again_and_again() {
     store.check().await.unwrap();
     let rows = store.export_page(Some(RUN), 0, u32::MAX).await.unwrap();
     let stored: HashMap<i64, String> = rows.into_iter().map(|row| (row.answer, row.text)).collect();
-    let acknowledged = seen.acknowledged.lock().unwrap();
+    let acknowledged = seen.acknowledged.lock().unwrap().clone();
     for (key, text) in acknowledged.iter() {
         assert_eq!(stored.get(key), Some(text), "answer {key} was acknowledged");
     }

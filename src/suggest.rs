@@ -37,15 +37,19 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace(['-', ' '], "_")
 }
 
+/// How near a word is to a name. Where names have parts (`regex/tiny`, `algorithm.mixing.lambda`), the last part tells
+/// them apart, and what they share before it says little; somebody may leave it out or err there.
 fn likeness(word: &str, name: &str) -> f64 {
-    let whole = strsim::normalized_damerau_levenshtein(word, name);
-    // Somebody may leave out where a name lies, or err there: `tiny` of `regex/tiny`, `algorithm.lambda`.
-    let tail = |text: &str| text.rsplit(['.', '/']).next().unwrap_or_default().to_owned();
-    let (last, other) = (tail(word), tail(name));
-    if last == word && other == name {
-        return whole;
+    let near = strsim::normalized_damerau_levenshtein;
+    let last = |text: &str| text.rsplit(['.', '/']).next().unwrap_or_default().to_owned();
+    let (word_ends, name_ends) = (last(word), last(name));
+    let whole = near(word, name);
+    match (word_ends == word, name_ends == name) {
+        (true, true) => whole,
+        (false, false) => PART * near(&word_ends, &name_ends) + (1.0 - PART) * whole,
+        // `algorithm_batch`: the parts may also be joined by another sign.
+        _ => whole.max(PART * near(&word_ends, &name_ends)),
     }
-    whole.max(PART * strsim::normalized_damerau_levenshtein(&last, &other))
 }
 
 #[cfg(test)]

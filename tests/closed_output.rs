@@ -67,7 +67,9 @@ const ROWS: &[Row] = &[
     row("export --format csv"),
     row("export --schema"),
     row("export -o /dev/stdout"),
-    row("bench --preset tiny --device cpu --only agreement"),
+    row("bench --preset tiny --device cpu --only updates --samples 1 --each 1 --warm 1 --batch 4"),
+    row("backup -o NEW"),
+    row("restore backup --data-dir NEW"),
     Row { arguments: "doctor --port 0 --device cpu", input: "", code: -1 },
     Row { arguments: "doctor --port 0 --device cpu --json", input: "", code: -1 },
 ];
@@ -135,6 +137,8 @@ fn home() -> tempfile::TempDir {
         store.record_simulated("regex-tiny-1", &[row]).await.unwrap();
         store.close().await;
     });
+    let backed_up = iliad(home.path()).args(["backup", "-o", "backup"]).output().unwrap();
+    assert!(backed_up.status.success(), "{backed_up:?}");
     home
 }
 

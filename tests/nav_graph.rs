@@ -76,6 +76,9 @@ fn unsound_graphs_are_refused() {
     assert!(refused(vec![at("a", 0.0)], &[(0, 1)]).contains("no viewpoint"));
     assert!(refused(vec![at("a", 0.0)], &[(0, 0)]).contains("leads back"));
     assert!(refused(vec![at("a", 0.0), at("b", 1e300)], &[(0, 1)]).contains("longer than"));
+    // The paths between so many would take gigabytes: refused before they are made room for.
+    let crowd: Vec<Viewpoint> = (0..60_000).map(|n| at(&n.to_string(), 0.0)).collect();
+    assert!(refused(crowd, &[]).contains("60000 viewpoints"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, runtime};
 use crate::backup;
-use crate::output::note;
+use crate::output::{note, out};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -43,13 +43,13 @@ pub(super) fn run(args: &Args) -> CliResult {
         }
     };
     let made = runtime()?.block_on(backup::make(&settings.data_dir, &to, |said| note!("iliad: {said}")))?;
-    note!(
+    out!(
         "{} has the database and {} run{}, {:.1} MB in all. To put it back: iliad restore {} --data-dir NEW_FOLDER",
         to.display(),
         made.runs(),
         if made.runs() == 1 { "" } else { "s" },
         made.bytes() as f64 / 1e6,
         to.display()
-    );
+    )?;
     Ok(Exit::Done)
 }

@@ -274,7 +274,7 @@ mod tests {
         assert!(check.ok && check.found.ends_with("0 runs, 0 answers"), "{check:?}");
         std::fs::write(&path, "no database").unwrap();
         let check = database(&path).await;
-        assert!(!check.ok && check.found.contains("not an SQLite database"), "{check:?}");
+        assert!(!check.ok && check.found.contains("is no database"), "{check:?}");
     }
 
     #[test]

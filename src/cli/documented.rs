@@ -74,16 +74,16 @@ fn filled(words: Vec<String>) -> Vec<String> {
     words.into_iter().map(|word| if word == "N" { "1".to_owned() } else { word }).collect()
 }
 
-/// Preset and settings of a command that has them.
-fn configuration(cli: &Cli) -> Option<(&str, &[String])> {
+/// Preset of a command that has one, and the settings that the command applies to it.
+fn configuration(cli: &Cli) -> Option<(&str, Vec<String>)> {
     match &cli.command {
-        None => Some((&cli.serve.preset, &cli.serve.set)),
-        Some(Command::Serve(a)) => Some((&a.preset, &a.set)),
-        Some(Command::Train(a)) if !a.resume => Some((&a.preset, &a.set)),
-        Some(Command::Pretrain(a)) => Some((&a.preset, &a.set)),
-        Some(Command::Bench(a)) => Some((&a.preset, &a.set)),
+        None => Some((&cli.serve.preset, cli.serve.set.clone())),
+        Some(Command::Serve(a)) => Some((&a.preset, a.set.clone())),
+        Some(Command::Train(a)) if !a.resume => Some((&a.preset, super::train::simulated(&a.set))),
+        Some(Command::Pretrain(a)) => Some((&a.preset, a.set.clone())),
+        Some(Command::Bench(a)) => Some((&a.preset, a.set.clone())),
         Some(Command::Teacher(super::teacher::Args { command: super::teacher::Command::Train(a) })) => {
-            Some((&a.preset, &a.set))
+            Some((&a.preset, a.set.clone()))
         }
         _ => None,
     }
@@ -102,7 +102,7 @@ fn documented_commands_are_commands() {
             let place = format!("{}:{number}: {line}", file.file_name().unwrap().to_string_lossy());
             let cli = Cli::try_parse_from(filled(words)).unwrap_or_else(|e| panic!("{place}\n{e}"));
             if let Some((preset, set)) = configuration(&cli) {
-                crate::app::configure(preset, 1, set).unwrap_or_else(|e| panic!("{place}\n{e}"));
+                crate::app::configure(preset, 1, &set).unwrap_or_else(|e| panic!("{place}\n{e}"));
             }
             seen += 1;
         }

@@ -3,7 +3,7 @@
 use super::settings::Common;
 use super::{CliResult, Exit, runtime};
 use crate::backup;
-use crate::output::note;
+use crate::output::out;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -29,11 +29,11 @@ pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
     let folder = settings.data_dir.display();
     let found = runtime()?.block_on(backup::restore(&args.backup, &settings.data_dir))?;
-    note!(
+    out!(
         "{folder} is as it was on {}: the database and {} run{}. To go on from there: iliad --data-dir {folder}",
         found.made_at,
         found.runs(),
         if found.runs() == 1 { "" } else { "s" },
-    );
+    )?;
     Ok(Exit::Done)
 }

@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args) -> CliResult {
 
 /// The settings with the simulated teacher before them: people teach through the pages, so a preset for them is
 /// trained without them here.
-fn simulated(set: &[String]) -> Vec<String> {
+pub(super) fn simulated(set: &[String]) -> Vec<String> {
     let mode = r#"teacher.mode={"mode":"simulated"}"#.to_owned();
     std::iter::once(mode).chain(set.iter().cloned()).collect()
 }

@@ -21,6 +21,9 @@ type Cost = (u64, u16);
 /// No path.
 const NO_PATH: Cost = (u64::MAX, u16::MAX);
 
+/// No house has more viewpoints: the costs of all shortest paths between so many take 256 MiB.
+pub const MOST_VIEWPOINTS: usize = 4096;
+
 /// No edge is longer, in metres; it keeps sums of lengths within what they are counted in.
 const LONGEST_EDGE: f64 = 100.0;
 
@@ -47,9 +50,14 @@ impl Graph {
     /// A graph of viewpoints and undirected edges (pairs of indices).
     ///
     /// # Errors
-    /// When an id comes twice, a position is not finite, or an edge leads nowhere, to itself or improbably far.
+    /// When there are more than [`MOST_VIEWPOINTS`], an id comes twice, a position is not finite, or an edge leads nowhere,
+    /// to itself or improbably far.
     pub fn new(viewpoints: Vec<Viewpoint>, edges: &[(usize, usize)]) -> Result<Graph, String> {
         let n = viewpoints.len();
+        // Before anything is sized by it: all shortest paths are kept.
+        if n > MOST_VIEWPOINTS {
+            return Err(format!("it has {n} viewpoints; more than {MOST_VIEWPOINTS} are no house"));
+        }
         let mut index = FxHashMap::with_capacity_and_hasher(n, Default::default());
         for (i, viewpoint) in viewpoints.iter().enumerate() {
             if viewpoint.position.iter().any(|x| !x.is_finite()) {
@@ -76,9 +84,6 @@ impl Graph {
         for list in &mut neighbours {
             list.sort_unstable();
             list.dedup();
-        }
-        if n > usize::from(u16::MAX) {
-            return Err(format!("it has {n} viewpoints; more than {} are no house", u16::MAX));
         }
         let mut graph = Graph { viewpoints, neighbours, index, cost: Vec::new() };
         graph.cost = (0..n).flat_map(|from| graph.costs_from(from)).collect();

@@ -111,5 +111,5 @@ fn headers_say_how_a_sender_stands() {
     tell(&mut headers, &[standing]);
     assert_eq!(headers["ratelimit-policy"], "\"answers\";q=200;w=40");
     assert_eq!(headers["ratelimit"], "\"answers\";r=0;t=40");
-    assert!(sentence(&standing).contains("wait 2 seconds"));
+    assert!(sentence(&standing).contains("Wait 2 seconds"));
 }

@@ -202,6 +202,8 @@ struct Trainer<'a, K: TaskKit> {
     owed: bool,
     speed: Speed,
     validation: Option<Rate>,
+    /// Update of the policy that `validation` was read of.
+    validated: Option<u64>,
     best: Option<(Rate, u64)>,
     milestones: Milestones,
     seconds: f64,
@@ -333,6 +335,7 @@ fn live<K: TaskKit>(
         owed: header.as_ref().is_none_or(|h| h.owed),
         speed: Speed::default(),
         validation: header.as_ref().and_then(|h| h.validation),
+        validated: header.as_ref().and_then(|h| h.validated),
         best: header.as_ref().and_then(|h| h.best),
         milestones: header.as_ref().map_or_else(|| Milestones::new(kit.name()), Milestones::of),
         seconds: header.as_ref().map_or(0.0, |h| h.seconds),

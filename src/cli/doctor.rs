@@ -135,7 +135,10 @@ async fn database(path: &Path) -> Check {
         Ok((store.run_count().await?, store.export_count(None).await?))
     });
     match looked.await.flatten() {
-        Ok((runs, answers)) => Check::ok(NAME, format!("{} is whole: {runs} runs, {answers} answers", path.display())),
+        Ok((runs, answers)) => Check::ok(NAME, {
+            let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            format!("{} is whole: {}, {}", path.display(), count(runs, "run"), count(answers, "answer"))
+        }),
         Err(error) => Check::trouble(NAME, start::database_trouble(&error, path)),
     }
 }

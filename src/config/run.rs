@@ -256,6 +256,7 @@ impl RunConfig {
         for item in overrides {
             let (key, text) =
                 item.split_once('=').ok_or_else(|| ConfigError(format!("`{item}` is not of the form key=value")))?;
+            let (key, text) = (key.trim(), text.trim());
             let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()));
             let mut at = &mut json;
             for part in key.split('.') {
@@ -497,6 +498,7 @@ mod tests {
         let c = set(&["algorithm.mixing.lambda=0.25", "model.hidden=32", "teacher.models=none", "seed=9"]).unwrap();
         assert_eq!((c.algorithm.mixing.lambda, c.seed, c.teacher.models.as_str()), (0.25, 9, "none"));
         assert_eq!(c.model["hidden"], 32);
+        assert_eq!(set(&["schedule.episodes = 64"]).unwrap().schedule.episodes, 64, "as people type it");
         let told = set(&["algorithm.lamda=1"]).unwrap_err().0;
         assert!(
             told.contains("`algorithm.lamda`") && told.contains("did you mean `algorithm.mixing.lambda`?"),

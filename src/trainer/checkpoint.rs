@@ -60,6 +60,9 @@ pub struct Header {
     pub teacher: TeacherMode,
     /// Latest validation success.
     pub validation: Option<Rate>,
+    /// Update of the policy that `validation` was read of; `None` in files of earlier programs.
+    #[serde(default)]
+    pub validated: Option<u64>,
     /// Best validation success and its update.
     pub best: Option<(Rate, u64)>,
     /// Training seconds.
@@ -133,7 +136,8 @@ fn row(path: &Path, header: &Header, best: bool) -> Result<CheckpointRow, Artifa
         update: c.update,
         episodes: c.episodes,
         descriptions: c.human + c.simulated,
-        validation: header.validation,
+        // An earlier policy's reading says nothing of this one.
+        validation: header.validation.filter(|_| header.validated == Some(c.update)),
         bytes,
         written_at: header.written_at.clone(),
         best,

@@ -103,6 +103,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         self.owed = false;
         let update = self.counters.update;
         self.validation = Some(found.success);
+        self.validated = Some(update);
         let c = self.counters;
         let moment = Moment { update, episodes: c.episodes, descriptions: c.human + c.simulated };
         let read = self.milestones.note(found.success.value, self.config.schedule.smooth, moment);
@@ -166,6 +167,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             blueprint: saved.blueprint,
             teacher: self.mode,
             validation: self.validation,
+            validated: self.validated,
             best: self.best,
             seconds: self.elapsed(),
             meters: self.meters.clone(),

@@ -344,7 +344,7 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.target.closest("input, textarea, select, dialog, [contenteditable]") || document.querySelector("dialog[open]")) return;
+  if (event.target.closest("input:not([type=radio], [type=range]), textarea, select, dialog, [contenteditable]") || document.querySelector("dialog[open]")) return;
   const act = KEYS[event.key];
   if (!act) return;
   event.preventDefault();

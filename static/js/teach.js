@@ -485,7 +485,7 @@ $("unsent-drop").addEventListener("click", () => {
 // Opened by a key, the menu takes the focus; opened by the mouse, the focus stays where it was: in the box.
 let byKey = false;
 skip.querySelector("summary").addEventListener("click", (event) => { byKey = event.detail === 0; });
-skip.addEventListener("toggle", () => { if (skip.open && byKey) skip.querySelector(".menu-item").focus(); });
+skip.addEventListener("toggle", () => { if (skip.open) skipForm.scrollIntoView({ block: "nearest" }); if (skip.open && byKey) skip.querySelector(".menu-item").focus(); });
 // A letter typed in the menu is the beginning of a reason in one's own words. Else its first blank would press the button
 // that has the focus.
 skipForm.addEventListener("keydown", (event) => {
@@ -507,6 +507,8 @@ $("reason").addEventListener("keydown", (event) => {
 document.addEventListener("pointerdown", (event) => { if (skip.open && !skip.contains(event.target)) skip.open = false; });
 
 if (/Mac|iPhone|iPad/.test(navigator.platform)) $("modifier").textContent = "⌘";
+// The keys work only with this script, so the hint is not there without it.
+$("hint").hidden = false;
 
 // ---- Begin ---------------------------------------------------------------------------------------------------------
 

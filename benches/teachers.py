@@ -90,7 +90,8 @@ def measure(given, teachers):
             base = server.stdout.readline().split()[-1].rstrip("/")
             while True:
                 run = json.load(urllib.request.urlopen(f"{base}/api/runs", timeout=60))[0]
-                if run["status"]["state"] == "running" or run["status"]["state"].get("state") == "running":
+                state = run["status"]["state"]
+                if (state["state"] if isinstance(state, dict) else state) == "running":
                     break
                 time.sleep(1)
             begin = time.monotonic() + given.warm

@@ -395,6 +395,8 @@ fn lock(data_dir: &Path) -> anyhow::Result<FolderLock> {
 /// Serves until Ctrl+C or SIGTERM. Prints the address once the pages are up.
 pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<()> {
     let config = configure(&first.preset, first.seed, &first.set)?;
+    // Before anything is opened that has to be closed in an orderly way.
+    let interrupts = Interrupts::listen().context("cannot listen for Ctrl+C")?;
     let connections = start::connection_limits(settings, crate::web::listener::raise_descriptors());
     start::prepare(&settings.data_dir)?;
     let _lock = lock(&settings.data_dir)?;
@@ -404,7 +406,8 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         .map_err(|error| start::listen_trouble(&error, settings))?;
     let database = settings.database();
     // Closed however serving ends, so that the database is whole in its one file.
-    let serving = async |store: Store| serve_with(settings, config, store, listener, device, connections).await;
+    let serving =
+        async |store: Store| serve_with(settings, config, store, listener, device, connections, interrupts).await;
     let served = Store::using(&database, serving).await;
     served.map_err(|error| start::database_trouble(&error, &database))?
 }
@@ -416,6 +419,7 @@ async fn serve_with(
     listener: tokio::net::TcpListener,
     device: candle_core::Device,
     connections: ConnectionLimits,
+    mut interrupts: Interrupts,
 ) -> anyhow::Result<()> {
     let runs = Runs::default();
     let manager = Arc::new(Manager {
@@ -464,10 +468,10 @@ async fn serve_with(
     }
     let stop = state.shutdown.clone();
     tokio::spawn(async move {
-        interrupted().await;
+        interrupts.next().await;
         note!("Ending: runs write a checkpoint and go on at the next start. Ctrl+C again ends at once.");
         stop.cancel();
-        interrupted().await;
+        interrupts.next().await;
         // Runs are left as they are; what people said goes from the log into the database's file all the same.
         let _ = tokio::time::timeout(AT_ONCE, store.close()).await;
         note!("Ended at once; runs go on from their last checkpoint.");
@@ -484,20 +488,39 @@ fn store_handles(runs: &Runs, manager: &Manager) -> Vec<RunHandle> {
     threads.iter().filter_map(|(id, _)| runs.get(id)).collect()
 }
 
-/// Returns at Ctrl+C or SIGTERM.
-pub async fn interrupted() {
+/// Listens for Ctrl+C and SIGTERM from its making on, so that neither ends the program in the middle of its work.
+pub struct Interrupts {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Interrupts {
+    /// Begins to listen. To be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the system does not let it.
+    pub fn listen() -> std::io::Result<Interrupts> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            Ok(Interrupts { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
         }
+        #[cfg(not(unix))]
+        Ok(Interrupts {})
     }
-    let _ = tokio::signal::ctrl_c().await;
+
+    /// Returns at the next Ctrl+C or SIGTERM, also at one that came before the call.
+    pub async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The program under real networks: proxies in front of it, few descriptors, and starts that cannot be.
 
+#[path = "serving/ending.rs"]
+mod ending;
 #[path = "serving/proxies.rs"]
 mod proxies;
 #[path = "serving/start.rs"]

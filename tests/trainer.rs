@@ -467,6 +467,37 @@ async fn people_are_served_beside_the_simulated_teacher() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_describes_nothing_spends_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &["schedule.episodes=12"]).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    for n in 0..16 {
+        wait_for_work(&live).await;
+        let lease = live.store.lease("live", teacher, &[], time::Duration::minutes(2)).await.unwrap().unwrap();
+        let answer = NewAnswer {
+            client_key: format!("nothing {n}"),
+            execution: lease.execution,
+            teacher,
+            kind: if n % 2 == 0 { AnswerKind::CannotDescribe } else { AnswerKind::NothingChanged },
+            text: String::new(),
+            shown_at: None,
+            active_ms: None,
+        };
+        live.store.answer(&answer).await.unwrap();
+        live.handle.commands.send(Command::DescriptionArrived).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let status = live.handle.status.borrow().clone();
+    assert!(status.state == RunState::Running && status.episodes == 0 && status.update == 0, "{status:?}");
+    // They go along with the first description.
+    wait_for_work(&live).await;
+    assert!(live.answer(teacher, "first", "remove the last letter").await);
+    live.until("the description to be used", |s| s.descriptions_human == 1 && s.episodes == 1 && s.update == 1).await;
+    assert!(live.store.unused_answers("live", 99).await.unwrap().len() <= 16);
+    live.end(Command::Shutdown).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn skipping_spends_nothing_and_comes_to_an_end() {
     let dir = tempfile::tempdir().unwrap();
     let live = go_live(dir.path(), &["schedule.episodes=64"]).await;

@@ -3,6 +3,7 @@
 use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliError, CliResult, Exit, bar, numbers};
+use crate::app::Interrupts;
 use crate::experiment::grid::{self, Cell, News, Plan, Table};
 use crate::experiment::{collect, figure_of, table, table_of};
 use crate::output::{file, note, out};
@@ -163,11 +164,14 @@ fn interrupted() -> &'static AtomicBool {
     static STOP: AtomicBool = AtomicBool::new(false);
     std::thread::spawn(|| {
         if let Ok(runtime) = super::runtime() {
-            runtime.block_on(crate::app::interrupted());
-            STOP.store(true, Ordering::Relaxed);
-            note!("Saving all runs; once more ends at once.");
-            runtime.block_on(crate::app::interrupted());
-            std::process::exit(Exit::Failed as i32);
+            runtime.block_on(async {
+                let Ok(mut interrupts) = Interrupts::listen() else { return };
+                interrupts.next().await;
+                STOP.store(true, Ordering::Relaxed);
+                note!("Saving all runs; once more ends at once.");
+                interrupts.next().await;
+                std::process::exit(Exit::Failed as i32);
+            });
         }
     });
     &STOP

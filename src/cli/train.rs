@@ -2,6 +2,7 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, bar, configure, device, trainer_of};
+use crate::app::Interrupts;
 use crate::output::{json, note, out};
 use crate::run::{Event, RunState, TeacherMode};
 use crate::trainer::{Launch, checkpoint};
@@ -82,11 +83,14 @@ pub(super) fn run(args: &Args) -> CliResult {
     // The first Ctrl+C ends the run in an orderly way; the listener lives until the process ends.
     std::thread::spawn(move || {
         if let Ok(runtime) = super::runtime() {
-            runtime.block_on(crate::app::interrupted());
-            let _ = commands.send(crate::run::Command::Shutdown);
-            runtime.block_on(crate::app::interrupted());
-            note!("Ended at once; what came after the last checkpoint is not saved.");
-            std::process::exit(Exit::Failed as i32);
+            runtime.block_on(async {
+                let Ok(mut interrupts) = Interrupts::listen() else { return };
+                interrupts.next().await;
+                let _ = commands.send(crate::run::Command::Shutdown);
+                interrupts.next().await;
+                note!("Ended at once; what came after the last checkpoint is not saved.");
+                std::process::exit(Exit::Failed as i32);
+            });
         }
     });
     let report = thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;

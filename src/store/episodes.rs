@@ -98,8 +98,8 @@ impl Store {
     /// Simulated episodes whose description an update up to `update` has used, in order of use.
     pub async fn simulated_descriptions(&self, run: &str, update: u64) -> Result<Vec<EpisodeRow>> {
         let rows: Vec<Row> = sqlx::query_as(
-            "SELECT episodes.recorded_at AS at, episodes.episode, episodes.update_no, episodes.request, episodes.view,
-                 episodes.summary, answers.text, episodes.candidates, episodes.success
+            "SELECT episodes.episode, episodes.update_no, episodes.request, episodes.view,
+                 episodes.summary, answers.text, 1 AS described, episodes.candidates, episodes.success
              FROM episodes CROSS JOIN answers ON answers.id = episodes.answer
              WHERE episodes.run = ? AND episodes.update_no <= ? AND answers.kind = 'described'
              ORDER BY episodes.update_no, episodes.episode",

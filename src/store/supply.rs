@@ -54,13 +54,13 @@ impl Store {
         Ok(retired.rows_affected())
     }
 
-    /// How many executions the answers are about that no update before `update` has used an answer to.
+    /// How many executions the answers describe of which no update before `update` has used a description.
     pub async fn newly_answered(&self, update: u64, answers: &[i64]) -> Result<u64> {
         let count: i64 = sqlx::query_scalar(
             "SELECT count(DISTINCT mine.execution) FROM answers AS mine
-             WHERE mine.id IN (SELECT value FROM json_each(?1)) AND NOT EXISTS
+             WHERE mine.id IN (SELECT value FROM json_each(?1)) AND mine.kind = 'described' AND NOT EXISTS
                  (SELECT 1 FROM answers AS earlier
-                  WHERE earlier.execution = mine.execution AND earlier.used_in_update < ?2)",
+                  WHERE earlier.execution = mine.execution AND earlier.kind = 'described' AND earlier.used_in_update < ?2)",
         )
         .bind(super::connection::key_list(answers))
         .bind(to_int("the update", update)?)
@@ -69,12 +69,12 @@ impl Store {
         Ok(from_int(count))
     }
 
-    /// Executions of a run that updates up to `update` have used an answer of people to. Reads them all: for runs that an
+    /// Executions of a run of which updates up to `update` have used a description by people. Reads them all: for runs that an
     /// earlier version began.
     pub async fn answered_by(&self, run: &str, update: u64) -> Result<u64> {
         let count: i64 = sqlx::query_scalar(
             "SELECT count(DISTINCT execution) FROM answers
-             WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL",
+             WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL AND kind = 'described'",
         )
         .bind(run)
         .bind(to_int("the update", update)?)

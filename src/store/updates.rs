@@ -62,6 +62,32 @@ impl Store {
         read_all(rows)
     }
 
+    /// What the next update takes in, oldest first: at most `limit` unused answers, descriptions before others. Nothing
+    /// when none of them is a description: there would be nothing to learn, and the others wait for the next one.
+    pub async fn answers_to_learn_from(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
+        let described: Vec<i64> = sqlx::query_scalar(
+            "SELECT id FROM answers INDEXED BY answers_to_learn_from
+             WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
+                 AND kind = 'described' AND late < 2
+             ORDER BY id LIMIT ?",
+        )
+        .bind(run)
+        .bind(limit)
+        .fetch_all(self.readers())
+        .await?;
+        if described.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut keys = described;
+        for answer in self.unused_answers(run, limit).await? {
+            if answer.kind != AnswerKind::Described && keys.len() < limit as usize {
+                keys.push(answer.answer);
+            }
+        }
+        keys.sort_unstable();
+        self.answers(&keys).await
+    }
+
     /// Answers of people by key, in the order asked for.
     ///
     /// # Errors

@@ -97,11 +97,12 @@ impl<K: TaskKit> Trainer<'_, K> {
         Ok(())
     }
 
-    /// Learns from answers that no update has used; `false` when there are none.
+    /// Learns from descriptions that no update has used, and takes in the other answers since; `false` when there are no
+    /// descriptions. Other answers alone make no update: a person who can describe nothing must not end the run.
     pub(super) fn human_update(&mut self) -> anyhow::Result<bool> {
         let Some(notes) = &mut self.notes else { return Ok(false) };
         let limit = self.config.algorithm.batch as u32;
-        let answers = notes.wait(notes.store().unused_answers(&self.id, limit))?;
+        let answers = notes.wait(notes.store().answers_to_learn_from(&self.id, limit))?;
         if answers.is_empty() {
             return Ok(false);
         }
@@ -120,7 +121,7 @@ impl<K: TaskKit> Trainer<'_, K> {
 
     fn learn_from(&mut self, answers: Vec<TrainerAnswer>) -> anyhow::Result<()> {
         if let Some(notes) = &self.notes {
-            // An episode is spent once, however many people describe it and however often they correct it.
+            // An episode is spent when it is described, once, however many people do so and however often they correct it.
             let keys: Vec<i64> = answers.iter().map(|a| a.answer).collect();
             let update = self.counters.update + 1;
             self.counters.episodes += notes.wait(notes.store().newly_answered(update, &keys))?;

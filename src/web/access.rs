@@ -95,8 +95,12 @@ fn from_this_machine(state: &AppState, parts: &Parts) -> bool {
         && believes_to_be_here(&parts.headers)
 }
 
-/// Signs of a proxy. Forwarding headers are what proxies add when they are told to; left to its defaults, nginx speaks
-/// HTTP/1.0 or asks for the connection to be closed, which no browser does.
+/// Signs of a proxy. Forwarding headers are what proxies add when they are told to. Left to its defaults, nginx adds none:
+/// up to 1.29.6 it speaks HTTP/1.0 and asks for the connection to be closed, from 1.29.7 on it speaks HTTP/1.1 and says
+/// nothing of the connection. Browsers ask for the connection to be kept in every request that they send over HTTP/1.1, and
+/// speak HTTP/2 only over TLS; that header is for the next hop alone, so whatever passes a browser's request on drops it.
+///
+/// Programs need not send it and are not told apart by it.
 fn went_through_a_proxy(parts: &Parts) -> bool {
     const NAMES: [&str; 8] = [
         "forwarded",
@@ -110,10 +114,14 @@ fn went_through_a_proxy(parts: &Parts) -> bool {
     ];
     let headers = &parts.headers;
     let read = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let browser = headers.contains_key("sec-fetch-mode") || read(header::USER_AGENT).starts_with("Mozilla/");
+    let agent = read(header::USER_AGENT);
+    // PowerShell is a program that calls itself one of the browsers.
+    let named_so = agent.starts_with("Mozilla/") && !agent.contains("PowerShell/");
+    let browser = named_so || headers.contains_key("sec-fetch-mode");
+    let mut connection = read(header::CONNECTION).split(',').map(str::trim);
     headers.keys().any(|name| NAMES.contains(&name.as_str()) || name.as_str().starts_with("x-forwarded-"))
         || parts.version <= Version::HTTP_10
-        || browser && read(header::CONNECTION).eq_ignore_ascii_case("close")
+        || browser && !connection.any(|word| word.eq_ignore_ascii_case("keep-alive"))
 }
 
 /// Whether the page that a request comes from is this machine's as well. A visitor's page behind a proxy that rewrites the

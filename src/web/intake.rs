@@ -21,7 +21,7 @@ pub(super) async fn whole(State(state): State<AppState>, request: Request, next:
         return next.run(Request::from_parts(parts, body)).await;
     }
     if body.size_hint().lower() > BODY_LIMIT as u64 {
-        return Error::TooLarge.into_response();
+        return unread(parts.version, Error::TooLarge);
     }
     let exchange = parts.extensions.remove::<Arc<Exchange>>();
     if let Some(exchange) = &exchange {
@@ -40,8 +40,14 @@ pub(super) async fn whole(State(state): State<AppState>, request: Request, next:
         Ok(Err(_)) => Error::Unreadable("its body broke off".to_owned()),
         Err(_) => Error::SlowBody,
     };
+    unread(parts.version, error)
+}
+
+/// The answer to a request whose body was not read to its end. Over HTTP/1 nothing can follow the body on this connection,
+/// which ends, and the peer has to know that before it sends its next request there. HTTP/2 goes on, and forbids the header.
+pub(super) fn unread(version: Version, error: Error) -> Response {
     let mut response = error.into_response();
-    if parts.version < Version::HTTP_2 {
+    if version < Version::HTTP_2 {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -57,7 +57,7 @@ pub(super) async fn same_site(State(state): State<AppState>, request: Request, n
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) || is_same_site(&state, &request) {
         return next.run(request).await;
     }
-    Error::CrossSite.into_response()
+    super::intake::unread(request.version(), Error::CrossSite)
 }
 
 fn is_same_site(state: &AppState, request: &Request) -> bool {

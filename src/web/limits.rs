@@ -1,9 +1,9 @@
 //! How often a visitor may do things that cost the server or other people something.
 //!
 //! A teacher is known by a cookie and has buckets of their own, so that a class behind one address is never limited by
-//! its size. What comes without a cookie, or with one that was not seen before, counts for its address. Every response to
-//! something that is counted says how its sender stands (`RateLimit-Policy`, `RateLimit`); who is over a limit gets 429
-//! with `Retry-After`.
+//! its size. What comes without a cookie of ours, or with one that was not seen before, counts for its address. Every
+//! response to something that is counted says how its sender stands (`RateLimit-Policy`, `RateLimit`); who is over a limit
+//! gets 429 with `Retry-After`.
 
 mod bucket;
 mod guesses;
@@ -12,7 +12,8 @@ pub use bucket::Standing;
 pub(super) use guesses::{TELL_EVERY, Verdict};
 
 use super::listener::holder;
-use super::{WebSettings, visitor};
+use super::visitor::Counted;
+use super::{WebSettings, intake};
 use crate::error::Error;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::HeaderName;
@@ -20,9 +21,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum_extra::extract::CookieJar;
 use bucket::Buckets;
 use guesses::Guesses;
+use http_body::Body as _;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -41,7 +42,7 @@ pub(super) struct Client(pub(super) IpAddr);
 enum Kind {
     /// A teacher's page or lease.
     Lease,
-    /// Words: answers and corrections.
+    /// Words: answers, corrections, and taking an answer back.
     Words,
     /// What else teachers' pages send.
     Call,
@@ -56,8 +57,16 @@ impl Kind {
         let path = path.strip_prefix(base).unwrap_or(path);
         let post = *method == Method::POST;
         Some(match path {
-            "/teach/{run}" | "/teach/{run}/answers/{answer}" if post => Kind::Words,
-            "/api/runs/{run}/answers" | "/api/runs/{run}/answers/{answer}/correct" if post => Kind::Words,
+            "/teach/{run}" | "/teach/{run}/answers/{answer}" | "/teach/{run}/answers/{answer}/undo" if post => {
+                Kind::Words
+            }
+            "/api/runs/{run}/answers"
+            | "/api/runs/{run}/answers/{answer}/correct"
+            | "/api/runs/{run}/answers/{answer}/undo"
+                if post =>
+            {
+                Kind::Words
+            }
             "/api/runs/{run}/lease" | "/teach/{run}" => Kind::Lease,
             "/api/runs/{run}/answers" | "/teach/{run}/answers" | "/teach/{run}/guide" => Kind::Call,
             path if path.starts_with("/api/runs/{run}/executions/") => Kind::Call,
@@ -142,7 +151,8 @@ impl Limits {
         true
     }
 
-    /// Counts a request: how its sender stands with every bucket it is charged to.
+    /// Counts a request: how its sender stands with every bucket it is charged to. `cookie` is what the teacher is known
+    /// by, not the text that was sent: whoever wrote that could have a bucket for every request.
     fn charge(&self, kind: Kind, client: Client, cookie: Option<&str>, now: Instant) -> Vec<Standing> {
         let mut standings = Vec::new();
         let buckets = match kind {
@@ -217,10 +227,14 @@ pub(super) async fn count(State(limits): State<Arc<Limits>>, request: Request, n
     let (Some(kind), Some(client)) = (kind, request.extensions().get::<Client>().copied()) else {
         return next.run(request).await;
     };
-    let jar = CookieJar::from_headers(request.headers());
-    let standings = limits.charge(kind, client, jar.get(visitor::COOKIE).map(|cookie| cookie.value()), Instant::now());
+    let teacher = request.extensions().get::<Counted>().map(|Counted(teacher)| teacher.as_str());
+    let standings = limits.charge(kind, client, teacher, Instant::now());
     let mut response = match standings.iter().filter(|standing| !standing.allowed).max_by_key(|s| s.wait) {
-        Some(refused) => Error::TooMany(Box::new(*refused)).into_response(),
+        Some(refused) => {
+            let error = Error::TooMany(Box::new(*refused));
+            let whole = request.body().is_end_stream();
+            if whole { error.into_response() } else { intake::unread(request.version(), error) }
+        }
         None => next.run(request).await,
     };
     tell(response.headers_mut(), &standings);

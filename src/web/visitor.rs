@@ -46,6 +46,10 @@ pub(super) struct KnownVisitor(pub(super) Visitor);
 #[derive(Clone, Default)]
 struct NewCookie(Arc<OnceLock<String>>);
 
+/// By what the teacher behind a request is told from others where requests are counted ([`keep_cookie`] says it).
+#[derive(Clone)]
+pub(super) struct Counted(pub(super) String);
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -103,6 +107,15 @@ async fn recognised(state: &AppState, tokens: Vec<String>) -> Result<Option<(Str
     Ok(None)
 }
 
+/// By what requests with these tokens are counted. It must not be for the sender to choose: so it is the part of a token
+/// that this database's key has signed, whatever stands beside it and however the signature's digits are written; else an
+/// older token, which nothing but its row in the store could prove. Nothing but the key is read for it.
+fn counted_by(key: &[u8], tokens: &[String]) -> Option<Counted> {
+    let signed = tokens.iter().find(|token| token.len() == 64 && matches!(is_signed(key, token), Ok(true)));
+    let token = signed.or_else(|| tokens.iter().find(|token| token.len() == 32))?;
+    Some(Counted(token.split_at(32).0.to_owned()))
+}
+
 impl FromRequestParts<AppState> for Guest {
     type Rejection = Error;
 
@@ -144,11 +157,19 @@ impl FromRequestParts<AppState> for KnownVisitor {
     }
 }
 
-/// Sends a new visitor's cookie, on error pages too.
+/// Sends a new visitor's cookie, on error pages too, and says to the layers further in who comes back with one.
 pub(super) async fn keep_cookie(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let slot = NewCookie::default();
     request.extensions_mut().insert(slot.clone());
     let secure = is_https(&state, request.headers());
+    let tokens = tokens_of(request.headers());
+    // Without the key nobody is known; who needs it says so.
+    if !tokens.is_empty()
+        && let Ok(key) = state.store.visitor_key().await
+        && let Some(counted) = counted_by(key, &tokens)
+    {
+        request.extensions_mut().insert(counted);
+    }
     let mut response = next.run(request).await;
     if let Some(value) = slot.0.get() {
         set_cookie(&state, &mut response, COOKIE, value, secure);
@@ -206,6 +227,25 @@ mod tests {
             other[at] = if other[at] == b'0' { b'1' } else { b'0' };
             assert!(!is_signed(b"one key", &String::from_utf8(other).unwrap()).unwrap(), "digit {at}");
         }
+    }
+
+    #[test]
+    fn a_teacher_is_counted_by_what_was_signed() {
+        let token = signed_token(b"one key").unwrap();
+        let (random, signature) = token.split_at(32);
+        let louder = format!("{random}{}", signature.to_ascii_uppercase());
+        let (forged, old) = ("a".repeat(64), "b".repeat(32));
+        let (token, louder, forged, old) = (token.as_str(), louder.as_str(), forged.as_str(), old.as_str());
+        let of = |tokens: &[&str]| {
+            let tokens: Vec<String> = tokens.iter().map(|token| (*token).to_owned()).collect();
+            counted_by(b"one key", &tokens).map(|Counted(name)| name)
+        };
+        for same in [&[token][..], &[token, old], &[old, forged, token], &[louder]] {
+            assert_eq!(of(same).as_deref(), Some(random), "{same:?}");
+        }
+        assert_eq!(of(&[forged, old]).as_deref(), Some(old));
+        assert_eq!(of(&[forged]), None);
+        assert_eq!(of(&[]), None);
     }
 
     #[test]

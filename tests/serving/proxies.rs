@@ -144,7 +144,7 @@ fn the_documented_caddy_settings_work() {
     works_behind(&proxy, &server);
 }
 
-/// nginx as it is without any settings: the host is the upstream's, and nothing is forwarded.
+/// nginx as it is without any settings up to 1.29.6: the host is the upstream's, and nothing is forwarded.
 #[test]
 fn a_proxy_with_default_headers_does_not_open_steering() {
     for (arguments, token) in [(&[][..], true), (&["--trust-proxy"][..], false), (&[][..], false)] {
@@ -162,6 +162,23 @@ fn a_proxy_with_default_headers_does_not_open_steering() {
             assert_eq!(ask(&proxy.address, "GET", "/api/runs", &[BEARER], "").0, 200);
         }
     }
+}
+
+/// nginx as it is without any settings from 1.29.7 on: HTTP/1.1, and no word of the connection. What a browser sends
+/// through it is told from what a browser here sends; of programs nothing is known.
+#[test]
+fn a_proxy_that_keeps_connections_does_not_open_steering_to_browsers() {
+    const BROWSER: (&str, &str) = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)");
+    const KEPT: &str = "proxy_http_version 1.1; proxy_set_header Connection \"\";";
+    let server = Server::start("", &[], &[]);
+    let Some(proxy) = Proxy::nginx(&format!("location / {{ proxy_pass http://{}; {KEPT} }}", server.address)) else {
+        return;
+    };
+    let (status, told) = ask(&proxy.address, "GET", "/runs", &[BROWSER, ("accept", "text/html")], "");
+    assert_eq!(status, 403, "{told}");
+    assert_eq!(ask(&proxy.address, "GET", "/api/runs", &[BROWSER], "").0, 403);
+    assert_eq!(ask(&proxy.address, "GET", "/healthz", &[BROWSER], "").0, 200);
+    assert_eq!(ask(&server.address, "GET", "/api/runs", &[], "").0, 200, "a program on this machine");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::Server;
 use axum::body::Body;
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, Request, StatusCode, Version};
 use iliad::run::TeacherMode;
 use iliad::web::WebSettings;
 use iliad::web::listener::ConnectionLimits;
@@ -124,6 +124,63 @@ async fn one_teachers_flood_of_words_is_refused_and_limits_can_be_switched_off()
     }
 }
 
+/// A cookie may hold other servers' tokens, so its text is the sender's to choose; what was signed is not.
+#[tokio::test]
+async fn a_teacher_has_one_bucket_however_the_cookie_is_written() {
+    let server = Server::new().await;
+    let cookie = server.teacher().await;
+    let token = cookie.strip_prefix("iliad_teacher=").unwrap();
+    let correct =
+        async |cookie: &str| server.post("/api/runs/study/answers/1/correct", cookie, &serde_json::json!({})).await;
+    let mut refused = None;
+    for n in 0..400 {
+        let written = match n % 3 {
+            0 => format!("{cookie}.{n}"),
+            1 => format!("{cookie}.{n:032x}"),
+            _ => format!("iliad_teacher={n:064x}.{token}"),
+        };
+        let reply = correct(&written).await;
+        if reply.status == StatusCode::TOO_MANY_REQUESTS {
+            refused = Some(reply);
+            break;
+        }
+    }
+    let refused = refused.expect("the answers of one teacher run out");
+    assert!(refused.header("ratelimit").contains("\"answers\";r=0"), "{}", refused.header("ratelimit"));
+    // A token that was never signed opens no bucket: it counts for its address.
+    let policy = correct(&format!("iliad_teacher={}", "a".repeat(64))).await.header("ratelimit-policy").to_owned();
+    assert!(policy.contains("\"new-teachers\"") && !policy.contains("\"answers\""), "{policy}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_read_ends_the_connection_over_http1_only() {
+    let server = Server::new().await;
+    let send = async |method: Method, path: &str, version: Version, body: String| {
+        let request = Request::builder().method(method).uri(path).version(version);
+        let request = request.header("host", "127.0.0.1:8080").header("content-type", "application/json");
+        server.request(request.body(Body::from(body)).unwrap()).await
+    };
+    let lease = "/api/runs/study/lease";
+    let versions = [(Version::HTTP_11, "close"), (Version::HTTP_2, "")];
+    for (version, wanted) in versions {
+        let large = send(Method::POST, lease, version, "x".repeat(70_000)).await;
+        assert_eq!((large.status, large.header("connection")), (StatusCode::PAYLOAD_TOO_LARGE, wanted), "{version:?}");
+    }
+    let refused = async |method: Method, path: &str, version: Version, body: &str| {
+        for _ in 0..2000 {
+            let reply = send(method.clone(), path, version, body.to_owned()).await;
+            if reply.status == StatusCode::TOO_MANY_REQUESTS {
+                return reply.header("connection").to_owned();
+            }
+        }
+        panic!("{path} is never refused");
+    };
+    for (version, wanted) in versions {
+        assert_eq!(refused(Method::POST, lease, version, "{}").await, wanted, "{version:?}");
+    }
+    assert_eq!(refused(Method::GET, "/teach/study", Version::HTTP_11, "").await, "", "nothing is left unread");
+}
+
 #[tokio::test]
 async fn this_machine_is_no_exception_where_others_come() {
     let request = async |settings: WebSettings, headers: &[(&str, &str)], old: bool| {
@@ -146,14 +203,24 @@ async fn this_machine_is_no_exception_where_others_come() {
     assert_eq!(request(plain(), &link, false).await, StatusCode::OK, "a link on another site's page");
     assert_eq!(request(token(), &[], false).await, StatusCode::UNAUTHORIZED);
     assert_eq!(request(WebSettings { trust_proxy: true, ..token() }, &[], false).await, StatusCode::UNAUTHORIZED);
-    assert_eq!(request(plain(), &[], true).await, StatusCode::FORBIDDEN, "HTTP/1.0 is what nginx speaks by default");
+    assert_eq!(request(plain(), &[], true).await, StatusCode::FORBIDDEN, "nginx up to 1.29.6, as it is by default");
+    let browser = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)");
+    for kept in ["keep-alive", "Keep-Alive"] {
+        let direct = [browser, ("sec-fetch-mode", "navigate"), ("connection", kept)];
+        assert_eq!(request(plain(), &direct, false).await, StatusCode::OK, "a browser that came directly");
+    }
+    let powershell = [("user-agent", "Mozilla/5.0 (Windows NT 10.0; en-GB) PowerShell/7.4.1")];
+    assert_eq!(request(plain(), &powershell, false).await, StatusCode::OK, "a program's request");
     for headers in [
         &[("via", "1.1 proxy")][..],
         &[("x-real-ip", "10.0.0.9")],
         &[("x-forwarded-proto", "https")],
         &[("cf-connecting-ip", "10.0.0.9")],
         &[("referer", "https://iliad.example/runs"), ("sec-fetch-site", "same-origin")],
-        &[("connection", "close"), ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)")],
+        &[("connection", "close"), browser],
+        // nginx from 1.29.7 on, as it is by default: the browser's `Connection` is gone.
+        &[browser],
+        &[("sec-fetch-mode", "navigate")],
     ] {
         assert_eq!(request(plain(), headers, false).await, StatusCode::FORBIDDEN, "{headers:?}");
     }

@@ -32,7 +32,13 @@ struct PolicyHeader {
 }
 
 fn task_settings(config: &RunConfig) -> anyhow::Result<TaskSettings> {
-    serde_json::from_value(config.task.clone()).context("the settings under `task` do not fit the REGEX task")
+    let task: TaskSettings =
+        serde_json::from_value(config.task.clone()).context("the settings under `task` do not fit the REGEX task")?;
+    // Wherever they come from, a checkpoint included: the number sizes the world.
+    if task.more_words > 100 {
+        anyhow::bail!("task.more_words is at most 100")
+    }
+    Ok(task)
 }
 
 fn no_such_world(name: &str) -> anyhow::Error {
@@ -71,9 +77,6 @@ impl TaskKit for RegexFamily {
         match task.world.as_str() {
             "builtin" | "tiny" | "corpus" => {}
             other => return Err(no_such_world(other)),
-        }
-        if task.more_words > 100 {
-            anyhow::bail!("task.more_words is at most 100")
         }
         let model = model_settings(config)?;
         let file = &model.pretrained;

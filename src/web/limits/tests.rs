@@ -87,6 +87,8 @@ fn addresses_are_counted_by_what_they_cost() {
         (Method::POST, "/api/runs/{run}/answers", Some(Kind::Words)),
         (Method::GET, "/api/runs/{run}/answers", Some(Kind::Call)),
         (Method::POST, "/api/runs/{run}/answers/{answer}/correct", Some(Kind::Words)),
+        (Method::POST, "/teach/{run}/answers/{answer}/undo", Some(Kind::Words)),
+        (Method::POST, "/iliad/api/runs/{run}/answers/{answer}/undo", Some(Kind::Words)),
         (Method::POST, "/api/runs/{run}/executions/{execution}/renew", Some(Kind::Call)),
         (Method::POST, "/api/runs/{run}/try", Some(Kind::Try)),
         (Method::POST, "/api/runs", Some(Kind::Run)),
@@ -94,6 +96,32 @@ fn addresses_are_counted_by_what_they_cost() {
         (Method::GET, "/", None),
     ] {
         assert_eq!(Kind::of(&method, path, "/iliad"), kind, "{method} {path}");
+    }
+}
+
+/// Read from the source, so that an address that is added without a kind is noticed.
+#[test]
+fn everything_that_can_be_sent_is_counted() {
+    // Wrong tokens have a count of their own, and the rest is for who steers.
+    const NOT_COUNTED: [&str; 7] = [
+        "/access",
+        "/access/leave",
+        "/api/runs/{run}/checkpoints",
+        "/api/runs/{run}/pause",
+        "/api/runs/{run}/resume",
+        "/api/runs/{run}/stop",
+        "/api/runs/{run}/teacher",
+    ];
+    let source = include_str!("../../web.rs");
+    let routes = source.split("\nfn routes()").nth(1).unwrap().split("\n}\n").next().unwrap();
+    let sent = routes.split(".route(").skip(1).filter(|route| route.contains("post("));
+    let sent: Vec<&str> = sent.map(|route| route.split('"').nth(1).unwrap()).collect();
+    for known in ["/teach/{run}", "/teach/{run}/answers/{answer}/undo", "/api/runs/{run}/answers/{answer}/undo"] {
+        assert!(sent.contains(&known), "{known} is not among {sent:?}");
+    }
+    for path in sent {
+        let counted = Kind::of(&Method::POST, path, "").is_some();
+        assert_eq!(counted, !NOT_COUNTED.contains(&path), "POST {path}");
     }
 }
 

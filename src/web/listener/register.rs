@@ -21,6 +21,10 @@ const BUFFERED: Duration = Duration::from_secs(600);
 /// A connection that has waited for its peer for less than this is not ended for a newcomer while it is in a request.
 const FAIR: Duration = Duration::from_secs(1);
 
+/// How long a connection that has just come may take to send its first request before it counts as a silent one. Where
+/// everybody comes through one proxy, nothing else tells newcomers from the connections that fill the server.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// Whose move it is in a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -121,7 +125,8 @@ impl State {
         };
         let stalled = self.open.values().any(|step| match step {
             // The body is read with a limit of its own, which answers with words; this catches what it cannot.
-            Step::Body(since) => over(Some(*since), limits.body + LEAVE),
+            // When the server ends, a body that has not come yet does not hold it up.
+            Step::Body(since) => over(Some(*since), if ending { LAST_WORDS } else { limits.body + LEAVE }),
             Step::Sending(since) => over(Some(*since), limits.stall),
             Step::Working => false,
         });
@@ -138,6 +143,11 @@ impl State {
             return if self.begun == 0 { Late::End } else { Late::Leave };
         }
         Late::No
+    }
+
+    /// Whether it has just come and has not sent a request yet.
+    fn is_new(&self, now: Instant) -> bool {
+        self.begun == 0 && now.saturating_duration_since(self.quiet) < GRACE
     }
 
     /// How gladly it is ended for a newcomer (the smallest first), and since when it has waited for its peer. `None` while
@@ -249,6 +259,11 @@ impl Register {
     }
 
     /// Ends the connection that is missed least (of this address only, if one is given). False when all are at work.
+    ///
+    /// Who holds most gives first, whatever its connections do: else kept connections of a few addresses would fill the
+    /// server, and every newcomer would be ended by the next one before it has sent its request. Those that have just
+    /// come are spared while there are others, but only a quarter of all places: more at once are a flood, and a flood
+    /// of silent connections is to end its own.
     pub(super) fn shed(&self, of: Option<IpAddr>) -> bool {
         let now = Instant::now();
         let of = of.map(holder);
@@ -256,11 +271,16 @@ impl Register {
             let entries = self.entries();
             let mine = entries.all.values().filter(|connection| of.is_none_or(|of| connection.holder == of));
             let spare = mine.filter_map(|connection| {
-                let (kind, since) = connection.state().spare(now)?;
+                let state = connection.state();
+                let (kind, since) = state.spare(now)?;
                 let held = entries.held.get(&connection.holder).copied().unwrap_or(0);
-                Some(((kind, Reverse(held), since), connection.clone()))
+                Some((state.is_new(now), (Reverse(held), kind, since), connection.clone()))
             });
-            spare.min_by_key(|(order, _)| *order).map(|(_, connection)| connection)
+            let spare: Vec<_> = spare.collect();
+            let new = spare.iter().filter(|(new, ..)| *new).count();
+            let grace = new <= (self.limits.in_all / 4).max(1);
+            let chosen = spare.into_iter().min_by_key(|(new, order, _)| (grace && *new, *order));
+            chosen.map(|(.., connection)| connection)
         };
         let Some(connection) = chosen else { return false };
         self.remove(&connection);

@@ -147,6 +147,41 @@ async fn one_address_cannot_take_the_places_of_others() {
     assert!(answer.contains("127.0.0.3:"), "{answer}");
 }
 
+/// Kept connections of one address fill the server. Who has just come and takes a moment before it sends its request is
+/// answered, although others come meanwhile: from an address of its own, and as one of many behind the same proxy.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn kept_connections_do_not_lock_out_a_newcomer_that_pauses() {
+    for (address, others) in [("127.0.0.3", 30), ("127.0.0.2", 3)] {
+        let server = served(ConnectionLimits { in_all: 12, per_address: 100, ..small() }).await;
+        let from = async |address: &str| {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
+            socket.connect(server.address).await.unwrap()
+        };
+        let mut held = Vec::new();
+        for _ in 0..12 {
+            let mut stream = from("127.0.0.2").await;
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n").await.unwrap();
+            let mut answer: Vec<u8> = Vec::new();
+            while !answer.ends_with(b"ok") {
+                let read = within("a kept connection's answer", stream.read_buf(&mut answer)).await.unwrap();
+                assert!(read > 0, "a kept connection ended");
+            }
+            held.push(stream);
+        }
+        let mut newcomer = from(address).await;
+        for _ in 0..others {
+            held.push(from("127.0.0.2").await);
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        newcomer.write_all(b"GET /peer HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        within("the newcomer's answer", newcomer.read_to_string(&mut answer)).await.unwrap();
+        assert!(answer.contains(&format!("{address}:")), "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn heads_that_trickle_and_idle_connections_end() {
     let limit = Duration::from_millis(300);

@@ -1,12 +1,12 @@
 //! Everything the program puts out: the standard streams, files that appear whole or not at all, JSON for lines.
 //!
 //! `println!` and `eprintln!` panic when nobody reads any more or the device is full, so the crate's lints refuse them;
-//! [`out!`] and [`note!`] take their place:
+//! `out!` and `note!` take their place:
 //!
-//! - **Results** go to the standard output ([`out!`], [`Stdout`]). When its reader has gone (`| head`), the rest is
+//! - **Results** go to the standard output (`out!`, [`Stdout`]). When its reader has gone (`| head`), the rest is
 //!   dropped and the command ends as it would have; it is nobody's error. Any other failure, such as a full device, is an
 //!   [`OutputError`] that names the standard output.
-//! - **Everything else** goes to the standard error stream ([`note!`], [`Notes`]). When that cannot be written, there is
+//! - **Everything else** goes to the standard error stream (`note!`, [`Notes`]). When that cannot be written, there is
 //!   nobody left to tell, and the work goes on.
 
 // The one place where the standard streams are opened.

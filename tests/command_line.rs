@@ -184,7 +184,7 @@ fn the_doctor_finds_problems_and_its_code_says_so() {
     for name in ["data folder", "database", "teacher", "pages", "device", "port"] {
         assert_eq!(check(&checks, name)["ok"], true, "{checks:?}");
     }
-    assert!(check(&checks, "database")["found"].as_str().unwrap().contains("1 runs, 2 answers"));
+    assert!(check(&checks, "database")["found"].as_str().unwrap().contains("1 run, 2 answers"));
     std::fs::write(home.path().join("iliad-data/iliad.sqlite"), "damaged").unwrap();
     let database = check(&look(home.path()), "database");
     assert_eq!(database["ok"], false);

@@ -114,7 +114,7 @@ test("a new run is started by keyboard, laid over the other, and has a log", asy
   await page.goto(`${server.address}runs`);
   await page.getByRole("radio", { name: /^tiny.*two minutes/ }).focus();
   await page.keyboard.press("Space");
-  assert.equal(await page.getByRole("radio", { name: "Simulated" }).isChecked(), true, "the preset brings its teacher");
+  assert.equal(await page.getByRole("radio", { name: "Simulated", exact: true }).isChecked(), true, "the preset brings its teacher");
   await page.locator("#seed").focus();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.type("77");

@@ -29,7 +29,9 @@ async function asPerson(name, work, options = {}) {
     try {
       await openTeaching(server, page, { script: options.javaScriptEnabled });
       await work(page, context);
-      assert.deepEqual(errors, [], "no errors in the console");
+      // Without a script the question is a page of its own, with the status of a refusal, which the browser notes.
+      const expected = options.javaScriptEnabled === false ? /409 \(Conflict\)/ : /^$/;
+      assert.deepEqual(errors.filter((error) => !expected.test(error)), [], "no errors in the console");
     } finally {
       await context.close();
     }

@@ -14,5 +14,11 @@ const MILLISECONDS: std::ffi::c_long = 6_000;
 fn main() -> std::process::ExitCode {
     // Safety: sets an option of the allocator above, before any other thread is there.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, MILLISECONDS) };
+    for (name, value) in iliad::nn::sharing::environment() {
+        if std::env::var_os(name).is_none() {
+            // Safety: no other thread is there that could read the environment meanwhile.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
     iliad::cli::main()
 }

@@ -19,5 +19,6 @@ pub mod multihead;
 pub mod norm;
 pub mod params;
 pub mod sample;
+pub mod sharing;
 pub mod steps;
 pub mod tokens;

@@ -146,8 +146,9 @@ pub fn spawn<K: TaskKit>(
     let name = format!("trainer {}", launch.id);
     // The trainer is one of its own pool's threads: what it shares out and nobody has taken up, it does itself, at once. On
     // a busy machine it would else wait for a thread to be woken at every product of matrices.
+    crate::nn::sharing::watch();
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(crate::nn::device::cpu_threads())
+        .num_threads(crate::nn::sharing::threads())
         // Candle's backward pass walks the graph recursively.
         .stack_size(64 << 20)
         .thread_name(|n| format!("trainer's {n}"))

@@ -225,6 +225,7 @@ impl InplaceOp2 for Pass<'_> {
             .zip(m.par_chunks_mut(CHUNK))
             .zip(v.par_chunks_mut(CHUNK))
             .zip(g.par_chunks(CHUNK))
+            .with_min_len(super::sharing::fewest())
             .for_each(|(((p, m), v), g)| {
                 for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
                     *m = BETA1 * *m + (1.0 - BETA1) * g;

@@ -1,5 +1,6 @@
 //! What the CPU's own kernels share: access to values, matrix products, inner products of rows.
 
+use crate::nn::sharing;
 use candle_core::{CpuStorage, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 
@@ -25,7 +26,7 @@ pub(crate) fn gemm(
     b_rc: (usize, usize),
 ) {
     assert!(dst.len() >= m * n && a.len() >= m * k && b.len() >= k * n);
-    let threads = crate::nn::device::cpu_threads();
+    let threads = sharing::now();
     let parallelism =
         if threads > 1 && m * n * k > 1 << 16 { gemm::Parallelism::Rayon(threads) } else { gemm::Parallelism::None };
     // Safety: the assertion above bounds every access, since each operand is dense in one of its two directions.
@@ -81,7 +82,7 @@ pub(crate) fn for_rows(
         return rows.enumerate().for_each(|(i, (a, b))| f(i, a, b));
     }
     let rows = a.par_chunks_mut(widths[0]).zip(b.par_chunks_mut(widths[1]));
-    rows.enumerate().for_each(|(i, (a, b))| f(i, a, b));
+    rows.enumerate().with_min_len(sharing::fewest()).for_each(|(i, (a, b))| f(i, a, b));
 }
 
 /// Whether loops compiled for 256-bit vectors run here.

@@ -93,12 +93,7 @@ pub fn describe(device: &Device) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name =
         info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|(_, n)| n.trim().to_owned()));
-    format!("{}, {} threads", name.unwrap_or_else(|| "CPU".into()), cpu_threads())
-}
-
-/// Threads that matrix products on the CPU use (`RAYON_NUM_THREADS`, else the number of cores).
-pub fn cpu_threads() -> usize {
-    candle_core::utils::get_num_threads()
+    format!("{}, {} threads", name.unwrap_or_else(|| "CPU".into()), crate::nn::sharing::threads())
 }
 
 // An explicit stream, not the per-thread default: work stays ordered when a tensor is read from another thread.

@@ -210,6 +210,7 @@ impl CustomOp3 for Recurrence {
                 .zip(from_s[..bh].par_chunks_mut(rows * h))
                 .zip(cells_from[..bh].par_chunks_mut(rows * h))
                 .zip(self.lengths.host.par_chunks(rows))
+                .with_min_len(super::sharing::fewest())
                 .for_each(|(((((gates, c_prev), h_prev), h_out), c_out), lengths)| {
                     for (r, &length) in lengths.iter().enumerate() {
                         let at = r * h..(r + 1) * h;
@@ -273,6 +274,7 @@ impl CustomOp3 for Recurrence {
                 .zip(dh.par_chunks_mut(rows * h))
                 .zip(dc.par_chunks_mut(rows * h))
                 .zip(self.lengths.host.par_chunks(rows))
+                .with_min_len(super::sharing::fewest())
                 .for_each(|((((((d, gates), c_prev), c), dh), dc), lengths)| {
                     for (r, &length) in lengths.iter().enumerate() {
                         // A carried row passes its gradient on: its gates stay zero and dh, dc as they are.

@@ -27,7 +27,7 @@ pub mod error;
 pub mod evaluation;
 pub mod experiment;
 pub mod export;
-pub mod model;
+
 pub mod nn;
 pub mod output;
 pub mod rng;

@@ -2,18 +2,18 @@
 //! that changes nothing, roll-outs against teacher forcing, descriptions against their likelihood.
 
 use candle_core::{D, DType, Device, Tensor};
-use iliad::model::decoder::wrap;
-use iliad::model::nav::views::ViewTable;
-use iliad::model::nav::walk::{Candidate, Observation, Walk, Walks};
-use iliad::model::nav::{NavSizes, VIEWS};
-use iliad::model::nav_describer::NavDescriber;
-use iliad::model::nav_rollout::{Environment, RollOut};
-use iliad::model::nav_student::{Batch, Lesson, NavStudent, Reading, as_read};
 use iliad::nn::adam::Adam;
+use iliad::nn::decoder::wrap;
 use iliad::nn::init::uniform;
 use iliad::nn::layers::Grad;
 use iliad::nn::params::Params;
 use iliad::rng::{Stream, stream};
+use iliad::task::nav::model::describer::NavDescriber;
+use iliad::task::nav::model::rollout::{Environment, RollOut};
+use iliad::task::nav::model::student::{Batch, Lesson, NavStudent, Reading, as_read};
+use iliad::task::nav::model::views::ViewTable;
+use iliad::task::nav::model::walk::{Candidate, Observation, Walk, Walks};
+use iliad::task::nav::model::{NavSizes, VIEWS};
 use rand::RngExt;
 
 const SIZES: NavSizes = NavSizes { words: 13, hidden: 8, heads: 2, features: 6, direction: 8 };

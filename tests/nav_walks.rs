@@ -2,14 +2,14 @@
 //! seen from afar in its direction. A request names the landmark to stop at.
 
 use candle_core::{DType, Device};
-use iliad::model::nav::views::ViewTable;
-use iliad::model::nav::walk::{Candidate, Observation, Walk};
-use iliad::model::nav::{NavSizes, VIEWS};
-use iliad::model::nav_rollout::{Environment, RollOut, Rolled};
-use iliad::model::nav_student::{Batch, Lesson, NavStudent, Reading, as_read};
 use iliad::nn::adam::Adam;
 use iliad::nn::layers::Grad;
 use iliad::rng::{Stream, stream};
+use iliad::task::nav::model::rollout::{Environment, RollOut, Rolled};
+use iliad::task::nav::model::student::{Batch, Lesson, NavStudent, Reading, as_read};
+use iliad::task::nav::model::views::ViewTable;
+use iliad::task::nav::model::walk::{Candidate, Observation, Walk};
+use iliad::task::nav::model::{NavSizes, VIEWS};
 use rand::RngExt;
 
 const SIDE: u32 = 3;

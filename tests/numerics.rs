@@ -2,15 +2,15 @@
 //! recurrence against one composed of plain operations, padding that changes nothing, decoding against teacher forcing.
 
 use candle_core::{D, Device, Tensor, Var};
-use iliad::model::decoder::wrap;
-use iliad::model::regex_describer::{DescriberSizes, RegexDescriber};
-use iliad::model::regex_student::{Batch, RegexStudent, StudentSizes};
 use iliad::nn::adam::Adam;
+use iliad::nn::decoder::wrap;
 use iliad::nn::init::uniform;
 use iliad::nn::layers::Grad;
 use iliad::nn::lstm::{Lengths, lstm};
 use iliad::nn::params::Params;
 use iliad::rng::stream;
+use iliad::task::regex::model::describer::{DescriberSizes, RegexDescriber};
+use iliad::task::regex::model::student::{Batch, RegexStudent, StudentSizes};
 use rand::RngExt;
 
 const STUDENT: StudentSizes =

@@ -95,7 +95,9 @@ pub(super) fn run(args: &Args) -> CliResult {
             "agreement" => {
                 // Few units: each tile of rows has its blocks; many: blocks take several tiles.
                 for (hidden, steps) in [(64, 8), (512, 4)] {
-                    for apart in crate::model::agreement::agreement(&device, hidden, steps)? {
+                    let mut all = crate::task::regex::device_agreement::agreement(&device, hidden, steps)?;
+                    all.extend(crate::task::nav::device_agreement::agreement(&device, hidden, 2 * steps)?);
+                    for apart in all {
                         out!("{hidden} hidden units: {}", json::line(&apart)?)?;
                     }
                 }
@@ -103,7 +105,7 @@ pub(super) fn run(args: &Args) -> CliResult {
             #[cfg(feature = "cuda")]
             "programs" => {
                 for hidden in [64, 256, 512] {
-                    for apart in crate::model::agreement::programs(&device, hidden, 8)? {
+                    for apart in crate::task::nav::device_agreement::programs(&device, hidden, 8)? {
                         out!("{hidden} hidden units: {}", json::line(&apart)?)?;
                     }
                 }

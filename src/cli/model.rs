@@ -2,7 +2,9 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, device};
+use crate::nn::reference_fixtures::FixtureFile;
 use crate::output::{json, out};
+use crate::task::{nav, regex};
 use std::path::PathBuf;
 
 /// Commands of `iliad model`.
@@ -52,8 +54,13 @@ fn check(args: &CheckArgs) -> CliResult {
     let settings = args.common.load()?;
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(false);
-    let found = crate::model::parity::check(&args.file, &device)
-        .map_err(|e| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display())))?;
+    let wrong = |e: String| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display()));
+    let file = FixtureFile::read(&args.file).map_err(|e| wrong(e.to_string()))?;
+    let found =
+        regex::reference_fixtures::check(&file, &device).or_else(|| nav::reference_fixtures::check(&file, &device));
+    let found = found
+        .ok_or_else(|| wrong("it is not a fixture of a model this program knows".into()))?
+        .map_err(|e| wrong(e.to_string()))?;
     let passes = found.worst() <= TOLERANCE;
     if args.json {
         let mut differences = serde_json::to_value(&found)?;

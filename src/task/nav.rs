@@ -6,9 +6,10 @@
 
 pub mod action;
 pub mod agent;
-pub mod around;
 pub mod corpus;
+pub mod device_agreement;
 mod drawing;
+pub mod environment;
 pub mod family;
 pub mod files;
 pub mod generated;
@@ -20,9 +21,11 @@ pub mod kit;
 pub mod marginal;
 pub mod metric;
 pub mod mirror;
+pub mod model;
 pub mod objects;
 pub mod observation;
 pub mod phrasing;
+pub mod reference_fixtures;
 pub mod scene;
 pub mod settings;
 pub mod teacher;

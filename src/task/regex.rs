@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod corpus;
+pub mod device_agreement;
 pub mod diff;
 pub mod drawing;
 pub mod family;
@@ -15,8 +16,10 @@ pub mod kit;
 pub mod letters;
 pub mod marginal;
 pub mod metric;
+pub mod model;
 pub mod program;
 pub mod python_re;
+pub mod reference_fixtures;
 pub mod settings;
 pub mod teacher;
 pub mod tokenise;

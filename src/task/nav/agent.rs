@@ -1,18 +1,18 @@
 //! The NAV agent: the student with its words, in its world. It walks, and it learns from walks.
 
-use super::around::Around;
+use super::environment::Around;
 use super::mirror;
 use super::settings::ModelSettings;
 use super::tokenise::{each_token, tokenise};
 use super::world::NavWorld;
 use super::{Start, Walk};
 use crate::agent::{Act, Agent, Example, Lesson, Noise};
-use crate::model::nav::NavSizes;
-use crate::model::nav_student::{self, Batch, NavStudent, Reading, as_read};
 use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::nn::tokens::UNKNOWN;
 use crate::rng::Stream;
+use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::student::{self, Batch, NavStudent, Reading, as_read};
 use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
@@ -128,7 +128,7 @@ impl NavAgent {
         &self,
         groups: &[(&[Example<NavWorld>], f32)],
         noise: Option<Noise>,
-    ) -> Result<(Batch, nav_student::Lesson)> {
+    ) -> Result<(Batch, student::Lesson)> {
         let same = |a: &[Example<NavWorld>], b: &[Example<NavWorld>]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
         };
@@ -150,7 +150,7 @@ impl NavAgent {
             shares.push((sides.len() * examples.len(), *share));
         }
         let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
-        Ok((batch, nav_student::Lesson::likelihood(&actions, &shares)))
+        Ok((batch, student::Lesson::likelihood(&actions, &shares)))
     }
 
     fn batch(&self, tasks: &[(&Start, &str)], walks: &[Walk]) -> Result<Batch> {
@@ -163,7 +163,7 @@ impl NavAgent {
     }
 
     /// A lesson as the student takes it.
-    fn lesson(&self, lesson: &Lesson<NavWorld>) -> Result<(Batch, nav_student::Lesson)> {
+    fn lesson(&self, lesson: &Lesson<NavWorld>) -> Result<(Batch, student::Lesson)> {
         match lesson {
             Lesson::Likelihood(groups) => self.likelihood(groups, None),
             Lesson::Varied(groups, noise) => self.likelihood(groups, Some(*noise)),
@@ -174,12 +174,12 @@ impl NavAgent {
                 let targets = ways
                     .map(|(((start, _), walk), shown)| self.around.way(start, walk, shown, self.blueprint.horizon))
                     .collect::<Result<Vec<_>>>()?;
-                Ok((batch, nav_student::Lesson::likelihood(&targets, &[(targets.len(), 1.0)])))
+                Ok((batch, student::Lesson::likelihood(&targets, &[(targets.len(), 1.0)])))
             }
             Lesson::Reward { tasks, executions, advantages, entropy } => {
                 let batch = self.batch(tasks, executions)?;
                 let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
-                Ok((batch, nav_student::Lesson::reward(&actions, advantages, *entropy)))
+                Ok((batch, student::Lesson::reward(&actions, advantages, *entropy)))
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::Start;
 use super::action::HEADINGS;
 use super::agent::{Blueprint, NavAgent};
-use super::around::Around;
 use super::corpus;
+use super::environment::Around;
 use super::family::NavFamily;
 use super::generated::Size;
 use super::houses;

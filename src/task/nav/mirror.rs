@@ -4,7 +4,7 @@
 //! Views have no order, and what is seen in one says nothing of left and right; so all that the mirror changes in a walk is
 //! the sign of its moves' headings.
 
-use crate::model::nav::walk::Walk;
+use crate::task::nav::model::walk::Walk;
 
 /// Words that a mirror exchanges.
 const EXCHANGED: [[&str; 2]; 8] = [
@@ -44,7 +44,7 @@ pub fn walk(walk: &Walk, poses: u32) -> Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::nav::walk::{Candidate, Observation};
+    use crate::task::nav::model::walk::{Candidate, Observation};
 
     #[test]
     fn sides_are_exchanged_in_words_and_moves_and_twice_is_as_before() {

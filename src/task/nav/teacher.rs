@@ -1,14 +1,10 @@
 //! The simulated teacher of NAV: a describer that says which way a walk went, and an executor that listens to it.
 
 use super::agent::{MOST_DECISIONS, word_ids};
-use super::around::Around;
+use super::environment::Around;
 use super::settings::ModelSettings;
 use super::world::NavWorld;
 use super::{Start, Walk};
-use crate::model::nav::NavSizes;
-use crate::model::nav_describer::NavDescriber;
-use crate::model::nav_rollout::RollOut;
-use crate::model::nav_student::{Batch, Lesson, NavStudent, Reading, as_read};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::layers::Grad;
@@ -16,6 +12,10 @@ use crate::nn::params::Params;
 use crate::nn::tokens::{END, START};
 use crate::rng::{self, Stream};
 use crate::task::kit::{TeacherReport, TeacherTraining};
+use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::describer::NavDescriber;
+use crate::task::nav::model::rollout::RollOut;
+use crate::task::nav::model::student::{Batch, Lesson, NavStudent, Reading, as_read};
 use crate::task::{Split, World};
 use crate::teacher::simulated::TeacherModels;
 use crate::teacher::training::{Length, Qualifying, keep_best, qualifying};
@@ -221,7 +221,7 @@ impl TeacherModels<NavWorld> for NavTeacher {
             .collect::<Result<Vec<_>>>()?;
         let all = self.describer.propose(&walks, &self.around.views, samples, LONGEST + 1, stream)?;
         let text = |ids: &[u32]| ids.iter().map(|id| self.header.words.symbol(*id)).collect::<Vec<_>>().join(" ");
-        let one = |r: crate::model::decoder::Rolled| if r.ended { text(&r.symbols) } else { String::new() };
+        let one = |r: crate::nn::decoder::Rolled| if r.ended { text(&r.symbols) } else { String::new() };
         Ok(all.into_iter().map(|candidates| candidates.into_iter().map(one).collect()).collect())
     }
 

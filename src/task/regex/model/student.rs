@@ -1,17 +1,17 @@
 //! The REGEX student policy π(a | s, d), and the teacher's executor π_T of the same shape: the student emits
 //! characters of a regular expression, the executor characters of the output word.
 
-#[cfg(feature = "cuda")]
-use super::gpu::{Packing, Unpacking, roll};
-use super::sizes::{MOST_ROWS, MOST_WIDE, within};
-use crate::model::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
+use crate::nn::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
 use crate::nn::params::Params;
+use crate::nn::sizes::{MOST_ROWS, MOST_WIDE, within};
 use crate::nn::tokens::{PAD, START, Tokens};
 use crate::rng::Stream;
+#[cfg(feature = "cuda")]
+use crate::task::regex::model::gpu::{Packing, Unpacking, roll};
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub struct RegexStudent {
     pub sizes: StudentSizes,
     reference_padding: bool,
     #[cfg(feature = "cuda")]
-    gpu: std::sync::Arc<super::gpu::Workspace>,
+    gpu: std::sync::Arc<crate::task::regex::model::gpu::Workspace>,
 }
 
 /// A view of the current weights. Made anew for each pass: padding rows and summed biases are computed from them.
@@ -307,7 +307,7 @@ impl RegexStudent {
     fn step_fed_on_gpu(&self, batch: &Batch, fed: &Fed, adam: &mut Adam) -> Result<Tensor> {
         let shape = Shape {
             copies: fed.inputs.len() / batch.words.len().max(1),
-            outputs: super::gpu::steps(fed.targets.len() / fed.inputs.len().max(1)),
+            outputs: crate::task::regex::model::gpu::steps(fed.targets.len() / fed.inputs.len().max(1)),
             ..Shape::reading(&batch.words, &batch.requests)
         };
         let mut packing = self.pack(&batch.words, &batch.requests, &shape)?;
@@ -396,10 +396,10 @@ struct Shape {
 impl Shape {
     fn reading(words: &[Vec<u32>], requests: &[Vec<u32>]) -> Self {
         Self {
-            reads: super::gpu::rows(words.len()),
+            reads: crate::task::regex::model::gpu::rows(words.len()),
             copies: 1,
-            words: super::gpu::steps(longest(words)),
-            requests: super::gpu::steps(longest(requests)),
+            words: crate::task::regex::model::gpu::steps(longest(words)),
+            requests: crate::task::regex::model::gpu::steps(longest(requests)),
             outputs: 0,
         }
     }
@@ -407,7 +407,7 @@ impl Shape {
     fn of(batch: &Batch) -> Self {
         Self {
             copies: batch.outputs.len() / batch.words.len().max(1),
-            outputs: super::gpu::steps(longest(&batch.outputs) - 1),
+            outputs: crate::task::regex::model::gpu::steps(longest(&batch.outputs) - 1),
             ..Self::reading(&batch.words, &batch.requests)
         }
     }

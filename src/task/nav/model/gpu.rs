@@ -1,24 +1,24 @@
 //! What the NAV models keep on a GPU, and their passes there, recorded by the sizes of their batches: a batch goes there in one
 //! piece, filled up to one of a few sizes.
 
-use super::blocks::positions;
-use super::fused::{Pass, Paths, Requests};
-use super::made::{Leading, Walkers, Wording, Words};
-use super::views::ViewTable;
-use super::walk::Walk;
-use crate::model::decoder::Rolled;
-use crate::model::gpu::{Workspace as Common, rows, steps};
-use crate::model::nav_describer::NavDescriber;
-use crate::model::nav_student::{Batch, Lesson, NavStudent};
 use crate::nn::adam::Adam;
 use crate::nn::cuda::operands::{Var, Ways};
 use crate::nn::cuda::tape::{Memory, Tape};
 use crate::nn::cuda::{self, Arg};
+use crate::nn::decoder::Rolled;
 use crate::nn::loss;
 use crate::nn::params::Params;
 use crate::nn::sample::draws;
 use crate::nn::tokens::{END, PAD, START, check, real_steps};
 use crate::rng::Stream;
+use crate::task::nav::model::blocks::positions;
+use crate::task::nav::model::describer::NavDescriber;
+use crate::task::nav::model::gpu_inference::{Leading, Walkers, Wording, Words};
+use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
+use crate::task::nav::model::student::{Batch, Lesson, NavStudent};
+use crate::task::nav::model::views::ViewTable;
+use crate::task::nav::model::walk::Walk;
+use crate::task::regex::model::gpu::{Workspace as Common, rows, steps};
 use candle_core::backend::BackendStorage;
 use candle_core::{DType, Device, Result, Storage, Tensor, bail};
 use std::collections::HashMap;
@@ -296,7 +296,9 @@ impl NavStudent {
     ) -> Result<Option<Vec<Vec<u32>>>> {
         let Some(ways) = ways(views)? else { return Ok(None) };
         let n = requests.len();
-        if poses.len() != n || poses.iter().any(|p| *p as usize >= views.places() * super::ways::HEADINGS) {
+        if poses.len() != n
+            || poses.iter().any(|p| *p as usize >= views.places() * crate::task::nav::model::transition_table::HEADINGS)
+        {
             bail!("{} poses for {n} requests, or one that is nowhere", poses.len())
         }
         let draws = draws(horizon * n, |_| !sample, stream);

@@ -1,7 +1,7 @@
 //! Batches of what was seen and done, on their way to the device: indices and angles only.
 
-use super::VIEWS;
-use super::views::ViewTable;
+use crate::task::nav::model::VIEWS;
+use crate::task::nav::model::views::ViewTable;
 use candle_core::{Result, Tensor, bail};
 
 /// Added to the logits of actions that do not exist.
@@ -23,7 +23,7 @@ pub struct Candidate {
 pub struct Observation {
     /// Where it is: an index into the [`ViewTable`].
     pub place: u32,
-    /// Its pose in the table's [`super::ways::Ways`], where it has them; from their number on, poses of the mirrored world.
+    /// Its pose in the table's [`crate::task::nav::model::transition_table::Ways`], where it has them; from their number on, poses of the mirrored world.
     pub pose: Option<u32>,
     /// The moves in order. Action 0 is to stop, action i to make move i − 1.
     pub moves: Vec<Candidate>,

@@ -4,18 +4,18 @@
 //! to one of a few sizes, so that few recordings serve all batches; what it is filled up with has no weight, is masked, and
 //! is not looked at.
 
-use super::decoder::Rolled;
-use super::fused::Step;
-use super::regex_student::Fed;
 use crate::nn::cuda::arena::Arena;
 use crate::nn::cuda::decode::{Rollout, STRIDE, Shape};
 use crate::nn::cuda::{self, Staging, record::Recorder};
+use crate::nn::decoder::Rolled;
 use crate::nn::loss::target_weights;
 use crate::nn::lstm::Lengths;
 use crate::nn::params::Params;
 use crate::nn::sample::GREEDY;
 use crate::nn::tokens::{END, PAD, Tokens, check, real_steps};
 use crate::rng::Stream;
+use crate::task::regex::model::gpu_training::Step;
+use crate::task::regex::model::student::Fed;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use rand::RngExt;
 use std::collections::HashMap;

@@ -4,14 +4,8 @@
 //! A path is read once, however many descriptions are written of it; a word costs one step, since the memory of the
 //! words before it is kept as projected keys and values.
 
-use crate::model::decoder::Rolled;
-use crate::model::nav::NavSizes;
-use crate::model::nav::blocks::{
-    FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, without_bias,
-};
-use crate::model::nav::views::ViewTable;
-use crate::model::nav::walk::{Walk, Walks};
 use crate::nn::adam::Adam;
+use crate::nn::decoder::Rolled;
 use crate::nn::layers::{Embedding, Grad, Linear};
 use crate::nn::loss;
 use crate::nn::params::Params;
@@ -19,6 +13,12 @@ use crate::nn::sample::{draws, pick};
 use crate::nn::steps::{Sequence, StepLinear};
 use crate::nn::tokens::{END, PAD, START, Tokens};
 use crate::rng::Stream;
+use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::blocks::{
+    FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, without_bias,
+};
+use crate::task::nav::model::views::ViewTable;
+use crate::task::nav::model::walk::{Walk, Walks};
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 /// Words of a description that are written at most.
@@ -36,7 +36,7 @@ pub struct NavDescriber {
     pub reference_padding: bool,
     /// What it keeps on a GPU.
     #[cfg(feature = "cuda")]
-    pub(crate) gpu: std::sync::Arc<super::nav::gpu::Workspace>,
+    pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
 /// Paths that have been read.

@@ -1,10 +1,10 @@
-//! Both NAV models on a GPU, step by step from the operations of [`crate::nn::cuda::tape`]: what [`crate::model::nav_student`]
-//! and [`crate::model::nav_describer`] say in Candle's operations, which they are compared with (`model::agreement`). Biases
+//! Both NAV models on a GPU, step by step from the operations of [`crate::nn::cuda::tape`]: what [`crate::task::nav::model::student`]
+//! and [`crate::task::nav::model::describer`] say in Candle's operations, which they are compared with (`model::agreement`). Biases
 //! and encodings of time lie in the results before products are added to them; what all steps have in common is one product.
 
-use super::NavSizes;
 use crate::nn::cuda::operands::{Attention, Heads, Var, Ways, Weight};
 use crate::nn::cuda::tape::Tape;
+use crate::task::nav::model::NavSizes;
 use candle_core::Result;
 
 /// Requests on the device: B of L ids each.

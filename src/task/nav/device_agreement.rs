@@ -1,18 +1,18 @@
 //! The same of the NAV models, in a small random world.
 
-use super::{Apart, Found, compare};
-use crate::model::nav::NavSizes;
-use crate::model::nav::VIEWS;
-use crate::model::nav::views::ViewTable;
-use crate::model::nav::walk::{Candidate, Observation, Walk};
-use crate::model::nav::ways::{HEADINGS, Way, Ways};
-use crate::model::nav_describer::NavDescriber;
-use crate::model::nav_rollout::Environment;
-use crate::model::nav_student::{Batch, Lesson, NavStudent, Reading, as_read};
 use crate::nn::adam::Adam;
+use crate::nn::device_agreement::{Apart, Found, compare};
 use crate::nn::init::uniform;
 use crate::nn::tokens::{END, START};
 use crate::rng::{Stream, stream};
+use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::VIEWS;
+use crate::task::nav::model::describer::NavDescriber;
+use crate::task::nav::model::rollout::Environment;
+use crate::task::nav::model::student::{Batch, Lesson, NavStudent, Reading, as_read};
+use crate::task::nav::model::transition_table::{HEADINGS, Way, Ways};
+use crate::task::nav::model::views::ViewTable;
+use crate::task::nav::model::walk::{Candidate, Observation, Walk};
 use candle_core::{DType, Device, Result};
 use rand::RngExt;
 
@@ -131,7 +131,7 @@ fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Res
             written.extend(walkers.actions.into_iter().map(until).map(Some));
         }
     }
-    Ok(Found { losses, params: model.params, written, flags: Vec::new() })
+    Ok(Found { losses, params: model.params, written, verdicts: Vec::new() })
 }
 
 fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Result<Found> {
@@ -149,11 +149,11 @@ fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Re
         let all = model.propose(&walks[..9], &views, 3, 24, &mut stream(4, "agreement sample", step))?;
         written.extend(all.into_iter().flatten().map(|r| Some(r.symbols)));
     }
-    Ok(Found { losses, params: model.params, written, flags: Vec::new() })
+    Ok(Found { losses, params: model.params, written, verdicts: Vec::new() })
 }
 
 /// Compares programs with single operations on `device`.
-pub(super) fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
+pub fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
     let reading = Reading { reference_padding: false, positions: true };
     let made = |gathered: bool| {
         crate::nn::device::set_programs(gathered);
@@ -167,7 +167,7 @@ pub(super) fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec
 }
 
 /// Compares `device` with the CPU.
-pub(super) fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
+pub fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
     let cpu = &Device::Cpu;
     let mut all = Vec::new();
     for on in [false, true] {
@@ -178,4 +178,16 @@ pub(super) fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Ve
         all.push(compare("nav describer", both.0, both.1)?);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_agrees_with_itself() {
+        for apart in agreement(&Device::Cpu, 16, 6).unwrap() {
+            assert_eq!((apart.losses, apart.weights, apart.written.1, apart.checked.1), (0.0, 0.0, 0, 0));
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! Letting the student walk: the model scores the moves, the environment says what is seen next.
 
-use crate::model::nav::views::ViewTable;
-use crate::model::nav::walk::{Observation, Scene, Walk};
-use crate::model::nav_student::{Lesson, NavStudent};
 use crate::nn::layers::Grad;
 use crate::nn::sample::{draws, pick};
 use crate::rng::Stream;
+use crate::task::nav::model::student::{Lesson, NavStudent};
+use crate::task::nav::model::views::ViewTable;
+use crate::task::nav::model::walk::{Observation, Scene, Walk};
 use candle_core::{DType, Result, Tensor, bail};
 
 /// A batch of walkers somewhere.

@@ -7,13 +7,6 @@
 //! and the scores of all actions (with teacher forcing, where the actions are known), and all parts that read the same
 //! vector share one product. [`Steps`] is the loop's body; it can be replaced by one of another make.
 
-use crate::model::nav::NavSizes;
-use crate::model::nav::blocks::{
-    Among, FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, positions, without_bias,
-};
-use crate::model::nav::recall::Recall;
-use crate::model::nav::views::ViewTable;
-use crate::model::nav::walk::{Scene, Walk, Walks};
 use crate::nn::adam::Adam;
 use crate::nn::layers::{Embedding, Grad, Linear};
 use crate::nn::loss;
@@ -22,6 +15,13 @@ use crate::nn::params::Params;
 use crate::nn::steps::{Sequence, StepLinear};
 use crate::nn::tokens::{END, PAD, check, real_steps};
 use crate::rng::Stream;
+use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::blocks::{
+    Among, FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, positions, without_bias,
+};
+use crate::task::nav::model::similarity_memory::Recall;
+use crate::task::nav::model::views::ViewTable;
+use crate::task::nav::model::walk::{Scene, Walk, Walks};
 use candle_core::{D, DType, Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct NavStudent {
     pub reading: Reading,
     /// What it keeps on a GPU.
     #[cfg(feature = "cuda")]
-    pub(crate) gpu: std::sync::Arc<super::nav::gpu::Workspace>,
+    pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
 /// Lessons for the student: requests as read ([`as_read`]), B of them, and g·B walks, of which walk k·B + b belongs to

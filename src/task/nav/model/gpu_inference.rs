@@ -2,10 +2,10 @@
 //! are one beforehand, layers of the same input stand side by side (`Leading`, `Encoding`, `Wording`: made of weights alone), and
 //! what only its own step needs has room for one step.
 
-use super::fused::{Pass, Paths, Requests};
 use crate::nn::cuda::combine::Combine;
 use crate::nn::cuda::operands::{Attention, Heads, Var, Weight};
 use crate::nn::cuda::tape::After;
+use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
 use candle_core::Result;
 
 /// Walkers: poses `[S + 1, R]`, of which the first are given; numbers to choose by `[S, R]`; whether each has stopped `[R]`;

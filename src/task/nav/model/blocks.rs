@@ -1,8 +1,6 @@
 //! Blocks of both NAV models, each LayerNorm(x + f(x)): attention, feed-forward, the encoding of time; the attention
 //! over the views of a place; and the weights that meet an action's embedding.
 
-use super::NavSizes;
-use super::views::ViewTable;
 use crate::nn::init;
 use crate::nn::layers::{Grad, Linear, weight};
 use crate::nn::multihead::{Growing, MultiHead, Source};
@@ -10,6 +8,8 @@ use crate::nn::norm::LayerNorm;
 use crate::nn::params::Params;
 use crate::nn::steps::StepLinear;
 use crate::rng::Stream;
+use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::views::ViewTable;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 /// Adds the parameters of an attention block: four projections and `name.norm`.

@@ -1,15 +1,15 @@
 //! The fixtures of the NAV models. Their actions are arbitrary vectors, not views of the place: they become further
 //! rows of the view table, and directions are given whole.
 
-use super::{Differences, Fixture, Names};
-use crate::model::nav::views::ViewTable;
-use crate::model::nav::walk::{NO_ACTION, Scene, Walks};
-use crate::model::nav::{NavSizes, VIEWS};
-use crate::model::nav_describer::NavDescriber;
-use crate::model::nav_student::{Lesson, NavStudent, Reading};
 use crate::nn::layers::Grad;
 use crate::nn::loss;
+use crate::nn::reference_fixtures::{Differences, Fixture, FixtureFile, Names};
 use crate::rng::stream;
+use crate::task::nav::model::describer::NavDescriber;
+use crate::task::nav::model::student::{Lesson, NavStudent, Reading};
+use crate::task::nav::model::views::ViewTable;
+use crate::task::nav::model::walk::{NO_ACTION, Scene, Walks};
+use crate::task::nav::model::{NavSizes, VIEWS};
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 fn attention(names: &mut Names, mine: &str, theirs: &str) {
@@ -38,8 +38,8 @@ fn view(names: &mut Names, mine: &str, theirs: &str) {
 }
 
 /// Our names of the student's parameters and the fixture's.
-pub(super) fn student_names() -> Names {
-    let mut names = super::names(&[
+fn student_names() -> Names {
+    let mut names = crate::nn::reference_fixtures::names(&[
         ("request_embedding", "instr_embedding", true),
         ("bridge", "enc2dec.0", false),
         ("text.input", "text_decoder.input_projection", false),
@@ -64,8 +64,8 @@ pub(super) fn student_names() -> Names {
 }
 
 /// Our names of the describer's parameters and the fixture's.
-pub(super) fn describer_names() -> Names {
-    let mut names = super::names(&[
+fn describer_names() -> Names {
+    let mut names = crate::nn::reference_fixtures::names(&[
         ("path.input", "encoder.encoder.input_projection", false),
         ("bridge", "enc2dec.0", false),
         ("word_embedding", "instr_embedding", true),
@@ -117,8 +117,22 @@ impl Fixture {
     }
 }
 
+/// Compares a NAV model with the file's; `None` where the file is of another family's model.
+///
+/// # Errors
+/// When a shape does not fit.
+pub fn check(file: &FixtureFile, device: &Device) -> Option<Result<Differences>> {
+    if file.has("weight.text_decoder.input_projection.weight") {
+        return Some(file.heads().and_then(|heads| student(file.with_names(student_names()), heads, device)));
+    }
+    if file.has("weight.encoder.curr_view_attention.linear_in_h.weight") {
+        return Some(file.heads().and_then(|heads| describer(file.with_names(describer_names()), heads, device)));
+    }
+    None
+}
+
 /// Compares the student.
-pub(super) fn student(fixture: Fixture, heads: usize, device: &Device) -> Result<Differences> {
+fn student(fixture: Fixture, heads: usize, device: &Device) -> Result<Differences> {
     let (views, actions) = (fixture.floats("views")?, fixture.floats("actions")?);
     let sizes = fixture.sizes(heads, &actions, &views)?;
     let reading = Reading { reference_padding: true, positions: false };
@@ -144,7 +158,7 @@ pub(super) fn student(fixture: Fixture, heads: usize, device: &Device) -> Result
 }
 
 /// Compares the describer.
-pub(super) fn describer(fixture: Fixture, heads: usize, device: &Device) -> Result<Differences> {
+fn describer(fixture: Fixture, heads: usize, device: &Device) -> Result<Differences> {
     let (views, actions) = (fixture.floats("path_views")?, fixture.floats("path_actions")?.unsqueeze(2)?);
     let sizes = fixture.sizes(heads, &actions, &views)?;
     let model = NavDescriber::new(sizes, true, &mut stream(0, "parity", 0), device)?;
@@ -159,4 +173,19 @@ pub(super) fn describer(fixture: Fixture, heads: usize, device: &Device) -> Resu
     let weights = loss::target_weights(&targets, target.len(), &[(target.len(), 1.0)]);
     let loss = loss::weighted_nll(&logits, &targets, &weights)?;
     fixture.compare("nav describer", &model.params, &logits, &loss)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_models_agree_with_pytorch() {
+        let Some(root) = crate::testing::shared("parity") else { return };
+        for file in ["nav_executor", "nav_describer"] {
+            let file = FixtureFile::read(&root.join(format!("{file}.safetensors"))).unwrap();
+            let d = check(&file, &Device::Cpu).unwrap().unwrap();
+            assert!(d.worst() < 1e-5, "{d:?}");
+        }
+    }
 }

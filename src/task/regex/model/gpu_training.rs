@@ -2,11 +2,11 @@
 //! [`crate::nn`] give by automatic differentiation (`model::agreement` compares them), in a third of the kernels. Gradients
 //! are added where they are used, nothing is copied to be joined, and no memory is asked for.
 
-use super::gpu::Targets;
 use crate::nn::cuda::arena::Arena;
 use crate::nn::cuda::{self, Arg, Mat, attention, launch, linear, loss, lstm};
 use crate::nn::params::Params;
 use crate::nn::tokens::Tokens;
+use crate::task::regex::model::gpu::Targets;
 use candle_core::cuda_backend::CudaDevice;
 use candle_core::{Result, Tensor};
 use std::collections::HashMap;

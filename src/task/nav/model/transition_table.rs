@@ -1,10 +1,10 @@
 //! What can be done at each pose of a world, in one table: where walkers are led by a policy on the device itself, a walk
 //! needs no word from the host.
 //!
-//! A pose is 12 · place + heading, for the 12 headings of a place of the [`super::views::ViewTable`].
+//! A pose is 12 · place + heading, for the 12 headings of a place of the [`crate::task::nav::model::views::ViewTable`].
 
-use super::VIEWS;
-use super::walk::Candidate;
+use crate::task::nav::model::VIEWS;
+use crate::task::nav::model::walk::Candidate;
 use candle_core::{Device, Result, Tensor, bail};
 use std::sync::Arc;
 

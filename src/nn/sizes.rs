@@ -4,13 +4,13 @@
 use candle_core::{Result, bail};
 
 /// Rows of an embedding at most.
-pub(super) const MOST_ROWS: usize = 1 << 21;
+pub(crate) const MOST_ROWS: usize = 1 << 21;
 
 /// Numbers of a row at most.
-pub(super) const MOST_WIDE: usize = 4096;
+pub(crate) const MOST_WIDE: usize = 4096;
 
 /// Refuses a size of zero or above `most`.
-pub(super) fn within(name: &str, size: usize, most: usize) -> Result<()> {
+pub(crate) fn within(name: &str, size: usize, most: usize) -> Result<()> {
     if !(1..=most).contains(&size) {
         bail!("a model's size `{name}` lies between 1 and {most}, not at {size}")
     }

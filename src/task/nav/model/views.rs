@@ -1,9 +1,9 @@
 //! The views of all viewpoints, on the device once: what a step looks at is named by indices, and no feature vector
 //! crosses the bus or is copied on the way.
 
-use super::VIEWS;
-use super::ways::Ways;
 use crate::nn::cpu::{add_scaled, cpu_slice, dot, for_rows, softmax, softmax_backward, with};
+use crate::task::nav::model::VIEWS;
+use crate::task::nav::model::transition_table::Ways;
 use candle_core::{CpuStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::slice::HalfFloatSliceExt;
 use std::sync::Mutex;
@@ -75,7 +75,7 @@ impl ViewTable {
     /// # Errors
     /// When the poses are not those of the places, or the device has no room.
     pub fn with_ways(self, ways: &Ways) -> Result<Self> {
-        if ways.poses() != self.places * super::ways::HEADINGS {
+        if ways.poses() != self.places * crate::task::nav::model::transition_table::HEADINGS {
             bail!("{} poses for {} places", ways.poses(), self.places)
         }
         Ok(Self { ways: Some(ways.on(self.device())?), ..self })

@@ -1,20 +1,20 @@
 //! The REGEX describer P̃_T(d | {(w_in, w_out)}_J): pairs are embedded, averaged position by position and
 //! encoded; a decoder with one attention writes the description.
 
-#[cfg(feature = "cuda")]
-use super::gpu::{Packing, Unpacking, roll};
-use super::sizes::{MOST_ROWS, MOST_WIDE, within};
-use crate::model::decoder::{Decoder, DecoderSizes, spread};
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
+use crate::nn::decoder::{Decoder, DecoderSizes, spread};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
 use crate::nn::lstm::Lengths;
 use crate::nn::params::Params;
+use crate::nn::sizes::{MOST_ROWS, MOST_WIDE, within};
 #[cfg(feature = "cuda")]
 use crate::nn::tokens::START;
 use crate::nn::tokens::{PAD, Tokens, check, mask, real_steps};
 use crate::rng::Stream;
+#[cfg(feature = "cuda")]
+use crate::task::regex::model::gpu::{Packing, Unpacking, roll};
 use candle_core::{Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub struct RegexDescriber {
     pub sizes: DescriberSizes,
     reference_padding: bool,
     #[cfg(feature = "cuda")]
-    gpu: std::sync::Arc<super::gpu::Workspace>,
+    gpu: std::sync::Arc<crate::task::regex::model::gpu::Workspace>,
 }
 
 /// A view of the current weights.
@@ -229,7 +229,7 @@ impl RegexDescriber {
     fn sizes_of(items: &[Vec<Vec<u32>>]) -> (usize, usize, usize) {
         let longest = items.iter().flatten().map(Vec::len).max().unwrap_or(0).max(2);
         let width = items.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        (super::gpu::rows(items.len()), super::gpu::steps(longest), width)
+        (crate::task::regex::model::gpu::rows(items.len()), crate::task::regex::model::gpu::steps(longest), width)
     }
 
     fn pairs_at(&self, packed: &mut Unpacking<'_>, (rows, steps, width): (usize, usize, usize)) -> Result<Pairs> {
@@ -240,7 +240,8 @@ impl RegexDescriber {
     fn step_on_gpu(&self, items: &[Vec<Vec<u32>>], descriptions: &[Vec<u32>], adam: &mut Adam) -> Result<Tensor> {
         let device = self.params.device();
         let shape = Self::sizes_of(items);
-        let outputs = super::gpu::steps(descriptions.iter().map(Vec::len).max().unwrap_or(0).max(2) - 1);
+        let outputs =
+            crate::task::regex::model::gpu::steps(descriptions.iter().map(Vec::len).max().unwrap_or(0).max(2) - 1);
         let mut packing = Packing::new(self.reference_padding);
         packing.bags(items, shape.0, shape.1, shape.2, self.sizes.characters)?;
         let n = items.len();

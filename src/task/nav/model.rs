@@ -1,19 +1,22 @@
 //! What the two NAV models share: the views of all viewpoints on the device ([`views`]), batches of what was seen and
-//! done ([`walk`]), and the blocks both are made of ([`blocks`], [`recall`]).
+//! done ([`walk`]), and the blocks both are made of ([`blocks`], [`similarity_memory`]).
 
 pub mod blocks;
-#[cfg(feature = "cuda")]
-pub(crate) mod fused;
+pub mod describer;
 #[cfg(feature = "cuda")]
 pub(crate) mod gpu;
 #[cfg(feature = "cuda")]
-pub(crate) mod made;
-pub mod recall;
+pub(crate) mod gpu_inference;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu_training;
+pub mod rollout;
+pub mod similarity_memory;
+pub mod student;
+pub mod transition_table;
 pub mod views;
 pub mod walk;
-pub mod ways;
 
-use super::sizes::{MOST_ROWS, MOST_WIDE, within};
+use crate::nn::sizes::{MOST_ROWS, MOST_WIDE, within};
 use candle_core::{Result, bail};
 use serde::{Deserialize, Serialize};
 

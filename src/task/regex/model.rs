@@ -1,0 +1,9 @@
+//! The REGEX models over the layers of [`crate::nn`]: shapes, forward passes, decoding. No learning here. `docs/models.md` states
+//! them exactly.
+
+pub mod describer;
+#[cfg(feature = "cuda")]
+pub mod gpu;
+#[cfg(feature = "cuda")]
+pub mod gpu_training;
+pub mod student;

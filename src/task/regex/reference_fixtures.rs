@@ -1,0 +1,102 @@
+//! The reference fixtures of the REGEX models: the names of their weights, and the models made from a fixture's shapes.
+
+use crate::nn::layers::Grad;
+use crate::nn::loss;
+use crate::nn::reference_fixtures::{Differences, Fixture, FixtureFile, exchange, names};
+use crate::rng::stream;
+use crate::task::regex::model::describer::{DescriberSizes, RegexDescriber};
+use crate::task::regex::model::student::{Batch, RegexStudent, StudentSizes};
+use candle_core::{DType, Device, Result};
+
+const STUDENT: &[(&str, &str, bool)] = &[
+    ("word_embedding", "src_embedding", true),
+    ("request_embedding", "task_embedding", true),
+    ("output_embedding", "tgt_embedding", true),
+    ("word_encoder", "src_encoder.lstm.lstm", false),
+    ("request_encoder", "task_encoder.lstm.lstm", false),
+    ("decoder", "decoder.lstm.lstm", false),
+    ("word_bridge", "src2task.0", false),
+    ("request_bridge", "task2tgt.0", false),
+    ("request_attention.query", "task_attention.linear_in_h", false),
+    ("request_attention.key", "task_attention.linear_in_v", false),
+    ("word_attention.query", "src_attention.linear_in_h", false),
+    ("word_attention.key", "src_attention.linear_in_v", false),
+    ("predictor.hidden", "predictor.0", false),
+    ("predictor.output", "predictor.2", true),
+];
+
+const DESCRIBER: &[(&str, &str, bool)] = &[
+    ("pair_embedding", "src_embedding", true),
+    ("output_embedding", "tgt_embedding", true),
+    ("encoder", "encoder.lstm.lstm", false),
+    ("decoder", "decoder.lstm.lstm", false),
+    ("bridge", "enc2dec.0", false),
+    ("attention.query", "attention.linear_in_h", false),
+    ("attention.key", "attention.linear_in_v", false),
+    ("predictor.hidden", "predictor.0", false),
+    ("predictor.output", "predictor.2", true),
+];
+
+/// Compares a REGEX model with the file's; `None` where the file is of another family's model.
+///
+/// # Errors
+/// When a shape does not fit.
+pub fn check(file: &FixtureFile, device: &Device) -> Option<Result<Differences>> {
+    if file.has("weight.task_encoder.lstm.lstm.weight_ih_l0") {
+        return Some(student(file.with_names(names(STUDENT)), device));
+    }
+    if file.has("weight.encoder.lstm.lstm.weight_ih_l0") {
+        return Some(describer(file.with_names(names(DESCRIBER)), device));
+    }
+    None
+}
+
+fn student(fixture: Fixture, device: &Device) -> Result<Differences> {
+    let (characters, character_embedding) = fixture.rows("src_embedding.weight")?;
+    let (request_words, word_embedding) = fixture.rows("task_embedding.weight")?;
+    let (outputs, _) = fixture.rows("tgt_embedding.weight")?;
+    let (_, hidden) = fixture.rows("decoder.lstm.lstm.weight_hh_l0")?;
+    let sizes = StudentSizes { characters, request_words, outputs, hidden, character_embedding, word_embedding };
+    let model = RegexStudent::new(sizes, true, &mut stream(0, "parity", 0), device)?;
+    fixture.load(&model.params)?;
+    let batch = Batch {
+        words: fixture.sequences("word")?,
+        requests: fixture.sequences("request")?,
+        outputs: fixture.sequences("target")?,
+    };
+    let (logits, targets) = model.logits(&batch, Grad::On)?;
+    let weights = loss::target_weights(&targets, batch.words.len(), &[(batch.words.len(), 1.0)]);
+    let loss = loss::weighted_nll(&logits, &targets, &weights)?;
+    fixture.compare("regex student / executor", &model.params, &logits, &loss)
+}
+
+fn describer(fixture: Fixture, device: &Device) -> Result<Differences> {
+    let (characters, character_embedding) = fixture.rows("src_embedding.weight")?;
+    let (words, word_embedding) = fixture.rows("tgt_embedding.weight")?;
+    let (_, hidden) = fixture.rows("decoder.lstm.lstm.weight_hh_l0")?;
+    let sizes = DescriberSizes { characters, words, hidden, character_embedding, word_embedding };
+    let model = RegexDescriber::new(sizes, true, &mut stream(0, "parity", 0), device)?;
+    fixture.load(&model.params)?;
+    let pairs: Vec<Vec<Vec<u32>>> = fixture.get("word_pairs")?.to_dtype(DType::U32)?.to_vec3()?;
+    let pairs: Vec<_> = pairs.into_iter().map(exchange).collect();
+    let target = fixture.sequences("target")?;
+    let (logits, targets) = model.logits(&pairs, &target, Grad::On)?;
+    let weights = loss::target_weights(&targets, pairs.len(), &[(pairs.len(), 1.0)]);
+    let loss = loss::weighted_nll(&logits, &targets, &weights)?;
+    fixture.compare("regex describer", &model.params, &logits, &loss)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_models_agree_with_pytorch() {
+        let Some(root) = crate::testing::shared("parity") else { return };
+        for file in ["regex_student", "regex_describer"] {
+            let file = FixtureFile::read(&root.join(format!("{file}.safetensors"))).unwrap();
+            let d = check(&file, &Device::Cpu).unwrap().unwrap();
+            assert!(d.worst() < 1e-5, "{d:?}");
+        }
+    }
+}

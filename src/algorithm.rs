@@ -2,104 +2,27 @@
 //! algorithm; the trainer knows them by the trait [`Algorithm`] alone.
 
 pub mod adel;
-pub mod ask;
 pub mod dagger;
 pub mod epoch_adel;
 pub mod explorer;
 pub mod learner;
-pub mod mixing;
+pub mod query_selection;
 pub mod reinforce;
 pub mod supervised;
 pub mod true_marginal;
 
-use crate::agent::{Agent, Example};
-use crate::config::run::RunConfig;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
+use crate::config::run::{AlgorithmName, RunConfig};
+
+use crate::protocol::{Agent, DescribedEpisode, Task, Utterance, World};
 use candle_core::Result;
 use explorer::Explorer;
 use learner::Tensors;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The algorithms by name, as `algorithm.name` has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AlgorithmName {
-    /// ADEL in its practical form ([`adel`]).
-    #[default]
-    Adel,
-    /// DAgger: imitation learning on the policy's own roll-outs ([`dagger`]).
-    Dagger,
-    /// REINFORCE with reward 1 for success and 0 otherwise ([`reinforce`]).
-    ReinforceBinary,
-    /// REINFORCE with the family's continuous reward ([`reinforce`]).
-    ReinforceContinuous,
-    /// Maximum likelihood of gold executions given requests ([`supervised`]).
-    Supervised,
-    /// The epoch-based variant that the paper analyses ([`epoch_adel`]).
-    EpochAdel,
-    /// The paper's first algorithm: executions from the true marginal, described ([`true_marginal`]).
-    TrueMarginal,
-}
-
-impl AlgorithmName {
-    /// What a piece of teaching is for this algorithm.
-    pub fn feedback(self) -> Feedback {
-        match self {
-            Self::Adel | Self::EpochAdel | Self::TrueMarginal => Feedback::Descriptions,
-            Self::Dagger => Feedback::Demonstrations,
-            Self::ReinforceBinary | Self::ReinforceContinuous => Feedback::Rewards,
-            Self::Supervised => Feedback::Requests,
-        }
-    }
-
-    /// Whether people can teach it: it learns from descriptions of what the agent itself did.
-    pub fn taught_by_people(self) -> bool {
-        matches!(self, Self::Adel | Self::EpochAdel)
-    }
-
-    /// The name as it is typed: `epoch-adel`.
-    pub fn typed(self) -> String {
-        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
-    }
-}
-
-/// What a teacher gives in an episode, and what counters of "descriptions" count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Feedback {
-    /// Descriptions of executions.
-    #[default]
-    Descriptions,
-    /// Demonstrations: the gold execution.
-    Demonstrations,
-    /// Rewards: a number.
-    Rewards,
-    /// Requests with their gold executions, known beforehand.
-    Requests,
-}
-
-impl Feedback {
-    /// In words: `descriptions`.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Descriptions => "descriptions",
-            Self::Demonstrations => "demonstrations",
-            Self::Rewards => "rewards",
-            Self::Requests => "requests",
-        }
-    }
-
-    /// One of them in words: `description`.
-    pub fn word(self) -> &'static str {
-        self.words().trim_end_matches('s')
-    }
-}
-
 /// Where in a run a gradient step stands.
 #[derive(Clone, Copy, Debug)]
-pub struct At {
+pub struct StepContext {
     /// Updates (iterations) made before.
     pub update: u64,
     /// Number of the step among all of the run, for its random draws.
@@ -110,7 +33,7 @@ pub struct At {
 
 /// What else than tensors a checkpoint holds of an algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct AlgorithmState {
     /// Adam steps made.
     pub steps: u64,
     /// Blueprint of the agent.
@@ -121,7 +44,7 @@ pub struct Saved {
 
 /// A learning algorithm of the loop: it chooses executions and learns from what the teacher gives.
 ///
-/// Everything it does is a function of its tensors, its [`Saved`] state, the seed and its arguments, so that a resumed
+/// Everything it does is a function of its tensors, its [`AlgorithmState`] state, the seed and its arguments, so that a resumed
 /// run goes on as if nothing had happened.
 pub trait Algorithm<W: World>: Send {
     /// The policy that is evaluated, tried and reported.
@@ -148,10 +71,10 @@ pub trait Algorithm<W: World>: Send {
     }
 
     /// Reads new words of descriptions; those that have earned it take reserve rows in all policies. How many did.
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize>;
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize>;
 
     /// One gradient step on described executions (description-based algorithms). Nothing when there are none.
-    fn learn(&mut self, described: &[Described<W>], at: At) -> Result<()> {
+    fn learn(&mut self, described: &[DescribedEpisode<W>], at: StepContext) -> Result<()> {
         let _ = (described, at);
         Ok(())
     }
@@ -180,10 +103,10 @@ pub trait Algorithm<W: World>: Send {
     fn tensors(&self) -> Result<Tensors>;
 
     /// What else is needed to go on.
-    fn saved(&self) -> Saved;
+    fn saved(&self) -> AlgorithmState;
 
     /// Restores what [`Algorithm::tensors`] and [`Algorithm::saved`] gave.
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()>;
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()>;
 
     /// How many of the newest recorded descriptions [`Algorithm::remember`] must be given after
     /// [`Algorithm::restore`].
@@ -192,7 +115,7 @@ pub trait Algorithm<W: World>: Send {
     }
 
     /// Takes the newest recorded descriptions back after a resume.
-    fn remember(&mut self, _described: Vec<Described<W>>) {}
+    fn remember(&mut self, _described: Vec<DescribedEpisode<W>>) {}
 }
 
 /// The algorithm that a configuration names. Its policies start from `pretrained` (π_ω learnt on the approximate
@@ -218,38 +141,4 @@ pub fn build<W: World>(
 /// Starts and requests of tasks, as lessons and agents take them.
 fn starts_and_requests<S>(tasks: &[Task<S>]) -> Vec<(&S, &str)> {
     tasks.iter().map(|t| (&t.start, t.request.as_str())).collect()
-}
-
-/// An example that a teacher's description made, with the episode it came from.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Described<W: World> {
-    /// Episode number.
-    pub episode: u64,
-    /// (s1, d̂, ê).
-    pub example: Example<W>,
-}
-
-// Not derived: that would ask the world itself to be cloned and printed.
-impl<W: World> Clone for Described<W> {
-    fn clone(&self) -> Self {
-        Self { episode: self.episode, example: self.example.clone() }
-    }
-}
-
-impl<W: World> std::fmt::Debug for Described<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Described").field("episode", &self.episode).field("example", &self.example).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::AlgorithmName;
-
-    #[test]
-    fn names_are_typed_with_hyphens() {
-        assert_eq!(AlgorithmName::ReinforceBinary.typed(), "reinforce-binary");
-        assert_eq!(serde_json::from_str::<AlgorithmName>("\"epoch-adel\"").unwrap(), AlgorithmName::EpochAdel);
-    }
 }

@@ -3,14 +3,15 @@
 
 pub(crate) mod start;
 
-use crate::algorithm::Feedback;
+use crate::config::run::Feedback;
+use crate::config::run::TeacherMode;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
+use crate::family::kit::FamilyTrainer;
 use crate::output::{self, note};
-use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState, TeacherMode};
+use crate::registry;
+use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState};
 use crate::store::{Run, Store};
-use crate::task::kit::FamilyTrainer;
-use crate::task::registry;
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use crate::web::listener::ConnectionLimits;
 use crate::web::{AppState, Runs, WebSettings};

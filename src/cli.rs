@@ -252,9 +252,9 @@ fn configure(preset: &str, seed: u64, set: &[String]) -> Result<crate::config::r
 /// The training side of a configuration's family.
 fn trainer_of(
     config: &crate::config::run::RunConfig,
-) -> Result<&'static dyn crate::task::kit::FamilyTrainer, CliError> {
-    crate::task::registry::trainer(&config.family).ok_or_else(|| {
-        let names: Vec<&str> = crate::task::registry::families().iter().map(|family| family.name()).collect();
+) -> Result<&'static dyn crate::family::kit::FamilyTrainer, CliError> {
+    crate::registry::trainer(&config.family).ok_or_else(|| {
+        let names: Vec<&str> = crate::registry::families().iter().map(|family| family.name()).collect();
         let meant = did_you_mean(&config.family, names.iter().copied());
         CliError::Usage(format!("there is no task family `{}`{meant}; there are {}", config.family, names.join(", ")))
     })

@@ -13,8 +13,8 @@
 //!    turns that into a page or problem+json, by who asked. The same layer gives axum's own 404, 405, 408 and 413 their
 //!    words, so no address answers with an empty body.
 
+use crate::family::RenderError;
 use crate::store::StoreError;
-use crate::task::RenderError;
 use crate::web::limits::{self, Standing};
 use axum::extract::rejection::{FormRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};

@@ -17,19 +17,20 @@
 // A printing macro panics on a closed pipe and on a full device; `output` has what to use instead.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod agent;
 pub mod algorithm;
 pub mod app;
 pub mod backup;
 pub mod cli;
 pub mod config;
 pub mod error;
-pub mod evaluation;
 pub mod experiment;
 pub mod export;
+pub mod family;
 
 pub mod nn;
 pub mod output;
+pub mod protocol;
+pub mod registry;
 pub mod rng;
 pub mod run;
 pub mod store;

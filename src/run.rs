@@ -1,27 +1,12 @@
 //! What goes into a run and what comes out of it: commands, events, status. The trainer owns the models; everybody
 //! else holds a [`RunHandle`]. These types are the whole contract between trainer, store recorder and web.
 
-use crate::vocab::Spare;
+use crate::config::run::TeacherMode;
+use crate::protocol::{Rate, ReserveRows};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot, watch};
-
-/// Who describes executions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "lowercase")]
-pub enum TeacherMode {
-    /// The simulated teacher answers every episode.
-    Simulated,
-    /// Only people answer; the agent trains when answers come.
-    Human,
-    /// A fresh execution is offered to people with probability `share` while their pool has room, and goes to the
-    /// simulated teacher otherwise, so that training never waits for a person.
-    Mixed {
-        /// Probability in 0..=1 that an episode is offered to people first.
-        share: f64,
-    },
-}
 
 /// Where a description came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,19 +40,6 @@ pub enum RunState {
         /// Plain sentence for people.
         message: String,
     },
-}
-
-/// A share with its sample size and 95% Wilson interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
-    /// Successes divided by `n`.
-    pub value: f64,
-    /// Sample size.
-    pub n: u64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
 }
 
 /// The state of a run at one moment; always small, always current.
@@ -104,7 +76,7 @@ pub struct Status {
     pub seconds: f64,
     /// How full the rows for words of people are; `None` where nobody knows.
     #[serde(default)]
-    pub spare_words: Option<Spare>,
+    pub spare_words: Option<ReserveRows>,
 }
 
 /// One point of the learning curves. Fields are `None` where the point has no such reading.
@@ -147,9 +119,9 @@ pub struct EpisodeRow {
     pub update: Option<u64>,
     /// The request d*.
     pub request: String,
-    /// Family's view of the execution ([`crate::task::World::view`]).
+    /// Family's view of the execution ([`crate::protocol::World::view`]).
     pub view: serde_json::Value,
-    /// One plain line of the execution ([`crate::task::World::summary`]).
+    /// One plain line of the execution ([`crate::protocol::World::summary`]).
     pub summary: String,
     /// Who described it; `None` when the teacher was not asked.
     pub source: Option<Source>,

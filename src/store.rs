@@ -35,7 +35,8 @@ mod teachers;
 mod undo;
 mod updates;
 
-use crate::run::{Source, TeacherMode};
+use crate::config::run::TeacherMode;
+use crate::run::Source;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 

@@ -1,48 +1,5 @@
-//! Teachers: who describes executions. People answer through the store at their own pace; the simulated teacher
-//! answers at once. The loop treats both alike: it offers episodes and collects what was said.
+//! The simulated teacher: pragmatic inference over the language models that a family brings, and their training. People are the
+//! other teachers: they answer through the store at their own pace.
 
 pub mod simulated;
 pub mod training;
-
-use crate::task::{Task, World};
-use serde::{Deserialize, Serialize};
-
-/// An episode that has been executed: number, task and ê.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Episode<W: World> {
-    /// Running number in the run.
-    pub number: u64,
-    /// The task q.
-    pub task: Task<W::Start>,
-    /// The execution ê.
-    pub execution: W::Execution,
-}
-
-// Not derived: that would ask the world itself to be cloned and printed.
-impl<W: World> Clone for Episode<W> {
-    fn clone(&self) -> Self {
-        Self { number: self.number, task: self.task.clone(), execution: self.execution.clone() }
-    }
-}
-
-impl<W: World> std::fmt::Debug for Episode<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Episode")
-            .field("number", &self.number)
-            .field("task", &self.task)
-            .field("execution", &self.execution)
-            .finish()
-    }
-}
-
-/// What a teacher said about an episode.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Said {
-    /// The description d̂; empty: no description, no update.
-    pub description: String,
-    /// Whether the description is a human request of the task, because perf(ê, e*) ≥ τ.
-    pub gold: bool,
-    /// Candidates considered, with whether each qualified (simulated teacher).
-    pub candidates: Vec<(String, bool)>,
-}

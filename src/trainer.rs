@@ -21,15 +21,18 @@ mod progress;
 mod rebuild;
 mod rollouts;
 
-use crate::algorithm::ask::Tallies;
-use crate::algorithm::{self, Algorithm, AlgorithmName, Feedback};
+use crate::algorithm::query_selection::Tallies;
+use crate::algorithm::{self, Algorithm};
+use crate::config::run::TeacherMode;
+use crate::config::run::{AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
-use crate::evaluation;
 use crate::experiment::results::Reached;
-use crate::run::{Command, Event, Rate, RunHandle, RunState, Status, TeacherMode};
+use crate::family::kit::TaskKit;
+use crate::protocol::Rate;
+use crate::protocol::Teacher;
+use crate::protocol::evaluation;
+use crate::run::{Command, Event, RunHandle, RunState, Status};
 use crate::store::Store;
-use crate::task::kit::TaskKit;
-use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use checkpoint::Counters;
 use iteration::BrokenOff;
@@ -185,7 +188,7 @@ struct Trainer<'a, K: TaskKit> {
     folder: PathBuf,
     world: Arc<K::World>,
     algorithm: Box<dyn Algorithm<K::World>>,
-    teacher: Option<Box<dyn TeacherModels<K::World>>>,
+    teacher: Option<Box<dyn Teacher<K::World>>>,
     mode: TeacherMode,
     counters: Counters,
     record: Record<K::World>,

@@ -4,7 +4,6 @@ mod learning;
 
 use crate::nn::tokens::UNKNOWN;
 use learning::Learning;
-pub use learning::{Heard, Learnt, Spare};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 

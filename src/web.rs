@@ -37,9 +37,9 @@ mod visitor;
 
 pub use assets::vendor_files;
 
+use crate::family::Family;
 use crate::run::{Event, Launcher, RunHandle};
 use crate::store::Store;
-use crate::task::Family;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};

@@ -3,9 +3,9 @@
 
 use candle_core::Device;
 use iliad::app::configure;
+use iliad::config::run::TeacherMode;
 use iliad::experiment::results::Results;
-use iliad::run::TeacherMode;
-use iliad::task::registry;
+use iliad::registry;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 use std::process::{Command, Output};

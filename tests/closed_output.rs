@@ -3,7 +3,8 @@
 //! The rows are held against `iliad --help`, so a new command without a row fails.
 #![cfg(unix)]
 
-use iliad::run::{EpisodeRow, Source, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::run::{EpisodeRow, Source};
 use iliad::store::{Run, Store};
 use std::collections::BTreeSet;
 use std::fs::File;

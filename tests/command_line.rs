@@ -3,7 +3,8 @@
 #[path = "command_line/backup.rs"]
 mod backup;
 
-use iliad::run::{EpisodeRow, Source, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::run::{EpisodeRow, Source};
 use iliad::store::{ExportRow, Run, Store};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,6 +1,7 @@
 //! The dataset as other programs read it: the Python of docs/export.md, and lines that no reader cuts.
 
-use iliad::run::{EpisodeRow, Source, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::run::{EpisodeRow, Source};
 use iliad::store::{Run, Store};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! The corpus of real houses and P_ω: small files written here, what is said about damaged ones, and the real data
 //! where it is at hand.
 
+use iliad::protocol::Split;
 use iliad::rng::stream;
-use iliad::task::Split;
 use iliad::task::nav::corpus::{Corpus, Item, NavData, Words};
 use iliad::task::nav::files::write_json;
 use iliad::task::nav::graph::{Graph, Viewpoint, load_graphs};

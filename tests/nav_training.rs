@@ -3,9 +3,9 @@
 
 use candle_core::Device;
 use iliad::app::configure;
+use iliad::family::kit::{FamilyTrainer, TeacherTraining};
+use iliad::registry;
 use iliad::run::Point;
-use iliad::task::kit::{FamilyTrainer, TeacherTraining};
-use iliad::task::registry;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 

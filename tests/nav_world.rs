@@ -1,5 +1,6 @@
 //! The NAV worlds: generated houses with their requests, and the real ones where they are at hand.
 
+use iliad::protocol::{Split, World};
 use iliad::rng::stream;
 use iliad::task::nav::action::{Pose, actions};
 use iliad::task::nav::corpus::Item;
@@ -11,7 +12,6 @@ use iliad::task::nav::phrasing::trace::{Fact, Side, Thing, Trace, Tracer, Turn};
 use iliad::task::nav::phrasing::{Request, ambiguity_of, requests};
 use iliad::task::nav::world::NavWorld;
 use iliad::task::nav::{Start, Walk};
-use iliad::task::{Split, World};
 use rand::RngExt;
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 //!
 //! Each kind is written a second time here, as plain string code from its meaning, and compared with the expression.
 
+use iliad::protocol::Split;
 use iliad::rng::stream;
-use iliad::task::Split;
 use iliad::task::regex::grammar::{Grammar, Kind, Letters};
 use iliad::task::regex::program::execute;
 use iliad::task::regex::tokenise::tokenise;

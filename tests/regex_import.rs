@@ -1,12 +1,12 @@
 //! The import of L3's public files, on small files of the same form.
 
+use iliad::protocol::{Split, World};
 use iliad::rng::stream;
 use iliad::task::regex::corpus::Corpus;
 use iliad::task::regex::grammar::Grammar;
 use iliad::task::regex::import::{ImportError, import_l3};
 use iliad::task::regex::program::execute;
 use iliad::task::regex::world::RegexWorld;
-use iliad::task::{Split, World};
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Letters as slots, and renamed: nothing is lost, nothing true becomes false, and names do not matter.
 
+use iliad::protocol::{Split, World};
 use iliad::rng::{Stream, stream};
 use iliad::task::regex::agent::RegexAgent;
 use iliad::task::regex::letters::{Letters, Renaming, Slots, form, symbols};
@@ -7,7 +8,6 @@ use iliad::task::regex::program::execute;
 use iliad::task::regex::settings::{ModelSettings, presets};
 use iliad::task::regex::tokenise::tokenise;
 use iliad::task::regex::world::RegexWorld;
-use iliad::task::{Split, World};
 use rand::RngExt;
 
 fn tokens(text: &str) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! The REGEX worlds: built-in, tiny, and the real corpus where it is at hand.
 
+use iliad::protocol::{Split, World};
 use iliad::rng::stream;
 use iliad::task::regex::world::RegexWorld;
 use iliad::task::regex::{Edit, PAIRS, Words};
-use iliad::task::{Split, World};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Instant;

@@ -2,9 +2,10 @@
 
 use candle_core::Device;
 use iliad::app::configure;
-use iliad::run::{Command, Event, RunState, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::registry;
+use iliad::run::{Command, Event, RunState};
 use iliad::store::{AnswerKind, NewAnswer, Run, Store};
-use iliad::task::registry;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 use std::process::Stdio;

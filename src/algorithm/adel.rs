@@ -1,16 +1,17 @@
 //! ADEL in its practical form (paper, appendix "Practical Implementation"): an execution policy π_θ learns from what
 //! was described; an exploration policy π_β learns from the same, mixed with draws of the approximate marginal.
 
-use crate::agent::{Agent, Example, Lesson, Noise};
 use crate::algorithm::explorer::{self, Explorer};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::mixing::Mixing;
-use crate::algorithm::{Algorithm, At, Described, Saved};
+use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
 use crate::config::run::AlgorithmConfig;
+use crate::config::run::Mixing;
 use crate::nn::device::beside;
+use crate::protocol::DescribedEpisode;
+use crate::protocol::Utterance;
+use crate::protocol::{Agent, Augmentation, Example, Lesson};
+use crate::protocol::{Task, World};
 use crate::rng;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -61,14 +62,14 @@ impl<W: World> Algorithm<W> for Adel<W> {
         Explorer::of(&[self.beta.agent()], self.seed, old).map(Some)
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.beta.learn_words(heard)?;
         self.theta.learn_words(heard)
     }
 
     /// L(θ) = −log π_θ(ê | d̂) and L(β) = λ·−log π_β(ẽ | d̂) + (1−λ)·−log π_β(ê | d̂), ẽ ~ P_ω(· | s1), one Adam step on
     /// their sum. The counter numbers the draws of ẽ.
-    fn learn(&mut self, described: &[Described<W>], at: At) -> Result<()> {
+    fn learn(&mut self, described: &[DescribedEpisode<W>], at: StepContext) -> Result<()> {
         if described.is_empty() {
             return Ok(());
         }
@@ -84,7 +85,8 @@ impl<W: World> Algorithm<W> for Adel<W> {
             .iter()
             .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
             .collect();
-        let noise = |purpose| Noise { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: at.counter };
+        let noise =
+            |purpose| Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: at.counter };
         let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
         if lambda > 0.0 {
             groups.push((&marginal, lambda as f32));
@@ -114,12 +116,12 @@ impl<W: World> Algorithm<W> for Adel<W> {
     }
 
     /// Both policies have made the same number of steps.
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> AlgorithmState {
         let (steps, blueprint) = (self.theta.steps(), self.theta.agent().blueprint());
-        Saved { steps, blueprint, state: serde_json::Value::Null }
+        AlgorithmState { steps, blueprint, state: serde_json::Value::Null }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
         self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)?;
         self.beta.restore("beta", tensors, saved.steps, &saved.blueprint)
     }

@@ -1,13 +1,13 @@
 //! DAgger (Ross et al. 2011), the paper's imitation-learning baseline: the policy rolls in greedily, and the teacher
 //! demonstrates, for each position of its roll-out, what should have been done there.
 
-use crate::agent::{Act, Agent, Lesson};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::{Algorithm, Saved, starts_and_requests};
+use crate::algorithm::{Algorithm, AlgorithmState, starts_and_requests};
 use crate::config::run::AlgorithmConfig;
+use crate::protocol::Utterance;
+use crate::protocol::{Agent, Decoding, Lesson};
+use crate::protocol::{Task, World};
 use crate::rng;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -35,10 +35,10 @@ impl<W: World> Algorithm<W> for Dagger<W> {
     /// The policy's own most likely executions.
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
         let stream = &mut rng::stream(self.seed, "rollout", first);
-        self.theta.agent().act(&starts_and_requests(tasks), Act::Greedy, stream)
+        self.theta.agent().act(&starts_and_requests(tasks), Decoding::Greedy, stream)
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.theta.learn_words(heard)
     }
 
@@ -60,12 +60,12 @@ impl<W: World> Algorithm<W> for Dagger<W> {
         Ok(all)
     }
 
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> AlgorithmState {
         let (steps, blueprint) = (self.theta.steps(), self.theta.agent().blueprint());
-        Saved { steps, blueprint, state: serde_json::Value::Null }
+        AlgorithmState { steps, blueprint, state: serde_json::Value::Null }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
         self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)
     }
 }

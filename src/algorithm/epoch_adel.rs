@@ -8,36 +8,19 @@
 //! of them can be kept: `algorithm.epoch.snapshots` of them are, a uniform sample (a reservoir) of all epochs'. There is
 //! no approximate marginal beyond the pretrained π_1, and no replay: the passes of the refit are the re-use.
 
-use crate::agent::{Agent, Example, Lesson};
 use crate::algorithm::explorer::{self, Explorer};
 use crate::algorithm::learner::{Learner, Losses, Tensors, forget, part};
-use crate::algorithm::{Algorithm, At, Described, Saved};
-use crate::config::run::AlgorithmConfig;
+use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
+use crate::config::run::{AlgorithmConfig, EpochSettings};
+use crate::protocol::DescribedEpisode;
+use crate::protocol::Utterance;
+use crate::protocol::{Agent, Example, Lesson};
+use crate::protocol::{Task, World};
 use crate::rng;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
 use candle_core::Result;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
-
-/// EpochADEL's own settings (`algorithm.epoch`).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct EpochSettings {
-    /// Iterations M of an epoch.
-    pub iterations: u64,
-    /// Passes over an epoch's descriptions at its end.
-    pub passes: u64,
-    /// Policies of earlier epochs kept to stand for the running average.
-    pub snapshots: usize,
-}
-
-impl Default for EpochSettings {
-    fn default() -> Self {
-        Self { iterations: 100, passes: 5, snapshots: 5 }
-    }
-}
 
 /// Both policies, the sample of earlier ones, and what this epoch has collected.
 pub struct EpochAdel<W: World> {
@@ -45,7 +28,7 @@ pub struct EpochAdel<W: World> {
     beta: Learner<W>,
     /// A uniform sample of π_1 … π_n.
     snapshots: Vec<Box<dyn Agent<W>>>,
-    collected: Vec<Described<W>>,
+    collected: Vec<DescribedEpisode<W>>,
     losses: Losses,
     state: State,
     settings: EpochSettings,
@@ -137,7 +120,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         Explorer::of(&self.explorers(), self.seed, old).map(Some)
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.beta.learn_words(heard)?;
         for snapshot in &mut self.snapshots {
             forget(&mut **snapshot, heard)?;
@@ -146,7 +129,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
     }
 
     /// Collects; nothing is learnt before the epoch ends.
-    fn learn(&mut self, described: &[Described<W>], _at: At) -> Result<()> {
+    fn learn(&mut self, described: &[DescribedEpisode<W>], _at: StepContext) -> Result<()> {
         self.collected.extend_from_slice(described);
         Ok(())
     }
@@ -158,7 +141,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         }
         let collected = std::mem::take(&mut self.collected);
         let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| explorer::averaged(d.episode));
-        let examples = |all: Vec<Described<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
+        let examples = |all: Vec<DescribedEpisode<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
         let (passes, batch) = (self.settings.passes, self.batch);
         let order = |purpose| rng::stream(self.seed, purpose, self.state.epoch);
         let losses = &mut self.losses;
@@ -185,21 +168,21 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         Ok(all)
     }
 
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> AlgorithmState {
         let state = State {
             collected: self.collected.len(),
             beta_steps: self.beta.steps(),
             snapshots: self.snapshots.len(),
             ..self.state
         };
-        Saved {
+        AlgorithmState {
             steps: self.theta.steps(),
             blueprint: self.theta.agent().blueprint(),
             state: serde_json::to_value(state).unwrap_or_default(),
         }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
         self.state = serde_json::from_value(saved.state.clone()).map_err(candle_core::Error::wrap)?;
         self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)?;
         self.beta.restore("beta", tensors, self.state.beta_steps, &saved.blueprint)?;
@@ -217,7 +200,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         self.state.collected
     }
 
-    fn remember(&mut self, described: Vec<Described<W>>) {
+    fn remember(&mut self, described: Vec<DescribedEpisode<W>>) {
         self.collected = described;
     }
 }

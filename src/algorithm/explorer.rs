@@ -1,9 +1,9 @@
 //! The exploration policy as it is at one moment, for threads that execute beside the learning.
 
 use super::starts_and_requests;
-use crate::agent::{Act, Agent};
+use crate::protocol::{Agent, Decoding};
+use crate::protocol::{Task, World};
 use crate::rng;
-use crate::task::{Task, World};
 use candle_core::{Device, Result};
 use rand::RngExt;
 
@@ -59,7 +59,7 @@ pub(super) fn explore<W: World>(
 ) -> Result<Vec<W::Execution>> {
     let [beta, average @ ..] = policies else { candle_core::bail!("there is no policy to explore with") };
     if average.is_empty() {
-        return beta.act(&starts_and_requests(tasks), Act::Sample, &mut rng::stream(seed, "rollout", first));
+        return beta.act(&starts_and_requests(tasks), Decoding::Sample, &mut rng::stream(seed, "rollout", first));
     }
     let mut executions: Vec<Option<W::Execution>> = vec![None; tasks.len()];
     let place = rng::stream(seed, "epoch-average", first).random_range(0..average.len());
@@ -70,7 +70,7 @@ pub(super) fn explore<W: World>(
         }
         let batch: Vec<_> = own.iter().map(|&i| (&tasks[i].start, tasks[i].request.as_str())).collect();
         let (agent, purpose) = if odd { (average[place], "rollout-average") } else { (*beta, "rollout") };
-        let rolled = agent.act(&batch, Act::Sample, &mut rng::stream(seed, purpose, first))?;
+        let rolled = agent.act(&batch, Decoding::Sample, &mut rng::stream(seed, purpose, first))?;
         for (i, execution) in own.into_iter().zip(rolled) {
             executions[i] = Some(execution);
         }

@@ -1,10 +1,10 @@
 //! One policy that learns: its agent, its optimiser, the sum of its losses, and perhaps an average of its weights.
 
-use crate::agent::{Agent, Lesson, WORDS};
 use crate::nn::adam::Adam;
 use crate::nn::tokens::UNKNOWN;
-use crate::task::World;
-use crate::vocab::{Heard, Learnt};
+use crate::protocol::World;
+use crate::protocol::{Agent, Lesson, WORDS};
+use crate::protocol::{LearnedWords, Utterance};
 use candle_core::{Result, Tensor};
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ impl<W: World> Learner<W> {
     }
 
     /// Reads new words; those that have earned it take reserve rows. How many did.
-    pub fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    pub fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         if let Some(average) = &mut self.average {
             forget(&mut **average, heard)?;
         }
@@ -122,7 +122,7 @@ impl<W: World> Learner<W> {
 }
 
 /// Lets an agent read new words. A row that was given over begins as an unknown word: what its weights meant is gone.
-pub fn forget<W: World>(agent: &mut dyn Agent<W>, heard: &[Heard]) -> Result<Learnt> {
+pub fn forget<W: World>(agent: &mut dyn Agent<W>, heard: &[Utterance]) -> Result<LearnedWords> {
     let learnt = agent.learn_words(heard);
     for row in &learnt.given_over {
         agent.params().copy_row(WORDS, UNKNOWN as usize, *row as usize)?;

@@ -1,32 +1,17 @@
 //! REINFORCE (Williams 1992), the paper's reinforcement-learning baseline: sampled executions, a reward each, the running
 //! mean of all rewards as baseline, and an entropy bonus. On REGEX the paper reports that it learns nothing.
 
-use crate::agent::{Act, Agent, Lesson};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::{Algorithm, AlgorithmName, Saved, starts_and_requests};
+use crate::algorithm::{Algorithm, AlgorithmState, starts_and_requests};
 use crate::config::run::AlgorithmConfig;
+use crate::config::run::AlgorithmName;
+use crate::protocol::Utterance;
+use crate::protocol::{Agent, Decoding, Lesson};
+use crate::protocol::{Task, World};
 use crate::rng;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
 use candle_core::Result;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// REINFORCE's own settings (`algorithm.reinforce`).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ReinforceSettings {
-    /// Adam's learning rate, in place of `algorithm.learning_rate` (paper, REGEX: 1e-4).
-    pub learning_rate: f64,
-    /// Weight of the entropy bonus (paper: 0.1).
-    pub entropy: f64,
-}
-
-impl Default for ReinforceSettings {
-    fn default() -> Self {
-        Self { learning_rate: 1e-4, entropy: 0.1 }
-    }
-}
 
 /// The mean of all rewards so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,10 +75,10 @@ impl<W: World> Algorithm<W> for Reinforce<W> {
     /// ê ~ π_θ(· | s1, d*).
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
         let stream = &mut rng::stream(self.seed, "rollout", first);
-        self.theta.agent().act(&starts_and_requests(tasks), Act::Sample, stream)
+        self.theta.agent().act(&starts_and_requests(tasks), Decoding::Sample, stream)
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.theta.learn_words(heard)
     }
 
@@ -117,12 +102,12 @@ impl<W: World> Algorithm<W> for Reinforce<W> {
         Ok(all)
     }
 
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> AlgorithmState {
         let state = serde_json::to_value(self.baseline).unwrap_or_default();
-        Saved { steps: self.theta.steps(), blueprint: self.theta.agent().blueprint(), state }
+        AlgorithmState { steps: self.theta.steps(), blueprint: self.theta.agent().blueprint(), state }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
         self.baseline = serde_json::from_value(saved.state.clone()).map_err(candle_core::Error::wrap)?;
         self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)
     }

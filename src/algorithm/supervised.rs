@@ -1,12 +1,12 @@
 //! Supervised learning: maximum likelihood of the gold execution given the request. Not in the paper's tables; it says
 //! what the model can reach when every request comes with its answer.
 
-use crate::agent::{Agent, Example, Lesson};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::{Algorithm, Saved};
+use crate::algorithm::{Algorithm, AlgorithmState};
 use crate::config::run::AlgorithmConfig;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
+use crate::protocol::Utterance;
+use crate::protocol::{Agent, Example, Lesson};
+use crate::protocol::{Task, World};
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl<W: World> Algorithm<W> for Supervised<W> {
         false
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.theta.learn_words(heard)
     }
 
@@ -64,12 +64,12 @@ impl<W: World> Algorithm<W> for Supervised<W> {
         Ok(all)
     }
 
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> AlgorithmState {
         let (steps, blueprint) = (self.theta.steps(), self.theta.agent().blueprint());
-        Saved { steps, blueprint, state: serde_json::Value::Null }
+        AlgorithmState { steps, blueprint, state: serde_json::Value::Null }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
         self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)
     }
 }

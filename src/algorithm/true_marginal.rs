@@ -2,12 +2,13 @@
 //! P*(e | s1), the teacher describes them, and the policy is their maximum-likelihood fit. It says what ADEL would reach
 //! if the agent's executions were already those that people want.
 
-use crate::agent::{Agent, Example, Lesson};
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::{Algorithm, At, Described, Saved};
+use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
 use crate::config::run::AlgorithmConfig;
-use crate::task::{Task, World};
-use crate::vocab::Heard;
+use crate::protocol::DescribedEpisode;
+use crate::protocol::Utterance;
+use crate::protocol::{Agent, Example, Lesson};
+use crate::protocol::{Task, World};
 use candle_core::Result;
 use std::sync::Arc;
 
@@ -40,12 +41,12 @@ impl<W: World> Algorithm<W> for TrueMarginal<W> {
         false
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Result<usize> {
+    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.theta.learn_words(heard)
     }
 
     /// −log π_θ(ê | s1, d̂).
-    fn learn(&mut self, described: &[Described<W>], at: At) -> Result<()> {
+    fn learn(&mut self, described: &[DescribedEpisode<W>], at: StepContext) -> Result<()> {
         if described.is_empty() {
             return Ok(());
         }
@@ -68,12 +69,12 @@ impl<W: World> Algorithm<W> for TrueMarginal<W> {
         Ok(all)
     }
 
-    fn saved(&self) -> Saved {
+    fn saved(&self) -> AlgorithmState {
         let (steps, blueprint) = (self.theta.steps(), self.theta.agent().blueprint());
-        Saved { steps, blueprint, state: serde_json::Value::Null }
+        AlgorithmState { steps, blueprint, state: serde_json::Value::Null }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &Saved) -> Result<()> {
+    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
         self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)
     }
 }

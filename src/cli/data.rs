@@ -6,11 +6,11 @@ use super::settings::Common;
 use super::{CliError, CliResult, Exit};
 use crate::output::folder::Existing;
 use crate::output::{json, out};
+use crate::protocol::{Split, World};
 use crate::task::nav::import as nav_import;
 use crate::task::nav::import::Sources;
 use crate::task::regex::import;
 use crate::task::regex::world::RegexWorld;
-use crate::task::{Split, World};
 use std::path::PathBuf;
 
 /// Commands of `iliad data`.

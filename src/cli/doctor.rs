@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         folder(&settings.data_dir),
         runtime()?.block_on(database(&settings.database())),
         disk(&settings.data_dir),
-        models(&crate::task::shipped::shipped_models()),
+        models(&crate::family::shipped::shipped_models()),
         pages(&crate::web::vendor_files()),
         device(settings.device),
         port(&settings),

@@ -3,7 +3,7 @@
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, device, trainer_of};
 use crate::output::{json, out};
-use crate::task::Split;
+use crate::protocol::Split;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         figures["episodes"] = header.counters.episodes.into();
         out!("{}", json::line(&figures)?)?;
     } else {
-        let percent = |r: &crate::run::Rate| {
+        let percent = |r: &crate::protocol::Rate| {
             format!("{:.1}% ({:.1} to {:.1}, n = {})", 100.0 * r.value, 100.0 * r.low, 100.0 * r.high, r.n)
         };
         out!("after update {}, {} episodes", header.counters.update, header.counters.episodes)?;

@@ -3,7 +3,7 @@
 use super::{CliError, CliResult, Exit};
 use crate::config::run::RunConfig;
 use crate::output::{json, out};
-use crate::task::registry;
+use crate::registry;
 use serde_json::Value;
 
 const AFTER: &str = "\

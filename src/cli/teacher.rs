@@ -3,8 +3,8 @@
 use super::settings::Common;
 use super::train::key_and_value;
 use super::{CliResult, Exit, bar, configure, device, numbers, trainer_of};
+use crate::family::kit::TeacherTraining;
 use crate::output::{file, json, note, out};
-use crate::task::kit::TeacherTraining;
 use std::path::PathBuf;
 
 /// Commands of `iliad teacher`.

@@ -3,8 +3,9 @@
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, bar, configure, device, trainer_of};
 use crate::app::Interrupts;
+use crate::config::run::TeacherMode;
 use crate::output::{json, note, out};
-use crate::run::{Event, RunState, TeacherMode};
+use crate::run::{Event, RunState};
 use crate::trainer::{Launch, checkpoint};
 use std::path::PathBuf;
 
@@ -98,7 +99,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     if args.json {
         out!("{}", json::line(&report)?)?;
     } else {
-        let percent = |r: &crate::run::Rate| format!("{:.1}% (n = {})", 100.0 * r.value, r.n);
+        let percent = |r: &crate::protocol::Rate| format!("{:.1}% (n = {})", 100.0 * r.value, r.n);
         out!(
             "{} episodes, {} {}, {:.0} s",
             report.episodes,

@@ -1,15 +1,15 @@
 //! The configuration of a run: what is learnt from whom, how. Saved with the weights, shown on the dashboard.
 
-use crate::algorithm::AlgorithmName;
-use crate::algorithm::ask::AskConfig;
-use crate::algorithm::epoch_adel::EpochSettings;
-use crate::algorithm::mixing::Mixing;
-use crate::algorithm::reinforce::ReinforceSettings;
-use crate::run::TeacherMode;
+mod algorithm;
+mod mixing;
+mod teacher;
+
 use crate::suggest::{did_you_mean, in_message};
-use crate::teacher::simulated::Pragmatics;
+pub use algorithm::{AlgorithmName, EpochSettings, Feedback, QuerySelection, ReinforceSettings};
+pub use mixing::Mixing;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+pub use teacher::{Draw, Pragmatics, TeacherMode};
 
 /// Everything that decides what a run does, but its seed's draws.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub struct AlgorithmConfig {
     /// Probability that a word of a request or description reads as unknown while learning (letters never do).
     pub word_dropout: f64,
     /// Which executions teachers are asked about.
-    pub ask: AskConfig,
+    pub ask: QuerySelection,
     /// Updates of the policy on P_ω before the first episode (paper: 10,000), when no pretrained policy is loaded.
     pub pretrain_updates: u64,
     /// Batch size of these (paper: 256).
@@ -88,7 +88,7 @@ impl Default for AlgorithmConfig {
             replay_fade: 0,
             memory: 100_000,
             word_dropout: 0.0,
-            ask: AskConfig::default(),
+            ask: QuerySelection::default(),
             pretrain_updates: 10_000,
             pretrain_batch: 256,
             shuffle_descriptions: false,
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn absurd_numbers_are_refused_whichever_setting_has_them() {
-        use crate::task::registry;
+        use crate::registry;
         for name in ["regex/small", "nav/small"] {
             let (trainer, preset) = registry::preset(name).unwrap();
             let keys = numbers(&preset.config);

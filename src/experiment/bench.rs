@@ -6,8 +6,9 @@
 pub mod nav;
 
 use crate::config::run::RunConfig;
-use crate::run::{Command, Event, TeacherMode};
-use crate::task::kit::FamilyTrainer;
+use crate::config::run::TeacherMode;
+use crate::family::kit::FamilyTrainer;
+use crate::run::{Command, Event};
 use crate::task::regex::teacher::{Draws, RegexTeacher};
 use crate::task::regex::world::RegexWorld;
 use crate::trainer::Launch;

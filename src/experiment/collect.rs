@@ -147,7 +147,7 @@ fn thin(points: &[Point], limit: usize) -> Vec<CurvePoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluation::rate;
+    use crate::protocol::evaluation::rate;
 
     #[test]
     fn a_thinned_curve_keeps_its_ends() {

@@ -4,10 +4,10 @@
 use super::results::Paper;
 use crate::app::configure;
 use crate::config::run::{ConfigError, RunConfig};
+use crate::family::kit::FamilyTrainer;
 use crate::output::file;
+use crate::registry;
 use crate::run::{Command, Event};
-use crate::task::kit::FamilyTrainer;
-use crate::task::registry;
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,8 @@
 use super::connection::from_int;
 use super::error::Result;
 use super::{Extent, Store, TeacherCounts};
-use crate::run::{Point, Rate};
+use crate::protocol::Rate;
+use crate::run::Point;
 
 /// What the store remembers of a run that is not alive.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,8 @@
 use super::Store;
 use super::connection::{Durability, from_int, key_list, to_int};
 use super::error::{Missing, Result};
-use crate::run::{CheckpointRow, Point, Rate};
+use crate::protocol::Rate;
+use crate::run::{CheckpointRow, Point};
 use sqlx::{FromRow, Sqlite, Transaction};
 
 /// A [`Rate`] in its four columns; all empty when there is none.

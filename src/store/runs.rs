@@ -3,7 +3,7 @@
 use super::connection::{Durability, from_json, from_nanos, to_json, to_nanos};
 use super::error::{Result, StoreError};
 use super::{Run, Store};
-use crate::run::TeacherMode;
+use crate::config::run::TeacherMode;
 use sqlx::FromRow;
 
 #[derive(FromRow)]

@@ -2,7 +2,7 @@
 
 use super::connection::Durability;
 use super::{AnswerKind, NewAnswer, NewExecution, Run, Store, StoreError};
-use crate::run::TeacherMode;
+use crate::config::run::TeacherMode;
 use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 

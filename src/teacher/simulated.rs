@@ -1,75 +1,24 @@
 //! The simulated teacher of the paper: a request of the task where the execution is as good as the gold one, otherwise
 //! a pragmatic description, i.e. one that a listener would carry out the same way.
 
+use crate::config::run::{Draw, Pragmatics};
+use crate::protocol::{Description, Episode, Teacher, World};
 use crate::rng;
-use crate::task::World;
-use crate::teacher::{Episode, Said};
 use crate::telemetry::stage;
 use candle_core::Result;
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
-
-/// How the description is taken from those that qualify.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Draw {
-    /// Uniformly from the set of qualifying descriptions and the empty one (the paper's formula).
-    #[default]
-    Set,
-    /// Uniformly from the list: a sentence sampled twice counts twice.
-    List,
-    /// The first qualifying one, the greedy before the samples (the authors' program).
-    First,
-}
-
-/// Settings of pragmatic inference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Pragmatics {
-    /// Sampled candidates K beside the greedy one (paper: 10 REGEX, 5 NAV).
-    pub samples: usize,
-    /// Threshold τ of perf.
-    pub tau: f64,
-    /// How the description is drawn.
-    pub draw: Draw,
-    /// Whether the description of an execution that performs as well as the gold one is a human request of the task
-    /// (the paper), and not the describer's.
-    pub requests: bool,
-}
-
-impl Default for Pragmatics {
-    fn default() -> Self {
-        Self { samples: 10, tau: 0.5, draw: Draw::Set, requests: true }
-    }
-}
-
-/// The language models of a simulated teacher: describer P̃_T(d | e) and executor π_T.
-pub trait TeacherModels<W: World>: Send {
-    /// Candidate descriptions of each execution: the greedy one first, then `samples` sampled ones. One that did not end
-    /// within the horizon is empty, and never qualifies.
-    fn propose(
-        &self,
-        executions: &[(&W::Start, &W::Execution)],
-        samples: usize,
-        stream: &mut rng::Stream,
-    ) -> Result<Vec<Vec<String>>>;
-
-    /// For each (start, execution, description): whether the executor, told the description, does what the execution
-    /// did (perf ≥ τ).
-    fn qualifies(&self, items: &[(&W::Start, &W::Execution, &str)], tau: f64) -> Result<Vec<bool>>;
-}
 
 /// Describes a batch of episodes. All must be describable ([`World::describable`]).
 /// `counter` numbers the batch: with the same seed and counter the same is said.
 pub fn describe<W: World>(
     world: &W,
-    models: &dyn TeacherModels<W>,
+    models: &dyn Teacher<W>,
     settings: &Pragmatics,
     episodes: &[Episode<W>],
     seed: u64,
     counter: u64,
-) -> Result<Vec<Said>> {
-    let mut said: Vec<Said> = vec![Said::default(); episodes.len()];
+) -> Result<Vec<Description>> {
+    let mut said: Vec<Description> = vec![Description::default(); episodes.len()];
     let mut open = Vec::new();
     for (i, episode) in episodes.iter().enumerate() {
         let task = &episode.task;
@@ -77,7 +26,7 @@ pub fn describe<W: World>(
         if settings.requests && world.performs(&task.start, &episode.execution, &gold, settings.tau) {
             let requests = world.requests(task.split, task.index);
             let pick = rng::stream(seed, "teacher-request", episode.number).random_range(0..requests.len());
-            said[i] = Said { description: requests[pick].clone(), gold: true, candidates: Vec::new() };
+            said[i] = Description { description: requests[pick].clone(), gold: true, candidates: Vec::new() };
         } else {
             open.push(i);
         }
@@ -117,7 +66,7 @@ pub fn describe<W: World>(
         let draw = rng::stream(seed, "teacher-draw", episodes[i].number).random::<f64>();
         let description = choose(&judged, settings.draw, draw);
         let candidates = judged.into_iter().filter(|(c, _)| !c.is_empty()).collect();
-        said[i] = Said { description, gold: false, candidates };
+        said[i] = Description { description, gold: false, candidates };
     }
     Ok(said)
 }

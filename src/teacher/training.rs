@@ -1,10 +1,10 @@
 //! Training a part of a simulated teacher: steps, readings on validation between them, and the weights that read best.
 
+use crate::family::kit::TeacherTraining;
 use crate::nn::params::Params;
+use crate::protocol::Teacher;
+use crate::protocol::World;
 use crate::rng;
-use crate::task::World;
-use crate::task::kit::TeacherTraining;
-use crate::teacher::simulated::TeacherModels;
 use candle_core::{Result, Tensor};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -80,7 +80,7 @@ impl Qualifying {
 /// # Errors
 /// When the models fail.
 pub fn qualifying<W: World>(
-    models: &dyn TeacherModels<W>,
+    models: &dyn Teacher<W>,
     executions: &[(&W::Start, &W::Execution)],
     samples: usize,
     tau: f64,

@@ -1,9 +1,10 @@
 //! Choosing what to ask: which episodes of a batch go to a teacher.
 
 use super::Trainer;
-use crate::algorithm::ask::{AskConfig, Candidate, Tallies, doubt};
-use crate::task::kit::TaskKit;
-use crate::task::{Task, World};
+use crate::algorithm::query_selection::{Candidate, Tallies, doubt};
+use crate::config::run::QuerySelection;
+use crate::family::kit::TaskKit;
+use crate::protocol::{Task, World};
 
 pub(super) type TaskOf<W> = Task<<W as World>::Start>;
 pub(super) type ExecutionOf<W> = <W as World>::Execution;
@@ -29,7 +30,7 @@ impl<W: World> Batch<'_, W> {
     pub(super) fn asked(
         &self,
         world: &W,
-        ask: AskConfig,
+        ask: QuerySelection,
         tallies: &Tallies,
         explore: impl Fn(&[TaskOf<W>], u64) -> candle_core::Result<Vec<ExecutionOf<W>>>,
     ) -> anyhow::Result<Vec<bool>> {

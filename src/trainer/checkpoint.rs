@@ -1,11 +1,13 @@
 //! Checkpoints of a run: everything needed to go on as if nothing had happened. Written atomically with a checksum;
 //! the newest few and the best are kept; a damaged one is passed over in favour of the one before.
 
-use crate::algorithm::Saved;
-use crate::algorithm::ask::Tallies;
+use crate::algorithm::AlgorithmState;
+use crate::algorithm::query_selection::Tallies;
 use crate::config::run::RunConfig;
+use crate::config::run::TeacherMode;
 use crate::nn::artifact::{self, ArtifactError, Precision};
-use crate::run::{CheckpointRow, Rate, TeacherMode};
+use crate::protocol::Rate;
+use crate::run::CheckpointRow;
 use crate::trainer::meters::Meters;
 use crate::trainer::milestones::Milestones;
 use crate::trainer::passing::Passing;
@@ -87,8 +89,8 @@ pub struct Header {
 
 impl Header {
     /// What the algorithm gets back beside its tensors.
-    pub fn saved(&self) -> Saved {
-        Saved { steps: self.steps, blueprint: self.blueprint.clone(), state: self.state.clone() }
+    pub fn saved(&self) -> AlgorithmState {
+        AlgorithmState { steps: self.steps, blueprint: self.blueprint.clone(), state: self.state.clone() }
     }
 }
 

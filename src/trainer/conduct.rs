@@ -2,14 +2,15 @@
 
 use super::checkpoint;
 use super::{FinalReport, Trainer};
-use crate::agent::Act;
-use crate::algorithm::Feedback;
+use crate::config::run::Feedback;
+use crate::config::run::TeacherMode;
 use crate::config::run::only_described;
-use crate::evaluation;
+use crate::family::kit::TaskKit;
+use crate::protocol::Decoding;
+use crate::protocol::evaluation;
+use crate::protocol::{Split, World};
 use crate::rng;
-use crate::run::{Command, RunState, TeacherMode, Tried};
-use crate::task::kit::TaskKit;
-use crate::task::{Split, World};
+use crate::run::{Command, RunState, Tried};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -204,7 +205,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         let executions = self
             .algorithm
             .policy()
-            .act(&[(&start, request)], Act::Greedy, &mut rng::stream(0, "try", 0))
+            .act(&[(&start, request)], Decoding::Greedy, &mut rng::stream(0, "try", 0))
             .map_err(|e| format!("The agent could not try: {e}"))?;
         let execution = &executions[0];
         Ok(Tried {

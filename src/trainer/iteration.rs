@@ -3,15 +3,17 @@
 
 use super::Trainer;
 use super::asking::Batch;
-use crate::agent::Example;
-use crate::algorithm::{At, Described, Feedback};
+use crate::algorithm::StepContext;
+use crate::config::run::Feedback;
+use crate::family::kit::TaskKit;
+use crate::protocol::DescribedEpisode;
+use crate::protocol::Example;
+use crate::protocol::{Description, Episode};
+use crate::protocol::{Split, Task, World};
 use crate::rng;
 use crate::run::{EpisodeRow, Event, Source};
 use crate::store::UpdateRecord;
-use crate::task::kit::TaskKit;
-use crate::task::{Split, Task, World};
 use crate::teacher::simulated::describe;
-use crate::teacher::{Episode, Said};
 use crate::telemetry::stage;
 use rand::RngExt;
 use std::time::{Duration, Instant};
@@ -91,7 +93,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 row.update = Some(update + 1);
                 let example =
                     Example { start: episode.task.start, words: said.description, execution: episode.execution };
-                described.push(Described { episode: episode.number, example });
+                described.push(DescribedEpisode { episode: episode.number, example });
             }
         }
         let people = to_people.len();
@@ -197,12 +199,12 @@ impl<K: TaskKit> Trainer<'_, K> {
     }
 
     /// The gradient steps of one update: the new descriptions once, then replayed ones.
-    pub(super) fn learn(&mut self, described: &[Described<K::World>]) -> anyhow::Result<()> {
+    pub(super) fn learn(&mut self, described: &[DescribedEpisode<K::World>]) -> anyhow::Result<()> {
         let update = self.counters.update;
         let a = self.config.algorithm.clone();
         let steps = if self.algorithm.replays() { 1 + a.replays(self.counters.recorded) } else { 1 };
         if !described.is_empty() {
-            self.algorithm.learn(described, At { update, counter: update * 1001, fresh: true })?;
+            self.algorithm.learn(described, StepContext { update, counter: update * 1001, fresh: true })?;
             self.record.append(described)?;
             let begun = Instant::now();
             for i in 1..steps {
@@ -212,7 +214,7 @@ impl<K: TaskKit> Trainer<'_, K> {
                 }
                 let counter = update * 1001 + i;
                 let old = self.record.draw(a.batch, &mut rng::stream(self.config.seed, "replay", counter));
-                self.algorithm.learn(&old, At { update, counter, fresh: false })?;
+                self.algorithm.learn(&old, StepContext { update, counter, fresh: false })?;
             }
         }
         self.algorithm.end_iteration(update)?;
@@ -233,7 +235,7 @@ pub(super) struct BrokenOff;
 
 /// Deals what was said to the wrong episodes: shuffled, and then so that nobody has their own. What is the only one of
 /// its batch is dropped.
-fn misdeal(said: &mut [Said], stream: &mut rng::Stream) {
+fn misdeal(said: &mut [Description], stream: &mut rng::Stream) {
     // Sattolo's algorithm: a uniform cyclic permutation leaves nothing in its place.
     for i in (1..said.len()).rev() {
         said.swap(i, stream.random_range(0..i));
@@ -250,7 +252,8 @@ mod tests {
     #[test]
     fn a_misdeal_leaves_nothing_in_its_place() {
         for n in 1..20 {
-            let mut said: Vec<Said> = (0..n).map(|i| Said { description: i.to_string(), ..Said::default() }).collect();
+            let mut said: Vec<Description> =
+                (0..n).map(|i| Description { description: i.to_string(), ..Description::default() }).collect();
             misdeal(&mut said, &mut rng::stream(1, "misdeal", n));
             for (i, s) in said.iter().enumerate() {
                 assert_ne!(s.description, i.to_string(), "{n}");

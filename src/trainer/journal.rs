@@ -1,11 +1,11 @@
 //! The run's record of descriptions: an append-only file of every example in the order of its use, which is also the
 //! replay memory, and the notes for the store (simulated episodes, updates), written in batches.
 
-use crate::algorithm::Described;
+use crate::protocol::DescribedEpisode;
+use crate::protocol::World;
 use crate::rng::Stream;
 use crate::run::EpisodeRow;
 use crate::store::{Store, UpdateRecord};
-use crate::task::World;
 use anyhow::Context;
 use rand::RngExt;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub struct Record<W: World> {
     path: PathBuf,
     file: BufWriter<File>,
     lines: u64,
-    memory: VecDeque<Described<W>>,
+    memory: VecDeque<DescribedEpisode<W>>,
     capacity: usize,
 }
 
@@ -67,7 +67,7 @@ impl<W: World> Record<W> {
     }
 
     /// Appends examples in order.
-    pub fn append(&mut self, examples: &[Described<W>]) -> anyhow::Result<()> {
+    pub fn append(&mut self, examples: &[DescribedEpisode<W>]) -> anyhow::Result<()> {
         for example in examples {
             crate::output::json::write(&mut self.file, example)
                 .map_err(anyhow::Error::from)
@@ -92,7 +92,7 @@ impl<W: World> Record<W> {
     }
 
     /// The newest `n` examples, oldest first (fewer when memory holds fewer).
-    pub fn last(&self, n: usize) -> Vec<Described<W>> {
+    pub fn last(&self, n: usize) -> Vec<DescribedEpisode<W>> {
         self.memory.iter().skip(self.memory.len().saturating_sub(n)).cloned().collect()
     }
 
@@ -105,7 +105,7 @@ impl<W: World> Record<W> {
     }
 
     /// `n` examples drawn uniformly from memory, with replacement; none when it is empty.
-    pub fn draw(&self, n: usize, stream: &mut Stream) -> Vec<Described<W>> {
+    pub fn draw(&self, n: usize, stream: &mut Stream) -> Vec<DescribedEpisode<W>> {
         if self.memory.is_empty() {
             return Vec::new();
         }

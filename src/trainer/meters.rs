@@ -1,13 +1,13 @@
 //! Readings between two points of the curves, and the rate of episodes.
 
-use crate::evaluation::rate;
+use crate::protocol::evaluation::rate;
 use crate::run::Point;
 use crate::trainer::checkpoint::Counters;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Sums since the last point. Saved with checkpoints, so that curves go on unbroken.
+/// Sums since the last point. AlgorithmState with checkpoints, so that curves go on unbroken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meters {
     loss: f64,

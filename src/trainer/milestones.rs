@@ -1,5 +1,5 @@
 //! Readings of validation success over a run: their trailing mean, the best of it, and when which level was first
-//! reached. Saved with checkpoints.
+//! reached. AlgorithmState with checkpoints.
 
 use crate::experiment::results::{Moment, Reached};
 use crate::trainer::checkpoint::Header;

@@ -4,15 +4,15 @@
 use super::Trainer;
 use super::checkpoint::Counters;
 use super::rollouts::{Rollouts, Workplace, ready};
-use crate::agent::Example;
-use crate::algorithm::Described;
 use crate::config::run::RunConfig;
+use crate::family::kit::TaskKit;
+use crate::protocol::DescribedEpisode;
+use crate::protocol::Episode;
+use crate::protocol::Example;
+use crate::protocol::Utterance;
+use crate::protocol::World;
 use crate::run::{Event, Source};
 use crate::store::{AnswerKind, NewExecution, StoreError, TrainerAnswer, UpdateRecord};
-use crate::task::World;
-use crate::task::kit::TaskKit;
-use crate::teacher::Episode;
-use crate::vocab::Heard;
 use anyhow::Context;
 
 /// An episode as it comes into the pool. Its trace is the whole of it.
@@ -146,7 +146,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             self.note_asked(&episode.task, &episode.execution, is_described);
             if is_described {
                 let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
-                described.push(Described { episode: answer.episode, example });
+                described.push(DescribedEpisode { episode: answer.episode, example });
                 teachers.push(answer.teacher.unwrap_or_default());
             }
         }
@@ -162,10 +162,11 @@ impl<K: TaskKit> Trainer<'_, K> {
     }
 
     /// Lets the agent read the words of descriptions, and says in the log what became of new ones.
-    fn learn_words(&mut self, described: &[Described<K::World>], teachers: &[i64]) -> anyhow::Result<()> {
+    fn learn_words(&mut self, described: &[DescribedEpisode<K::World>], teachers: &[i64]) -> anyhow::Result<()> {
         let said = described.iter().zip(teachers);
-        let heard: Vec<Heard> =
-            said.map(|(d, teacher)| Heard { text: &d.example.words, episode: d.episode, teacher: *teacher }).collect();
+        let heard: Vec<Utterance> = said
+            .map(|(d, teacher)| Utterance { text: &d.example.words, episode: d.episode, teacher: *teacher })
+            .collect();
         let before = self.algorithm.policy().spare_words();
         let learnt = self.algorithm.learn_words(&heard)?;
         if learnt == 0 || self.again {

@@ -2,8 +2,8 @@
 
 use super::passing::Passing;
 use super::{FinalReport, Launch, Out, live};
+use crate::family::kit::TaskKit;
 use crate::run::{Command, RunState};
-use crate::task::kit::TaskKit;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;

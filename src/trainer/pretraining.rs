@@ -1,11 +1,11 @@
 //! Pretraining on the approximate marginal: the policy learns the form of executions from draws of P_ω paired with
 //! unrelated requests, without any labelled execution (`docs/models.md`).
 
-use crate::agent::{Agent, Example, Lesson};
 use crate::config::run::RunConfig;
 use crate::nn::adam::Adam;
+use crate::protocol::{Agent, Example, Lesson};
+use crate::protocol::{Split, World};
 use crate::rng;
-use crate::task::{Split, World};
 
 /// Runs `algorithm.pretrain_updates` updates. `progress` gets the share done and says whether to go on.
 /// `false` when it was asked to stop.

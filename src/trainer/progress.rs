@@ -2,11 +2,13 @@
 
 use super::Trainer;
 use super::checkpoint::{self, Counters, Header};
-use crate::evaluation::{Evaluation, evaluate_while};
+use crate::config::run::TeacherMode;
 use crate::experiment::results::Moment;
-use crate::run::{Command, Event, Status, TeacherMode};
-use crate::task::Split;
-use crate::task::kit::TaskKit;
+use crate::family::kit::TaskKit;
+use crate::protocol::Evaluation;
+use crate::protocol::Split;
+use crate::protocol::evaluation::evaluate_while;
+use crate::run::{Command, Event, Status};
 use anyhow::Context;
 
 /// File name of the curve within the run's folder: one JSON point a line.

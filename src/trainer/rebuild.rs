@@ -5,14 +5,14 @@
 //! Both are checked against what is stored; an example that cannot be had exactly is not made up, and the run says so.
 
 use super::journal::RECORD;
-use crate::agent::Example;
-use crate::algorithm::Described;
 use crate::config::run::RunConfig;
 use crate::nn::artifact::write_atomically;
+use crate::protocol::DescribedEpisode;
+use crate::protocol::Episode;
+use crate::protocol::Example;
+use crate::protocol::{Split, World};
 use crate::rng;
 use crate::store::{AnswerKind, Store};
-use crate::task::{Split, World};
-use crate::teacher::Episode;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) async fn record<W: World>(
     (store, run): (&Store, &str),
     (folder, update, lines): (&Path, u64, u64),
 ) -> anyhow::Result<()> {
-    let mut by_update: BTreeMap<u64, Vec<Described<W>>> = BTreeMap::new();
+    let mut by_update: BTreeMap<u64, Vec<DescribedEpisode<W>>> = BTreeMap::new();
     for answer in store.used_answers(run, update).await? {
         if answer.kind != AnswerKind::Described || answer.text.trim().is_empty() {
             continue;
@@ -36,7 +36,7 @@ pub(super) async fn record<W: World>(
             .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
         let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
         let used = answer.used_in_update.unwrap_or_default();
-        by_update.entry(used).or_default().push(Described { episode: answer.episode, example });
+        by_update.entry(used).or_default().push(DescribedEpisode { episode: answer.episode, example });
     }
     for row in store.simulated_descriptions(run, update).await? {
         let task = world.sample_task(Split::Train, &mut rng::stream(config.seed, "task", row.episode));
@@ -46,7 +46,7 @@ pub(super) async fn record<W: World>(
             .with_context(|| format!("what was stored of episode {} does not give its execution", row.episode))?;
         let example = Example { start: task.start, words: row.description, execution };
         let used = row.update.unwrap_or_default();
-        by_update.entry(used).or_default().push(Described { episode: row.episode, example });
+        by_update.entry(used).or_default().push(DescribedEpisode { episode: row.episode, example });
     }
     let found: u64 = by_update.values().map(|all| all.len() as u64).sum();
     if found != lines {

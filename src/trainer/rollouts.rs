@@ -7,14 +7,14 @@
 use super::asking::{Batch, TaskOf};
 use super::passing::Passing;
 use super::people::execution_for_people;
-use crate::algorithm::ask::Tallies;
 use crate::algorithm::explorer::Explorer;
+use crate::algorithm::query_selection::Tallies;
 use crate::config::run::RunConfig;
+use crate::config::run::TeacherMode;
+use crate::protocol::Episode;
+use crate::protocol::{Split, World};
 use crate::rng;
-use crate::run::TeacherMode;
 use crate::store::Store;
-use crate::task::{Split, World};
-use crate::teacher::Episode;
 use anyhow::Context;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,6 +3,7 @@
 //! all rows are taken.
 
 use super::Vocabulary;
+use crate::protocol::{LearnedWords, ReserveRows, Utterance};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,45 +18,6 @@ const MOST_MET: usize = 1024;
 
 /// Descriptions after which all counts are halved, so that words which were common once make room in the end.
 const HALVED: u64 = 4096;
-
-/// A description, with what tells it from others.
-#[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
-    /// Its words.
-    pub text: &'a str,
-    /// Episode that it describes.
-    pub episode: u64,
-    /// Who said it.
-    pub teacher: i64,
-}
-
-/// What became of new words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Learnt {
-    /// Words that got a row.
-    pub words: usize,
-    /// Rows that another word had before.
-    pub given_over: Vec<u32>,
-}
-
-impl Learnt {
-    /// Adds what became of others.
-    pub fn add(&mut self, more: Learnt) {
-        self.words += more.words;
-        self.given_over.extend(more.given_over);
-    }
-}
-
-/// How full the rows for words of people are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spare {
-    /// Rows in all.
-    pub rows: u64,
-    /// Rows that a word has.
-    pub taken: u64,
-    /// Words that were met and have no row (yet).
-    pub waiting: u64,
-}
 
 /// How often a word was met, and at which description last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -116,8 +78,8 @@ impl Vocabulary {
     }
 
     /// How full the rows for words of people are.
-    pub fn spare(&self) -> Spare {
-        Spare {
+    pub fn spare(&self) -> ReserveRows {
+        ReserveRows {
             rows: (self.rows - self.learning.base) as u64,
             taken: (self.symbols.len() - self.learning.base) as u64,
             waiting: self.learning.met.len() as u64,
@@ -125,8 +87,8 @@ impl Vocabulary {
     }
 
     /// Reads the words of a description, and gives rows to those that have earned one.
-    pub fn read(&mut self, heard: Heard, tokens: &[String]) -> Learnt {
-        let mut learnt = Learnt::default();
+    pub fn read(&mut self, heard: Utterance, tokens: &[String]) -> LearnedWords {
+        let mut learnt = LearnedWords::default();
         if self.rows == self.learning.base {
             return learnt;
         }
@@ -173,7 +135,7 @@ impl Vocabulary {
     }
 
     /// Gives a word a row: a free one, or that of the word that was met least, if it was not met more often.
-    fn admit(&mut self, word: &str, used: Use, learnt: &mut Learnt) {
+    fn admit(&mut self, word: &str, used: Use, learnt: &mut LearnedWords) {
         if self.symbols.len() < self.rows {
             self.learn(word);
             self.learning.uses.push(used);
@@ -206,9 +168,9 @@ mod tests {
         Vocabulary::new(SPECIAL.iter().chain(&["a", "b"]).map(|s| s.to_string()).collect(), reserve).unwrap()
     }
 
-    fn say(v: &mut Vocabulary, text: &str, episode: u64, teacher: i64) -> Learnt {
+    fn say(v: &mut Vocabulary, text: &str, episode: u64, teacher: i64) -> LearnedWords {
         let tokens: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        v.read(Heard { text, episode, teacher }, &tokens)
+        v.read(Utterance { text, episode, teacher }, &tokens)
     }
 
     #[test]
@@ -219,8 +181,8 @@ mod tests {
         assert_eq!(say(&mut v, "turn b", 2, 1).words, 1, "one person alone teaches words");
         assert_eq!(say(&mut v, "round", 1, 2).words, 1, "another person said it, too");
         assert!(v.get("turn").is_some() && v.get("round").is_some() && v.get("again").is_none());
-        assert_eq!(v.spare(), Spare { rows: 3, taken: 2, waiting: 1 });
-        assert_eq!(say(&mut vocabulary(0), "x", 1, 1), Learnt::default());
+        assert_eq!(v.spare(), ReserveRows { rows: 3, taken: 2, waiting: 1 });
+        assert_eq!(say(&mut vocabulary(0), "x", 1, 1), LearnedWords::default());
     }
 
     #[test]
@@ -265,7 +227,7 @@ mod tests {
         let json = r#"{"symbols":["<PAD>","<UNK>","<",">","a","foo","bar"],"rows":7}"#;
         let mut v: Vocabulary = serde_json::from_str(json).unwrap();
         v.settle(2);
-        assert_eq!(v.spare(), Spare { rows: 2, taken: 2, waiting: 0 });
+        assert_eq!(v.spare(), ReserveRows { rows: 2, taken: 2, waiting: 0 });
         say(&mut v, "new", 1, 1);
         assert_eq!(say(&mut v, "new", 2, 1).given_over, [5]);
     }

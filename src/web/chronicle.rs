@@ -2,7 +2,8 @@
 //! (it began, it was paused, it was tested) is put into words here, for the kept log and for open pages alike.
 
 use super::page;
-use crate::run::{Event, RunState, Status, TeacherMode};
+use crate::config::run::TeacherMode;
+use crate::run::{Event, RunState, Status};
 
 /// What was told so far, as far as the next sentence depends on it.
 #[derive(Debug, Default)]
@@ -65,7 +66,8 @@ impl Chronicle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Point, Rate};
+    use crate::protocol::Rate;
+    use crate::run::Point;
 
     fn status(state: RunState, teacher: TeacherMode) -> Event {
         Event::Status(Status {

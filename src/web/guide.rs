@@ -6,7 +6,7 @@ use super::page::{self, Page};
 use super::run_view::RunView;
 use super::visitor::{Guest, KnownVisitor};
 use crate::error::{Error, Problem, Result};
-use crate::task::Audience;
+use crate::family::Audience;
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};

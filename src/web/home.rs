@@ -4,7 +4,7 @@ use super::AppState;
 use super::page::{self, Page};
 use super::run_view::RunView;
 use crate::error::Result;
-use crate::task::{Audience, Family};
+use crate::family::{Audience, Family};
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;

@@ -2,7 +2,7 @@
 
 use super::{AppState, access, assets};
 use crate::error::Error;
-use crate::run::Rate;
+use crate::protocol::Rate;
 use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::Method;

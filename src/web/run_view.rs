@@ -2,11 +2,12 @@
 
 use super::AppState;
 use super::page;
-use crate::algorithm::{AlgorithmName, Feedback};
+use crate::config::run::TeacherMode;
+use crate::config::run::{AlgorithmName, Feedback};
 use crate::error::{Error, Result};
-use crate::run::{RunState, Status, TeacherMode};
+use crate::family::Family;
+use crate::run::{RunState, Status};
 use crate::store::Run;
-use crate::task::Family;
 
 /// A run with its status.
 pub(super) struct RunView {

@@ -1,7 +1,9 @@
 //! Runs, teachers, episodes, curves and checkpoints.
 
 use crate::support::{Bench, RUN, run, simulated};
-use iliad::run::{CheckpointRow, EpisodeRow, Point, Rate, Source, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::protocol::Rate;
+use iliad::run::{CheckpointRow, EpisodeRow, Point, Source};
 use iliad::store::{AnswerKind, StoreError, UpdateRecord};
 use time::Duration;
 

@@ -3,7 +3,8 @@
 //! The statements are caught as sqlx reports them while every method is called, so that a new one cannot be forgotten.
 
 use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
-use iliad::run::{CheckpointRow, Point, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::run::{CheckpointRow, Point};
 use iliad::store::UpdateRecord;
 use sqlx::{Connection, Row, SqliteConnection};
 use std::collections::BTreeSet;

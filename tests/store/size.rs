@@ -4,7 +4,8 @@
 //! third of them by one teacher. Steps are the same on every computer.
 
 use crate::support::{Bench, RUN, TTL, answer, execution, simulated};
-use iliad::run::{CheckpointRow, Point, Rate};
+use iliad::protocol::Rate;
+use iliad::run::{CheckpointRow, Point};
 use iliad::store::{Store, UpdateRecord};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};

@@ -1,6 +1,7 @@
 //! A store in a temporary folder, a clock turned by hand, and short ways to make rows.
 
-use iliad::run::{EpisodeRow, Source, TeacherMode};
+use iliad::config::run::TeacherMode;
+use iliad::run::{EpisodeRow, Source};
 use iliad::store::{AnswerKind, Leased, NewAnswer, NewExecution, Run, Store};
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -2,12 +2,12 @@
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
+use iliad::config::run::TeacherMode;
+use iliad::family::{Audience, Change, Family, Guide, RenderError};
+use iliad::protocol::Rate;
 use iliad::rng;
-use iliad::run::{
-    CheckpointRow, Command, EpisodeRow, Event, Point, Rate, RunHandle, RunState, Source, Status, TeacherMode, Tried,
-};
+use iliad::run::{CheckpointRow, Command, EpisodeRow, Event, Point, RunHandle, RunState, Source, Status, Tried};
 use iliad::store::{AnswerKind, NewExecution, Run, Store, UpdateRecord};
-use iliad::task::{Audience, Change, Family, Guide, RenderError};
 use iliad::web::{AppState, Runs, WebSettings};
 use rand::RngExt;
 use serde_json::{Value, json};

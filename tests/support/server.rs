@@ -4,7 +4,7 @@
 #[path = "mod.rs"]
 mod support;
 
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use iliad::store::Store;
 use iliad::task::nav::houses;
 use iliad::task::nav::world::NavWorld;
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     settings.panoramas = given("--nav-panoramas").map(PathBuf::from);
     let store = Store::open(&folder.join("iliad.sqlite")).await?;
     let mut state = support::app_state(store.clone(), settings);
-    state.families = iliad::task::registry::families();
+    state.families = iliad::registry::families();
     let mut row = support::run_row("study", mode);
     row.family = "regex".to_owned();
     let earlier = iliad::store::Run { id: "earlier".to_owned(), ..row.clone() };

@@ -3,7 +3,7 @@
 use crate::Server;
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use iliad::web::WebSettings;
 
 const TOKEN: &str = "correct horse battery staple";

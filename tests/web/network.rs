@@ -3,7 +3,7 @@
 use crate::Server;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, Version};
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use iliad::web::WebSettings;
 use iliad::web::listener::ConnectionLimits;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::{Server, attribute};
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use iliad::web::WebSettings;
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn hostile_text_is_only_text() {
 /// A family with a bug.
 struct Broken;
 
-impl iliad::task::Family for Broken {
+impl iliad::family::Family for Broken {
     fn name(&self) -> &'static str {
         "pairs"
     }
@@ -159,16 +159,16 @@ impl iliad::task::Family for Broken {
     fn placeholder(&self) -> &'static str {
         ""
     }
-    fn guide(&self) -> iliad::task::Guide {
-        iliad::task::Guide { view: serde_json::Value::Null, good: vec![], poor: vec![] }
+    fn guide(&self) -> iliad::family::Guide {
+        iliad::family::Guide { view: serde_json::Value::Null, good: vec![], poor: vec![] }
     }
-    fn render(&self, _: &serde_json::Value, _: iliad::task::Audience) -> Result<String, iliad::task::RenderError> {
+    fn render(&self, _: &serde_json::Value, _: iliad::family::Audience) -> Result<String, iliad::family::RenderError> {
         Ok(String::new())
     }
-    fn render_text(&self, _: &serde_json::Value) -> Result<String, iliad::task::RenderError> {
+    fn render_text(&self, _: &serde_json::Value) -> Result<String, iliad::family::RenderError> {
         Ok(String::new())
     }
-    fn render_try_fields(&self) -> Result<String, iliad::task::RenderError> {
+    fn render_try_fields(&self) -> Result<String, iliad::family::RenderError> {
         Ok(String::new())
     }
 }

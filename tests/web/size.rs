@@ -3,7 +3,7 @@
 use crate::support::{app_state, run_row};
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use iliad::store::Store;
 use iliad::web::{WebSettings, router};
 use tower::ServiceExt;

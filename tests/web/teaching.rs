@@ -2,7 +2,7 @@
 
 use crate::{Server, attribute};
 use axum::http::StatusCode;
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use iliad::store::{ExportRow, Store};
 use iliad::web::WebSettings;
 use serde_json::{Value, json};

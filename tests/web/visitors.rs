@@ -3,7 +3,7 @@
 use crate::Server;
 use crate::support::{run_row, start_run};
 use axum::http::{Method, StatusCode};
-use iliad::run::TeacherMode;
+use iliad::config::run::TeacherMode;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -36,7 +36,7 @@ pub fn teacher_updates(
 #[cfg(feature = "cuda")]
 pub fn profile(teacher: &NavTeacher, batch: usize) -> anyhow::Result<Vec<super::Profile>> {
     use crate::nn::cuda::profile::profile;
-    use crate::teacher::simulated::TeacherModels;
+    use crate::protocol::Teacher;
     let (mut executor, mut describer) = teacher.optimisers(1e-4)?;
     let mut found = Vec::new();
     for round in 1..4 {

@@ -1,9 +1,9 @@
 //! A run's folder as the report shows it: settings, curve, examples, and what the teacher's effort came to.
 
 use crate::experiment::plot::{Axis, Plot, Series};
+use crate::family::Audience;
+use crate::registry;
 use crate::run::Point;
-use crate::task::Audience;
-use crate::task::registry;
 use crate::trainer::checkpoint;
 use crate::trainer::journal::RECORD;
 use anyhow::Context;

@@ -1,5 +1,6 @@
 use super::*;
-use crate::run::{Point, Rate};
+use crate::protocol::Rate;
+use crate::run::Point;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -6,14 +6,15 @@ use super::settings::ModelSettings;
 use super::tokenise::{each_token, tokenise};
 use super::world::NavWorld;
 use super::{Start, Walk};
-use crate::agent::{Act, Agent, Example, Lesson, Noise};
 use crate::nn::adam::Adam;
 use crate::nn::params::Params;
 use crate::nn::tokens::UNKNOWN;
+use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson};
+use crate::protocol::{LearnedWords, ReserveRows, Utterance};
 use crate::rng::Stream;
 use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::student::{self, Batch, NavStudent, Reading, as_read};
-use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
+use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -127,7 +128,7 @@ impl NavAgent {
     fn likelihood(
         &self,
         groups: &[(&[Example<NavWorld>], f32)],
-        noise: Option<Noise>,
+        noise: Option<Augmentation>,
     ) -> Result<(Batch, student::Lesson)> {
         let same = |a: &[Example<NavWorld>], b: &[Example<NavWorld>]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
@@ -186,14 +187,14 @@ impl NavAgent {
 }
 
 impl Agent<NavWorld> for NavAgent {
-    fn act(&self, tasks: &[(&Start, &str)], how: Act, stream: &mut Stream) -> Result<Vec<Walk>> {
+    fn act(&self, tasks: &[(&Start, &str)], how: Decoding, stream: &mut Stream) -> Result<Vec<Walk>> {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
         let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
         let requests: Vec<_> = tasks.iter().map(|(_, request)| self.read(request)).collect();
         let mut walkers = self.around.walkers(&starts)?;
-        let how = (self.blueprint.horizon, how == Act::Sample);
+        let how = (self.blueprint.horizon, how == Decoding::Sample);
         self.student.lead(&requests, &mut walkers, &self.around.views, how, stream)?;
         Ok(walkers.walks())
     }
@@ -208,15 +209,15 @@ impl Agent<NavWorld> for NavAgent {
         self.student.step(&batch, &lesson, &self.around.views, adam)
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Learnt {
-        let mut learnt = Learnt::default();
+    fn learn_words(&mut self, heard: &[Utterance]) -> LearnedWords {
+        let mut learnt = LearnedWords::default();
         for heard in heard {
             learnt.add(self.blueprint.words.read(*heard, &tokenise(heard.text)));
         }
         learnt
     }
 
-    fn spare_words(&self) -> Spare {
+    fn spare_words(&self) -> ReserveRows {
         self.blueprint.words.spare()
     }
 

@@ -9,7 +9,7 @@ use super::graph::{Graphs, load_graphs};
 use super::objects::{ObjectName, Objects, load_names, load_objects};
 use super::tokenise::tokenise;
 use super::{Start, Walk};
-use crate::task::Split;
+use crate::protocol::Split;
 use crate::vocab::{SPECIAL, Vocabulary};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

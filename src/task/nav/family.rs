@@ -3,7 +3,8 @@
 use super::drawing::Map;
 use super::houses::{self, EXAMPLE};
 use super::{Start, Walk};
-use crate::task::{Audience, Change, Family, Guide, RenderError, World};
+use crate::family::{Audience, Change, Family, Guide, RenderError};
+use crate::protocol::World;
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -11,13 +11,13 @@ use super::houses;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, NavTeacher};
 use super::world::NavWorld;
-use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
+use crate::family::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining, data_folder, teacher_file};
+use crate::family::shipped::model_file;
+use crate::protocol::Agent;
+use crate::protocol::Teacher;
+use crate::protocol::{Split, World};
 use crate::rng::{self, Stream};
-use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining, data_folder, teacher_file};
-use crate::task::shipped::model_file;
-use crate::task::{Split, World};
-use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use candle_core::Device;
 use rand::RngExt;
@@ -137,7 +137,7 @@ impl TaskKit for NavFamily {
         config: &RunConfig,
         world: &Arc<NavWorld>,
         device: &Device,
-    ) -> anyhow::Result<Option<Box<dyn TeacherModels<NavWorld>>>> {
+    ) -> anyhow::Result<Option<Box<dyn Teacher<NavWorld>>>> {
         match model_file(&config.teacher.models, "nav-builtin-teacher.safetensors")? {
             None => Ok(None),
             Some((path, bytes)) => Ok(Some(Box::new(NavTeacher::load(&path, &bytes, around(config, world, device)?)?))),

@@ -1,10 +1,10 @@
 //! NAV's own settings, and its presets.
 
 use super::marginal::Marginal;
-use crate::algorithm::mixing::Mixing;
+use crate::config::run::Mixing;
+use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
-use crate::run::TeacherMode;
-use crate::teacher::simulated::{Draw, Pragmatics};
+use crate::config::run::{Draw, Pragmatics};
 use serde::{Deserialize, Serialize};
 
 /// The settings under `task`.

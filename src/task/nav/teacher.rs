@@ -5,19 +5,19 @@ use super::environment::Around;
 use super::settings::ModelSettings;
 use super::world::NavWorld;
 use super::{Start, Walk};
+use crate::family::kit::{TeacherReport, TeacherTraining};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::layers::Grad;
 use crate::nn::params::Params;
 use crate::nn::tokens::{END, START};
+use crate::protocol::Teacher;
+use crate::protocol::{Split, World};
 use crate::rng::{self, Stream};
-use crate::task::kit::{TeacherReport, TeacherTraining};
 use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::describer::NavDescriber;
 use crate::task::nav::model::rollout::RollOut;
 use crate::task::nav::model::student::{Batch, Lesson, NavStudent, Reading, as_read};
-use crate::task::{Split, World};
-use crate::teacher::simulated::TeacherModels;
 use crate::teacher::training::{Length, Qualifying, keep_best, qualifying};
 use crate::vocab::Vocabulary;
 use candle_core::{Result, Tensor};
@@ -213,7 +213,7 @@ impl NavTeacher {
     }
 }
 
-impl TeacherModels<NavWorld> for NavTeacher {
+impl Teacher<NavWorld> for NavTeacher {
     fn propose(&self, executions: &[(&Start, &Walk)], samples: usize, stream: &mut Stream) -> Result<Vec<Vec<String>>> {
         let walks = executions
             .iter()

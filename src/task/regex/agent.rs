@@ -4,14 +4,15 @@ use super::letters::{self, Letters, Renaming, Slots};
 use super::tokenise::tokenise;
 use super::world::RegexWorld;
 use super::{Edit, Words};
-use crate::agent::{Act, Agent, Example, Lesson, Noise};
 use crate::nn::adam::Adam;
 use crate::nn::decoder::{Rolled, wrap};
 use crate::nn::params::Params;
 use crate::nn::tokens::{END, START, UNKNOWN};
+use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson};
+use crate::protocol::{LearnedWords, ReserveRows, Utterance};
 use crate::rng::Stream;
 use crate::task::regex::model::student::{Batch, Fed, RegexStudent, StudentSizes};
-use crate::vocab::{Heard, Learnt, Spare, Vocabulary};
+use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -194,7 +195,11 @@ impl RegexAgent {
 
     /// Rows (word_j, words) → expression of groups of examples, and how many outputs each group has. Groups that differ in
     /// their expressions alone share one reading, varied the same way.
-    fn batch(&self, groups: &[(&[Example<RegexWorld>], f32)], noise: Option<Noise>) -> (Batch, Vec<(usize, f32)>) {
+    fn batch(
+        &self,
+        groups: &[(&[Example<RegexWorld>], f32)],
+        noise: Option<Augmentation>,
+    ) -> (Batch, Vec<(usize, f32)>) {
         let b = &self.blueprint;
         let same = |a: &[Example<RegexWorld>], b: &[Example<RegexWorld>]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
@@ -315,11 +320,16 @@ enum Asked {
 }
 
 impl Agent<RegexWorld> for RegexAgent {
-    fn act(&self, tasks: &[(&Words, &str)], how: Act, stream: &mut Stream) -> Result<Vec<Edit>> {
+    fn act(&self, tasks: &[(&Words, &str)], how: Decoding, stream: &mut Stream) -> Result<Vec<Edit>> {
         let mut batch = Batch::default();
         let slots = self.read(tasks, &mut batch);
-        let outputs =
-            self.student.roll_out(&batch.words, &batch.requests, self.blueprint.horizon, how == Act::Sample, stream)?;
+        let outputs = self.student.roll_out(
+            &batch.words,
+            &batch.requests,
+            self.blueprint.horizon,
+            how == Decoding::Sample,
+            stream,
+        )?;
         let executions = outputs.iter().zip(tasks).zip(&slots);
         Ok(executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start)).collect())
     }
@@ -338,8 +348,8 @@ impl Agent<RegexWorld> for RegexAgent {
         }
     }
 
-    fn learn_words(&mut self, heard: &[Heard]) -> Learnt {
-        let mut learnt = Learnt::default();
+    fn learn_words(&mut self, heard: &[Utterance]) -> LearnedWords {
+        let mut learnt = LearnedWords::default();
         for heard in heard {
             let tokens = request_tokens(heard.text, &self.blueprint.requests);
             let read = self.slots(&tokens).request(&tokens);
@@ -348,7 +358,7 @@ impl Agent<RegexWorld> for RegexAgent {
         learnt
     }
 
-    fn spare_words(&self) -> Spare {
+    fn spare_words(&self) -> ReserveRows {
         self.blueprint.requests.spare()
     }
 

@@ -11,7 +11,7 @@
 use super::PAIRS;
 use super::program::Executor;
 use crate::output::json::MARK;
-use crate::task::Split;
+use crate::protocol::Split;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

@@ -2,7 +2,7 @@
 
 use super::diff::{Cell, align};
 use super::{Edit, PAIRS, Words};
-use crate::task::{Audience, Change, Family, Guide, RenderError};
+use crate::family::{Audience, Change, Family, Guide, RenderError};
 use askama::Template;
 use serde::Deserialize;
 use serde_json::{Value, json};

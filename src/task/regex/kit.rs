@@ -7,14 +7,14 @@ use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, RegexTeacher};
 use super::world::RegexWorld;
 use super::{PAIRS, Words};
-use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
+use crate::family::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining, data_folder, teacher_file};
+use crate::family::shipped::model_file;
 use crate::nn::artifact::{self, Precision};
+use crate::protocol::Agent;
+use crate::protocol::Teacher;
+use crate::protocol::World;
 use crate::rng::{self, Stream};
-use crate::task::World;
-use crate::task::kit::{NewAgent, Progress, TaskKit, TeacherReport, TeacherTraining, data_folder, teacher_file};
-use crate::task::shipped::model_file;
-use crate::teacher::simulated::TeacherModels;
 use anyhow::Context;
 use candle_core::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -160,7 +160,7 @@ impl TaskKit for RegexFamily {
         config: &RunConfig,
         _world: &Arc<RegexWorld>,
         device: &Device,
-    ) -> anyhow::Result<Option<Box<dyn TeacherModels<RegexWorld>>>> {
+    ) -> anyhow::Result<Option<Box<dyn Teacher<RegexWorld>>>> {
         match model_file(&config.teacher.models, &shipped(config, "teacher")?)? {
             None => Ok(None),
             Some((path, bytes)) => Ok(Some(Box::new(RegexTeacher::load(&path, &bytes, device)?))),
@@ -224,7 +224,7 @@ impl TaskKit for RegexFamily {
 /// The world of a configuration, as its own type, for benchmarks and tests.
 pub fn world_of(config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
     let world = TaskKit::world(&RegexFamily, config)?;
-    debug_assert!(world.len(crate::task::Split::Train) > 0);
+    debug_assert!(world.len(crate::protocol::Split::Train) > 0);
     Ok(world)
 }
 

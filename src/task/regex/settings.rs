@@ -1,10 +1,10 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
 use super::letters::Letters;
-use crate::algorithm::mixing::Mixing;
+use crate::config::run::Mixing;
+use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
-use crate::run::TeacherMode;
-use crate::teacher::simulated::{Draw, Pragmatics};
+use crate::config::run::{Draw, Pragmatics};
 use serde::{Deserialize, Serialize};
 
 /// `task` of a REGEX configuration.

@@ -4,15 +4,15 @@ use super::agent::{request_ids, word_ids};
 use super::settings::ModelSettings;
 use super::world::RegexWorld;
 use super::{Edit, PAIRS, Words};
+use crate::family::kit::{TeacherReport, TeacherTraining};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::params::Params;
+use crate::protocol::Teacher;
+use crate::protocol::{Split, Task, World};
 use crate::rng::{self, Stream};
-use crate::task::kit::{TeacherReport, TeacherTraining};
 use crate::task::regex::model::describer::{DescriberSizes, RegexDescriber};
 use crate::task::regex::model::student::{Batch, RegexStudent, StudentSizes};
-use crate::task::{Split, Task, World};
-use crate::teacher::simulated::TeacherModels;
 use crate::teacher::training::{Length, Qualifying, keep_best, qualifying};
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
@@ -179,7 +179,7 @@ impl RegexTeacher {
     }
 }
 
-impl TeacherModels<RegexWorld> for RegexTeacher {
+impl Teacher<RegexWorld> for RegexTeacher {
     fn propose(&self, executions: &[(&Words, &Edit)], samples: usize, stream: &mut Stream) -> Result<Vec<Vec<String>>> {
         let items: Vec<_> = executions.iter().map(|(s, e)| self.pairs(s, e)).collect();
         let proposed = self.describer.propose(&items, samples, self.header.horizon, stream)?;

@@ -5,33 +5,10 @@
 //! was, on a request that the exploration policy is in doubt about. An empty description teaches no words, but it counts
 //! here: kinds that nobody can describe are asked about less and less.
 //!
-//! [`World::kind`]: crate::task::World::kind
+//! [`World::kind`]: crate::protocol::World::kind
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Settings of choosing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AskConfig {
-    /// Episodes executed for each that is asked about; 1: all that can be described are asked about.
-    pub candidates: usize,
-    /// Further executions of each request, to see whether they differ; 0: doubt plays no part.
-    pub samples: usize,
-}
-
-impl Default for AskConfig {
-    fn default() -> Self {
-        Self { candidates: 1, samples: 0 }
-    }
-}
-
-impl AskConfig {
-    /// Whether anything is chosen at all.
-    pub fn on(&self) -> bool {
-        self.candidates > 1
-    }
-}
 
 /// What became of asking about a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +17,7 @@ struct Tally {
     described: u64,
 }
 
-/// How often each kind was asked about and described. Saved with checkpoints.
+/// How often each kind was asked about and described. AlgorithmState with checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tallies(BTreeMap<String, Tally>);

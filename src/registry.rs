@@ -1,11 +1,11 @@
 //! The registered task families. A new family is added to [`trainers`] and nowhere else.
 
-use super::Family;
-use super::kit::FamilyTrainer;
-use super::nav::family::NavFamily;
-use super::regex::family::RegexFamily;
 use crate::config::run::{ConfigError, Preset};
+use crate::family::Family;
+use crate::family::kit::FamilyTrainer;
 use crate::suggest::did_you_mean;
+use crate::task::nav::family::NavFamily;
+use crate::task::regex::family::RegexFamily;
 use std::sync::OnceLock;
 
 /// All families with their training sides, in the order people see them.

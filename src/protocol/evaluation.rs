@@ -1,12 +1,24 @@
 //! Evaluation: greedy roll-outs of π_θ on a split, scored by the task's own criterion.
 
-use crate::agent::{Act, Agent};
+use crate::protocol::{Agent, Decoding};
+use crate::protocol::{Split, World};
 use crate::rng::stream;
-use crate::run::Rate;
-use crate::task::{Split, World};
 use candle_core::Result;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// A share with its sample size and 95% Wilson interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// Successes divided by `n`.
+    pub value: f64,
+    /// Sample size.
+    pub n: u64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
 
 /// What an evaluation found.
 #[derive(Clone, Debug, Serialize)]
@@ -57,7 +69,7 @@ pub fn evaluate_while<W: World>(
             return Ok(None);
         }
         let batch: Vec<_> = chunk.iter().map(|t| (&t.start, t.request.as_str())).collect();
-        let executions = agent.act(&batch, Act::Greedy, &mut stream(0, "evaluation", 0))?;
+        let executions = agent.act(&batch, Decoding::Greedy, &mut stream(0, "evaluation", 0))?;
         for (task, execution) in chunk.iter().zip(&executions) {
             let score = world.score(task, execution);
             success += u64::from(score.success);

@@ -2,9 +2,9 @@
 
 use crate::nn::adam::Adam;
 use crate::nn::params::Params;
+use crate::protocol::World;
+use crate::protocol::{LearnedWords, ReserveRows, Utterance};
 use crate::rng::{Stream, stream};
-use crate::task::World;
-use crate::vocab::{Heard, Learnt, Spare};
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub const WORDS: &str = "request_embedding.weight";
 
 /// How actions are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Decoding {
     /// Most likely action each time (execution policy at evaluation).
     Greedy,
     /// Sampled (exploration).
@@ -55,7 +55,7 @@ pub enum Lesson<'a, W: World> {
     /// The groups are computed in one batched pass. ADEL, supervised learning, pretraining.
     Likelihood(&'a [(&'a [Example<W>], f32)]),
     /// The same of examples that are varied on the way, as far as the agent's settings ask for it.
-    Varied(&'a [(&'a [Example<W>], f32)], Noise),
+    Varied(&'a [(&'a [Example<W>], f32)], Augmentation),
     /// DAgger: the policy's own greedy roll-out `rolled` is fed position by position; −log π of the demonstrated symbol
     /// or action at each position of `shown`, as a mean over the tasks that have this position, summed over positions.
     Imitation {
@@ -81,7 +81,7 @@ pub enum Lesson<'a, W: World> {
 
 /// How examples are varied while they are learnt from.
 #[derive(Clone, Copy, Debug)]
-pub struct Noise {
+pub struct Augmentation {
     /// Probability that a word reads as unknown.
     pub word_dropout: f64,
     /// The run's seed.
@@ -92,7 +92,7 @@ pub struct Noise {
     pub counter: u64,
 }
 
-impl Noise {
+impl Augmentation {
     /// What decides.
     pub fn stream(&self) -> Stream {
         stream(self.seed, self.purpose, self.counter)
@@ -102,7 +102,7 @@ impl Noise {
 /// A policy π(a | s, d) of one task family, with its words.
 pub trait Agent<W: World>: Send {
     /// Executes the words from each start. Randomness comes from `stream` alone.
-    fn act(&self, tasks: &[(&W::Start, &str)], how: Act, stream: &mut Stream) -> Result<Vec<W::Execution>>;
+    fn act(&self, tasks: &[(&W::Start, &str)], how: Decoding, stream: &mut Stream) -> Result<Vec<W::Execution>>;
 
     /// The loss of a lesson as one scalar in the graph, so that its gradients can be taken.
     fn loss(&self, lesson: &Lesson<W>) -> Result<Tensor>;
@@ -117,10 +117,10 @@ pub trait Agent<W: World>: Send {
 
     /// Reads the words of descriptions: those that were met before take reserve rows ([`crate::vocab`]). The weights of rows
     /// that were given over are still those of the words before.
-    fn learn_words(&mut self, heard: &[Heard]) -> Learnt;
+    fn learn_words(&mut self, heard: &[Utterance]) -> LearnedWords;
 
     /// How full the rows for words of people are.
-    fn spare_words(&self) -> Spare;
+    fn spare_words(&self) -> ReserveRows;
 
     /// Parameters.
     fn params(&self) -> &Params;

@@ -1,12 +1,13 @@
 //! What a family brings so that its runs can be trained: world, agent, teacher, presets. The trainer is generic over
 //! it; [`FamilyTrainer`] is the same without types, for the registry.
 
-use crate::agent::Agent;
 use crate::config::run::{Preset, RunConfig};
+use crate::family::Family;
+use crate::protocol::Agent;
+use crate::protocol::Teacher;
+use crate::protocol::World;
 use crate::rng::Stream;
 use crate::run::RunHandle;
-use crate::task::{Family, World};
-use crate::teacher::simulated::TeacherModels;
 use crate::trainer::{FinalReport, Launch};
 use candle_core::Device;
 use std::path::Path;
@@ -72,7 +73,7 @@ pub trait TaskKit: Family + 'static {
         config: &RunConfig,
         world: &Arc<Self::World>,
         device: &Device,
-    ) -> anyhow::Result<Option<Box<dyn TeacherModels<Self::World>>>>;
+    ) -> anyhow::Result<Option<Box<dyn Teacher<Self::World>>>>;
 
     /// The start that a try-the-agent form describes, or a plain sentence saying what to change. What the form leaves
     /// open is drawn from `chance`.
@@ -193,10 +194,10 @@ pub trait FamilyTrainer: Send + Sync {
     fn evaluate(
         &self,
         checkpoint: &Path,
-        split: crate::task::Split,
+        split: crate::protocol::Split,
         limit: usize,
         device: &Device,
-    ) -> anyhow::Result<crate::evaluation::Evaluation>;
+    ) -> anyhow::Result<crate::protocol::Evaluation>;
     /// Trains a simulated teacher.
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
     /// Pretrains a policy.
@@ -240,15 +241,15 @@ impl<K: TaskKit> FamilyTrainer for K {
     fn evaluate(
         &self,
         checkpoint: &Path,
-        split: crate::task::Split,
+        split: crate::protocol::Split,
         limit: usize,
         device: &Device,
-    ) -> anyhow::Result<crate::evaluation::Evaluation> {
+    ) -> anyhow::Result<crate::protocol::Evaluation> {
         let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
         let world = TaskKit::world(self, &header.config)?;
         let agent = self.agent_from(&header.config, &world, &header.blueprint, device)?;
         agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
-        Ok(crate::evaluation::evaluate(&*world, &*agent, split, limit)?)
+        Ok(crate::protocol::evaluation::evaluate(&*world, &*agent, split, limit)?)
     }
 
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {

@@ -6,6 +6,7 @@ pub mod dagger;
 pub mod epoch_adel;
 pub mod explorer;
 pub mod learner;
+mod pretraining;
 pub mod query_selection;
 pub mod reinforce;
 pub mod supervised;
@@ -17,6 +18,7 @@ use crate::protocol::{Agent, DescribedEpisode, Task, Utterance, World};
 use candle_core::Result;
 use explorer::Explorer;
 use learner::Tensors;
+pub use pretraining::pretrain;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

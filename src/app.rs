@@ -7,9 +7,8 @@ use crate::config::run::Feedback;
 use crate::config::run::TeacherMode;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
-use crate::family::kit::FamilyTrainer;
 use crate::output::{self, note};
-use crate::registry;
+use crate::registry::{AnyFamily, Registry};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState};
 use crate::store::{Run, Store};
 use crate::trainer::{FinalReport, Launch, checkpoint};
@@ -32,7 +31,6 @@ const LAST_CHECKPOINT: Duration = Duration::from_secs(30);
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Largest seed of a run: what readers of JSON keep exactly.
-const LARGEST_SEED: u64 = (1 << 53) - 1;
 
 /// How long the recorder waits before it tries again to write what the store could not take.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
@@ -51,22 +49,6 @@ pub struct FirstRun {
     pub set: Vec<String>,
 }
 
-/// A configuration from a preset, a seed and overrides.
-///
-/// # Errors
-/// When the preset does not exist or an override cannot be used.
-pub fn configure(preset: &str, seed: u64, set: &[String]) -> Result<RunConfig, ConfigError> {
-    let (_, preset) = registry::preset(preset)?;
-    let mut config = preset.config.with_overrides(set)?;
-    if !set.iter().any(|s| s.starts_with("seed=")) {
-        config.seed = seed;
-    }
-    if config.seed > LARGEST_SEED {
-        return Err(ConfigError(format!("the seed is a whole number from 0 to {LARGEST_SEED}")));
-    }
-    Ok(config)
-}
-
 /// A new run id: its family, preset and the time, so that folders sort and people can tell them apart.
 pub fn new_run_id(config: &RunConfig) -> String {
     let now = time::OffsetDateTime::now_utc();
@@ -82,6 +64,7 @@ pub fn run_folder(data_dir: &Path, id: &str) -> PathBuf {
 
 /// The runs of a server: starts them, resumes them, ends them.
 pub struct Manager {
+    registry: Registry,
     store: Store,
     runs: Runs,
     data_dir: PathBuf,
@@ -99,7 +82,7 @@ impl Manager {
     /// [`LaunchError::Wish`] where the configuration, or what it names, has to be changed first: nothing is stored then.
     pub async fn create(&self, config: RunConfig) -> Result<String, LaunchError> {
         config.check().map_err(wish)?;
-        trainer_of(&config)?.check(&config).map_err(wish)?;
+        family_of(self.registry, &config)?.check(&config).map_err(wish)?;
         let mut id = new_run_id(&config);
         // Two runs of the same second get different names, and so do two of the same hour that came twice, because the
         // clock was set back: a folder that is there already has another run's checkpoints.
@@ -109,7 +92,7 @@ impl Manager {
             }
             id = format!("{}-{n}", new_run_id(&config));
         }
-        let (_, preset) = registry::preset(&format!("{}/{}", config.family, config.preset)).map_err(wish)?;
+        let (_, preset) = self.registry.preset(&format!("{}/{}", config.family, config.preset)).map_err(wish)?;
         let mut json = serde_json::to_value(&config).map_err(|error| failed(error.into()))?;
         json["differences"] = config
             .differences(&preset.config)
@@ -147,7 +130,9 @@ impl Manager {
                 "This version of Iliad cannot read the run\u{2019}s settings ({error}). Use the version that made the run, or start a new one."
             ))
         })?;
-        trainer_of(&config)?.at_hand(&config).map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
+        family_of(self.registry, &config)?
+            .at_hand(&config)
+            .map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
         self.store.set_active(id, true).await?;
         self.start(id, config, Some(run.teacher))
     }
@@ -168,7 +153,7 @@ impl Manager {
             return Err(LaunchError::State("This run is going on already.".to_owned()));
         }
         threads.retain(|(_, thread)| !thread.is_finished());
-        let trainer = trainer_of(&config)?;
+        let trainer = family_of(self.registry, &config)?;
         let (sender, receiver) = unbounded_channel();
         let recorder = self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
         {
@@ -233,47 +218,46 @@ impl Manager {
 }
 
 /// Presets in the order in which they are offered.
-pub fn presets() -> Vec<PresetInfo> {
+pub fn presets(registry: Registry) -> Vec<PresetInfo> {
     let mut all = Vec::new();
-    for trainer in registry::trainers() {
-        let family = trainer.family();
-        all.extend(trainer.presets().into_iter().map(|preset| PresetInfo {
+    for family in registry.families() {
+        all.extend(family.presets().into_iter().map(|preset| PresetInfo {
             name: format!("{}/{}", family.name(), preset.name),
             title: family.title().to_owned(),
             about: preset.about.to_owned(),
             teacher: preset.config.teacher.mode,
-            missing: missing(*trainer, &preset.config),
+            missing: missing(*family, &preset.config),
         }));
     }
     all
 }
 
 /// The configuration that a wish stands for.
-fn wished(wish: &NewRun) -> Result<RunConfig, LaunchError> {
+fn wished(registry: Registry, wish: &NewRun) -> Result<RunConfig, LaunchError> {
     let refused = |error: ConfigError| LaunchError::Wish(sentence(error));
-    let mut config = configure(&wish.preset, wish.seed, &wish.set).map_err(refused)?;
+    let mut config = registry.configure(&wish.preset, wish.seed, &wish.set).map_err(refused)?;
     if let Some(mode) = wish.teacher {
         config.teacher.mode = mode;
     }
     config.check().map_err(refused)?;
-    match missing(trainer_of(&config)?, &config) {
+    match missing(family_of(registry, &config)?, &config) {
         Some(sentence) => Err(LaunchError::Wish(sentence)),
         None => Ok(config),
     }
 }
 
-/// The training side of a configuration's family.
-fn trainer_of(config: &RunConfig) -> Result<&'static dyn FamilyTrainer, LaunchError> {
+/// The family of a configuration.
+fn family_of(registry: Registry, config: &RunConfig) -> Result<&'static dyn AnyFamily, LaunchError> {
     let none = || LaunchError::State(format!("This version of Iliad does not know the task family {}.", config.family));
-    registry::trainer(&config.family).ok_or_else(none)
+    registry.family(&config.family).ok_or_else(none)
 }
 
 /// Why a run of this configuration cannot begin on this machine: sentences that say what to do.
-fn missing(trainer: &dyn FamilyTrainer, config: &RunConfig) -> Option<String> {
+fn missing(family: &dyn AnyFamily, config: &RunConfig) -> Option<String> {
     let mut sentences: Vec<String> =
-        trainer.check(config).err().map(|error| sentence(format!("{error:#}"))).into_iter().collect();
+        family.check(config).err().map(|error| sentence(format!("{error:#}"))).into_iter().collect();
     let described = config.algorithm.name.feedback() == Feedback::Descriptions;
-    if described && config.teacher.mode != TeacherMode::Human && !trainer.has_teacher(config) {
+    if described && config.teacher.mode != TeacherMode::Human && !family.has_teacher(config) {
         sentences.push(format!(
             "It has no simulated teacher: train one with `iliad teacher train --preset {}/{} -o teacher.safetensors` and \
              set teacher.models=teacher.safetensors, or let people teach.",
@@ -305,11 +289,11 @@ fn wish(error: impl Into<anyhow::Error>) -> LaunchError {
 
 impl Launcher for Manager {
     fn presets(&self) -> Vec<PresetInfo> {
-        presets()
+        presets(self.registry)
     }
 
     fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
-        Box::pin(async move { Manager::create(self, wished(&wish)?).await })
+        Box::pin(async move { Manager::create(self, wished(self.registry, &wish)?).await })
     }
 
     fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>> {
@@ -394,8 +378,8 @@ fn lock(data_dir: &Path) -> anyhow::Result<FolderLock> {
 }
 
 /// Serves until Ctrl+C or SIGTERM. Prints the address once the pages are up.
-pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<()> {
-    let config = configure(&first.preset, first.seed, &first.set)?;
+pub async fn serve(settings: &ServerConfig, first: FirstRun, registry: Registry) -> anyhow::Result<()> {
+    let config = registry.configure(&first.preset, first.seed, &first.set)?;
     // Before anything is opened that has to be closed in an orderly way.
     let interrupts = Interrupts::listen().context("cannot listen for Ctrl+C")?;
     let connections = start::connection_limits(settings, crate::web::listener::raise_descriptors());
@@ -407,14 +391,16 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun) -> anyhow::Result<(
         .map_err(|error| start::listen_trouble(&error, settings))?;
     let database = settings.database();
     // Closed however serving ends, so that the database is whole in its one file.
-    let serving =
-        async |store: Store| serve_with(settings, config, store, listener, device, connections, interrupts).await;
+    let serving = async |store: Store| {
+        serve_with(settings, registry, config, store, listener, device, connections, interrupts).await
+    };
     let served = Store::using(&database, serving).await;
     served.map_err(|error| start::database_trouble(&error, &database))?
 }
 
 async fn serve_with(
     settings: &ServerConfig,
+    registry: Registry,
     config: RunConfig,
     store: Store,
     listener: tokio::net::TcpListener,
@@ -424,6 +410,7 @@ async fn serve_with(
 ) -> anyhow::Result<()> {
     let runs = Runs::default();
     let manager = Arc::new(Manager {
+        registry,
         store: store.clone(),
         runs: runs.clone(),
         data_dir: settings.data_dir.clone(),
@@ -448,7 +435,7 @@ async fn serve_with(
     let base = settings.base_path.as_str().to_owned();
     let state = AppState {
         store: store.clone(),
-        families: registry::families(),
+        families: registry.families(),
         runs: runs.clone(),
         launcher: Some(manager.clone()),
         settings: Arc::new(WebSettings {
@@ -530,19 +517,23 @@ mod tests {
 
     #[test]
     fn wishes_become_configurations() {
-        let all = presets();
+        let all = presets(Registry::builtin());
         assert!(all.iter().any(|preset| preset.name == "regex/tiny" && !preset.about.is_empty()));
         let teacher = Some(TeacherMode::Mixed { share: 0.25 });
-        let config = wished(&NewRun { preset: "regex/tiny".into(), seed: 9, teacher, set: vec![] }).unwrap();
+        let config =
+            wished(Registry::builtin(), &NewRun { preset: "regex/tiny".into(), seed: 9, teacher, set: vec![] })
+                .unwrap();
         assert_eq!((config.seed, config.teacher.mode), (9, TeacherMode::Mixed { share: 0.25 }));
-        let plain = wished(&NewRun { preset: "tiny".into(), seed: 1, teacher: None, set: vec![] }).unwrap();
+        let plain = wished(Registry::builtin(), &NewRun { preset: "tiny".into(), seed: 1, teacher: None, set: vec![] })
+            .unwrap();
         let preset = all.iter().find(|preset| preset.name == "regex/tiny").unwrap();
         assert_eq!(plain.teacher.mode, preset.teacher);
     }
 
     #[test]
     fn a_wish_that_cannot_be_met_is_a_sentence() {
-        let error = wished(&NewRun { preset: "huge".into(), seed: 1, teacher: None, set: vec![] }).unwrap_err();
+        let error = wished(Registry::builtin(), &NewRun { preset: "huge".into(), seed: 1, teacher: None, set: vec![] })
+            .unwrap_err();
         let LaunchError::Wish(text) = error else { panic!("{error:?}") };
         assert!(text.starts_with("There is no preset `huge`") && text.ends_with('.'), "{text}");
     }
@@ -551,7 +542,9 @@ mod tests {
     async fn server(folder: &Path) -> (Arc<Manager>, axum::Router) {
         let store = Store::open(&folder.join(crate::config::server::DATABASE)).await.unwrap();
         let runs = Runs::default();
+        let registry = Registry::builtin();
         let manager = Arc::new(Manager {
+            registry,
             store: store.clone(),
             runs: runs.clone(),
             data_dir: folder.to_owned(),
@@ -562,7 +555,7 @@ mod tests {
         });
         let state = AppState {
             store,
-            families: registry::families(),
+            families: registry.families(),
             runs,
             launcher: Some(manager.clone()),
             settings: Arc::new(WebSettings::default()),
@@ -583,7 +576,8 @@ mod tests {
     async fn every_preset_starts_or_says_what_it_needs() {
         let folder = tempfile::tempdir().unwrap();
         let (manager, router) = server(folder.path()).await;
-        let needing: Vec<PresetInfo> = presets().into_iter().filter(|preset| preset.missing.is_some()).collect();
+        let needing: Vec<PresetInfo> =
+            presets(Registry::builtin()).into_iter().filter(|preset| preset.missing.is_some()).collect();
         assert!(needing.len() >= 4 && needing.iter().all(|preset| !preset.name.ends_with("/small")), "{needing:?}");
         let (_, page) = asked(&router, axum::http::Request::get("/runs"), String::new()).await;
         assert_eq!(page.matches("Needs something first.").count(), needing.len());
@@ -628,7 +622,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (manager, router) = server(folder.path()).await;
         let data = folder.path().join("houses");
-        let mut config = configure("nav/paper", 1, &[format!("task.path={}", data.display())]).unwrap();
+        let mut config =
+            Registry::builtin().configure("nav/paper", 1, &[format!("task.path={}", data.display())]).unwrap();
         config.teacher.mode = TeacherMode::Human;
         // Files that are there and hold nothing: the run is stored, and breaks while it loads.
         std::fs::create_dir(&data).unwrap();

@@ -28,6 +28,7 @@ mod theory;
 mod train;
 
 use crate::output::{OutputError, note};
+use crate::registry::Registry;
 use crate::suggest::did_you_mean;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -167,12 +168,17 @@ enum Command {
 
 /// Runs the program. The whole of `main`.
 pub fn main() -> ExitCode {
+    main_with(Registry::builtin())
+}
+
+/// The same with the families of a registry: how a program with a family of its own starts.
+pub fn main_with(registry: Registry) -> ExitCode {
     let cli = match parse(std::env::args_os()) {
         Ok(cli) => cli,
         // Help and version are printed to the standard output with code 0, errors to the other with code 2.
         Err(error) => return shown(&error).into(),
     };
-    match dispatch(cli) {
+    match dispatch(cli, registry) {
         Ok(exit) => exit.into(),
         // Whoever read the output has seen enough (`| head`).
         Err(CliError::Failed(error)) if error.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed) => {
@@ -213,26 +219,26 @@ fn shown(error: &clap::Error) -> Exit {
     }
 }
 
-fn dispatch(cli: Cli) -> CliResult {
+fn dispatch(cli: Cli, registry: Registry) -> CliResult {
     match cli.command {
-        None => serve::run(&cli.serve),
-        Some(Command::Serve(args)) => serve::run(&args),
-        Some(Command::Train(args)) => train::run(&args),
-        Some(Command::Evaluate(args)) => evaluate::run(&args),
-        Some(Command::Teacher(args)) => teacher::run(&args),
-        Some(Command::Presets(args)) => presets::run(&args),
-        Some(Command::Pretrain(args)) => pretrain::run(&args),
-        Some(Command::Reproduce(args)) => reproduce::run(&args),
+        None => serve::run(&cli.serve, registry),
+        Some(Command::Serve(args)) => serve::run(&args, registry),
+        Some(Command::Train(args)) => train::run(&args, registry),
+        Some(Command::Evaluate(args)) => evaluate::run(&args, registry),
+        Some(Command::Teacher(args)) => teacher::run(&args, registry),
+        Some(Command::Presets(args)) => presets::run(&args, registry),
+        Some(Command::Pretrain(args)) => pretrain::run(&args, registry),
+        Some(Command::Reproduce(args)) => reproduce::run(&args, registry),
         Some(Command::Data(args)) => data::run(&args),
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Nav(args)) => nav::run(&args),
         Some(Command::Model(args)) => model::run(&args),
         Some(Command::Theory(args)) => theory::run(&args),
-        Some(Command::Report(args)) => report::run(&args),
+        Some(Command::Report(args)) => report::run(&args, registry),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Backup(args)) => backup::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
-        Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args, registry),
         Some(Command::Doctor(args)) => doctor::run(&args),
     }
 }
@@ -243,18 +249,24 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 /// A configuration from flags; what cannot be used is the person's to change.
-fn configure(preset: &str, seed: u64, set: &[String]) -> Result<crate::config::run::RunConfig, CliError> {
-    let config = crate::app::configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))?;
-    trainer_of(&config)?.check(&config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
+fn configure(
+    registry: Registry,
+    preset: &str,
+    seed: u64,
+    set: &[String],
+) -> Result<crate::config::run::RunConfig, CliError> {
+    let config = registry.configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))?;
+    family_of(registry, &config)?.check(&config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
     Ok(config)
 }
 
 /// The training side of a configuration's family.
-fn trainer_of(
+fn family_of(
+    registry: Registry,
     config: &crate::config::run::RunConfig,
-) -> Result<&'static dyn crate::family::kit::FamilyTrainer, CliError> {
-    crate::registry::trainer(&config.family).ok_or_else(|| {
-        let names: Vec<&str> = crate::registry::families().iter().map(|family| family.name()).collect();
+) -> Result<&'static dyn crate::registry::AnyFamily, CliError> {
+    registry.family(&config.family).ok_or_else(|| {
+        let names: Vec<&str> = registry.families().iter().map(|family| family.name()).collect();
         let meant = did_you_mean(&config.family, names.iter().copied());
         CliError::Usage(format!("there is no task family `{}`{meant}; there are {}", config.family, names.join(", ")))
     })

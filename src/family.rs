@@ -1,7 +1,144 @@
-//! A task family, as everything above it sees it: [`kit::TaskKit`] says how runs of it are made, [`Family`] how pages show it.
+//! A task family, as everything above it sees it. [`Family`] is the one trait that a family implements beside the protocol's own
+//! (its [`World`], its [`Agent`], and a [`Teacher`] where it has a simulated one). Nothing here names a family.
 
-pub mod kit;
+pub mod files;
 mod presentation;
 pub mod shipped;
+mod training;
 
-pub use presentation::{Audience, Change, Family, Guide, RenderError};
+pub use presentation::{Audience, Change, Guide, RenderError};
+pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
+
+use crate::config::run::{Preset, RunConfig};
+use crate::protocol::{Agent, Teacher, World};
+use crate::rng::Stream;
+use candle_core::Device;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A task family: what people see of it, and how worlds, agents and teachers are made from a run's configuration.
+pub trait Family: Send + Sync + 'static {
+    /// The environment.
+    type World: World;
+
+    // What people see.
+
+    /// Stable name used in configurations, addresses and exports: `regex`, `nav`.
+    fn name(&self) -> &'static str;
+
+    /// What people call it: "Word editing".
+    fn title(&self) -> &'static str;
+
+    /// One sentence above the box: what to write.
+    fn teacher_prompt(&self) -> &'static str;
+
+    /// An example of a description, shown as the empty box's hint.
+    fn placeholder(&self) -> &'static str;
+
+    /// The first-visit example.
+    fn guide(&self) -> Guide;
+
+    /// HTML of an execution from its view, made by the family's own template (escaped).
+    fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError>;
+
+    /// The same execution as plain text, for exports, screen readers and tests.
+    fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+
+    /// Whether the execution in the view changed anything. A person who says "nothing changed" of one that did is asked
+    /// before it is stored.
+    fn change(&self, _view: &serde_json::Value) -> Change {
+        Change::Unknown
+    }
+
+    /// What the button says with which a person answers that the execution did nothing.
+    fn nothing_changed(&self) -> &'static str {
+        "Nothing changed"
+    }
+
+    /// HTML of the start fields of the try-the-agent box. Every field's `name` becomes a key of the JSON object that
+    /// [`crate::run::Command::Try`] carries as `start`.
+    fn render_try_fields(&self) -> Result<String, RenderError>;
+
+    /// Address under `/static/` of a JavaScript module that the pages load for this family, if it has one.
+    fn script(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Addresses of the modules that [`Family::script`] will ask for to draw an execution, so that pages which show one at once can
+    /// have them fetched together with it.
+    fn modules(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    // How runs are made.
+
+    /// Named configurations, the default of the server first.
+    fn presets(&self) -> Vec<Preset>;
+
+    /// Whether a run can begin with the family's own settings (`task`, `model`, files they name): asked before anything
+    /// of the run is stored, since a run that cannot begin would stand in the way of the next start.
+    ///
+    /// # Errors
+    /// A plain sentence saying what to change.
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()>;
+
+    /// Whether the folders and files that a run reads at every start are there; part of [`Family::check`].
+    ///
+    /// # Errors
+    /// A plain sentence saying which is missing and how it is made.
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()>;
+
+    /// Whether [`Family::teacher`] has models for the configuration.
+    fn has_teacher(&self, config: &RunConfig) -> bool {
+        config.teacher.models != "none"
+    }
+
+    /// The world of a configuration.
+    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<Self::World>>;
+
+    /// A new agent for the configuration.
+    fn agent(
+        &self,
+        config: &RunConfig,
+        world: &Arc<Self::World>,
+        device: &Device,
+    ) -> anyhow::Result<NewAgent<Self::World>>;
+
+    /// An agent from the blueprint that a checkpoint holds (its weights are loaded afterwards).
+    fn agent_from(
+        &self,
+        config: &RunConfig,
+        world: &Arc<Self::World>,
+        blueprint: &serde_json::Value,
+        device: &Device,
+    ) -> anyhow::Result<Box<dyn Agent<Self::World>>>;
+
+    /// The simulated teacher's models; `None` when the configuration has none.
+    fn teacher(
+        &self,
+        config: &RunConfig,
+        world: &Arc<Self::World>,
+        device: &Device,
+    ) -> anyhow::Result<Option<Box<dyn Teacher<Self::World>>>>;
+
+    /// The start that a try-the-agent form describes, or a plain sentence saying what to change. What the form leaves
+    /// open is drawn from `chance`.
+    fn start_from_form(
+        &self,
+        world: &Self::World,
+        form: &serde_json::Value,
+        chance: &mut Stream,
+    ) -> Result<<Self::World as World>::Start, String>;
+
+    /// Trains the simulated teacher's models and writes them to a file.
+    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
+
+    /// Pretrains a policy on P_ω and writes it to a file that `model.pretrained` can name.
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()>;
+}

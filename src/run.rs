@@ -291,3 +291,26 @@ pub trait Launcher: Send + Sync {
     /// Lets a stored run that has ended go on from its last checkpoint.
     fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>>;
 }
+
+/// When one run's validation success first reached a level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reached {
+    /// The level in percent.
+    pub level: f64,
+    /// First raw reading at or above it; `None` until then.
+    pub raw: Option<Moment>,
+    /// First smoothed one.
+    pub smoothed: Option<Moment>,
+}
+
+/// A moment of a run, in what it had cost by then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Update.
+    pub update: u64,
+    /// Episodes.
+    pub episodes: u64,
+    /// Pieces of teaching.
+    pub descriptions: u64,
+}

@@ -15,3 +15,12 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     eprintln!("skipped: the development data `{name}` is not here");
     None
 }
+
+/// The configuration of a built-in preset with changes.
+pub fn configure(
+    preset: &str,
+    seed: u64,
+    set: &[String],
+) -> Result<crate::config::run::RunConfig, crate::config::run::ConfigError> {
+    crate::registry::Registry::builtin().configure(preset, seed, set)
+}

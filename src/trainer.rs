@@ -16,7 +16,6 @@ mod out;
 mod passing;
 mod people;
 mod persist;
-mod pretraining;
 mod progress;
 mod rebuild;
 mod rollouts;
@@ -26,11 +25,11 @@ use crate::algorithm::{self, Algorithm};
 use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
-use crate::experiment::results::Reached;
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::protocol::Rate;
 use crate::protocol::Teacher;
 use crate::protocol::evaluation;
+use crate::run::Reached;
 use crate::run::{Command, Event, RunHandle, RunState, Status};
 use crate::store::Store;
 use anyhow::Context;
@@ -41,7 +40,6 @@ use meters::{Meters, Speed};
 use milestones::Milestones;
 use out::Out;
 use passing::Passing;
-pub use pretraining::pretrain;
 use rollouts::{Numbers, Rollouts};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -106,7 +104,7 @@ pub struct FinalReport {
 ///
 /// # Errors
 /// When the thread cannot be started. What goes wrong later is told as [`RunState::Failed`] and by the join handle.
-pub fn spawn<K: TaskKit>(
+pub fn spawn<K: Family>(
     kit: &'static K,
     launch: Launch,
 ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)> {
@@ -181,7 +179,7 @@ pub fn spawn<K: TaskKit>(
     Ok((handle, thread))
 }
 
-struct Trainer<'a, K: TaskKit> {
+struct Trainer<'a, K: Family> {
     kit: &'static K,
     id: String,
     config: RunConfig,
@@ -220,7 +218,7 @@ struct Trainer<'a, K: TaskKit> {
     tries: std::cell::Cell<u64>,
 }
 
-fn live<K: TaskKit>(
+fn live<K: Family>(
     kit: &'static K,
     launch: Launch,
     inbox: &Receiver<Command>,
@@ -258,7 +256,7 @@ fn live<K: TaskKit>(
         None => {
             let mut new = kit.agent(&config, &world, &launch.device)?;
             if !new.pretrained {
-                let done = pretraining::pretrain(&*world, &mut *new.agent, &config, |share| {
+                let done = crate::algorithm::pretrain(&*world, &mut *new.agent, &config, |share| {
                     let what = "Warming up: practising the form of executions, without any description".to_owned();
                     out.state(RunState::Starting { what, done: Some(share) });
                     early.extend(inbox.try_iter());

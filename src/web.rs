@@ -37,7 +37,7 @@ mod visitor;
 
 pub use assets::vendor_files;
 
-use crate::family::Family;
+use crate::registry::AnyFamily;
 use crate::run::{Event, Launcher, RunHandle};
 use crate::store::Store;
 use axum::extract::DefaultBodyLimit;
@@ -119,7 +119,7 @@ pub struct AppState {
     /// The database.
     pub store: Store,
     /// The registered task families.
-    pub families: &'static [&'static dyn Family],
+    pub families: &'static [&'static dyn AnyFamily],
     /// The runs that are alive in this process.
     pub runs: Runs,
     /// What starts runs; `None` where this process cannot.
@@ -132,7 +132,7 @@ pub struct AppState {
 
 impl AppState {
     /// The family called `name`.
-    pub fn family(&self, name: &str) -> Option<&'static dyn Family> {
+    pub fn family(&self, name: &str) -> Option<&'static dyn AnyFamily> {
         self.families.iter().copied().find(|family| family.name() == name)
     }
 }

@@ -2,10 +2,9 @@
 //! stands where it stood. And grids of runs, which `iliad reproduce` carries out.
 
 use candle_core::Device;
-use iliad::app::configure;
 use iliad::config::run::TeacherMode;
 use iliad::experiment::results::Results;
-use iliad::registry;
+use iliad::registry::Registry;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,14 +13,14 @@ fn launch(folder: &Path, overrides: &[&str], teacher: Option<TeacherMode>) -> an
     let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
     let launch = Launch {
         id: "test".into(),
-        config: configure("tiny", 1, &overrides).unwrap(),
+        config: Registry::builtin().configure("tiny", 1, &overrides).unwrap(),
         folder: folder.to_owned(),
         device: Device::Cpu,
         store: None,
         teacher,
         listener: None,
     };
-    let (_handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    let (_handle, thread) = Registry::builtin().family("regex").unwrap().spawn(launch).unwrap();
     thread.join().unwrap()
 }
 

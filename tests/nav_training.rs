@@ -2,15 +2,15 @@
 //! and teachers are made, kept and refused.
 
 use candle_core::Device;
-use iliad::app::configure;
-use iliad::family::kit::{FamilyTrainer, TeacherTraining};
-use iliad::registry;
+use iliad::family::TeacherTraining;
+use iliad::registry::AnyFamily;
+use iliad::registry::Registry;
 use iliad::run::Point;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 
-fn nav() -> &'static dyn FamilyTrainer {
-    registry::trainer("nav").unwrap()
+fn nav() -> &'static dyn AnyFamily {
+    Registry::builtin().family("nav").unwrap()
 }
 
 fn overridden(overrides: &[&str]) -> Vec<String> {
@@ -20,7 +20,7 @@ fn overridden(overrides: &[&str]) -> Vec<String> {
 fn launch(folder: &Path, overrides: &[&str]) -> anyhow::Result<FinalReport> {
     let launch = Launch {
         id: "test".into(),
-        config: configure("nav/tiny", 1, &overridden(overrides)).unwrap(),
+        config: Registry::builtin().configure("nav/tiny", 1, &overridden(overrides)).unwrap(),
         folder: folder.to_owned(),
         device: Device::Cpu,
         store: None,
@@ -46,7 +46,7 @@ fn points(folder: &Path) -> Vec<Point> {
 
 /// A teacher of a few updates: it says little that is true, but it is asked and it answers.
 fn teacher(path: &Path) {
-    let config = configure("nav/tiny", 1, &[]).unwrap();
+    let config = Registry::builtin().configure("nav/tiny", 1, &[]).unwrap();
     let request = TeacherTraining {
         config: &config,
         executor_updates: 12,
@@ -111,7 +111,7 @@ fn adel_learns_from_a_teacher_and_resumes_bit_identical() {
     let example: serde_json::Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
     assert!(example["example"]["words"].as_str().is_some_and(|w| !w.is_empty()), "{example}");
 
-    let config = configure("nav/tiny", 1, &overridden(&[&models, "task.seed=2"])).unwrap();
+    let config = Registry::builtin().configure("nav/tiny", 1, &overridden(&[&models, "task.seed=2"])).unwrap();
     let told = nav().check(&config).err().map(|e| e.to_string());
     assert_eq!(told, None, "another house of the same kind has the same views");
 }
@@ -128,7 +128,7 @@ fn settings_that_no_run_can_begin_with_are_refused_in_words() {
         ("model.views=nowhere", "model.views"),
         ("teacher.models=nowhere", "teacher.models"),
     ] {
-        let config = configure("nav/tiny", 1, &overridden(&[set])).unwrap();
+        let config = Registry::builtin().configure("nav/tiny", 1, &overridden(&[set])).unwrap();
         let told = nav().check(&config).map_err(|e| format!("{e:#}")).unwrap_err();
         assert!(told.contains(word), "{set}: {told}");
     }

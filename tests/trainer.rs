@@ -1,9 +1,8 @@
 //! The trainer: it learns, it does not learn from shuffled descriptions, and a killed run stands where it stood.
 
 use candle_core::Device;
-use iliad::app::configure;
 use iliad::config::run::TeacherMode;
-use iliad::registry;
+use iliad::registry::Registry;
 use iliad::run::{Command, Event, RunState};
 use iliad::store::{AnswerKind, NewAnswer, Run, Store};
 use iliad::trainer::{FinalReport, Launch, checkpoint};
@@ -18,7 +17,7 @@ fn set(items: &[&str]) -> Vec<String> {
 
 /// Runs a configuration offline to its end; the validation readings and the report.
 fn train(folder: &Path, overrides: &[&str]) -> (Vec<f64>, FinalReport) {
-    let config = configure("tiny", 1, &set(overrides)).unwrap();
+    let config = Registry::builtin().configure("tiny", 1, &set(overrides)).unwrap();
     let readings = Arc::new(Mutex::new(Vec::new()));
     let seen = readings.clone();
     let launch = Launch {
@@ -36,7 +35,7 @@ fn train(folder: &Path, overrides: &[&str]) -> (Vec<f64>, FinalReport) {
             }
         })),
     };
-    let (_handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    let (_handle, thread) = Registry::builtin().family("regex").unwrap().spawn(launch).unwrap();
     let report = thread.join().unwrap().unwrap();
     let readings = readings.lock().unwrap().clone();
     (readings, report)
@@ -88,7 +87,7 @@ fn a_run_that_goes_on_says_while_it_loads_what_it_had_learnt() {
     let seen = loading.clone();
     let launch = Launch {
         id: "test".into(),
-        config: configure("tiny", 1, &set(&["schedule.episodes=64"])).unwrap(),
+        config: Registry::builtin().configure("tiny", 1, &set(&["schedule.episodes=64"])).unwrap(),
         folder: dir.path().to_owned(),
         device: Device::Cpu,
         store: None,
@@ -101,7 +100,7 @@ fn a_run_that_goes_on_says_while_it_loads_what_it_had_learnt() {
             }
         })),
     };
-    let (_handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    let (_handle, thread) = Registry::builtin().family("regex").unwrap().spawn(launch).unwrap();
     thread.join().unwrap().unwrap();
     let loading = loading.lock().unwrap();
     assert!(!loading.is_empty());
@@ -203,7 +202,7 @@ struct Live {
 
 async fn go_live(folder: &Path, overrides: &[&str]) -> Live {
     let store = Store::open(&folder.join("test.sqlite")).await.unwrap();
-    let config = configure("tiny", 3, &set(overrides)).unwrap();
+    let config = Registry::builtin().configure("tiny", 3, &set(overrides)).unwrap();
     if store.runs().await.unwrap().is_empty() {
         let run = Run {
             id: "live".into(),
@@ -226,7 +225,7 @@ async fn go_live(folder: &Path, overrides: &[&str]) -> Live {
         teacher: Some(store.run("live").await.unwrap().teacher),
         listener: None,
     };
-    let (handle, thread) = registry::trainer("regex").unwrap().spawn(launch).unwrap();
+    let (handle, thread) = Registry::builtin().family("regex").unwrap().spawn(launch).unwrap();
     Live { store, handle, thread }
 }
 

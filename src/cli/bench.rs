@@ -2,12 +2,13 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliResult, Exit, configure, device, trainer_of};
+use super::{CliResult, Exit, configure, device, family_of};
 use crate::experiment::bench::{Effort, Timing, iterations, nav, teacher_updates};
 use crate::experiment::results::Results;
 use crate::output::{file, json, out};
-use crate::task::nav::kit::new_teacher as new_nav_teacher;
-use crate::task::regex::kit::{new_teacher, world_of};
+use crate::registry::Registry;
+use crate::task::nav::setup::new_teacher as new_nav_teacher;
+use crate::task::regex::setup::{new_teacher, world_of};
 use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
@@ -67,12 +68,12 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad bench`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.render {
         return rendered(args.results.as_deref().unwrap_or(Path::new("benches/results")));
     }
     let settings = args.common.load()?;
-    let config = configure(&args.preset, 1, &args.set)?;
+    let config = configure(registry, &args.preset, 1, &args.set)?;
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(!args.full_precision);
     crate::nn::device::set_recording(!args.no_recording);
@@ -142,7 +143,7 @@ pub(super) fn run(args: &Args) -> CliResult {
             "iteration" => {
                 let folder = std::env::temp_dir().join(format!("iliad-bench-{}", std::process::id()));
                 let name = format!("{}-adel-iteration", config.family);
-                let found = iterations(&name, trainer_of(&config)?, &config, &folder, &device, effort);
+                let found = iterations(&name, family_of(registry, &config)?, &config, &folder, &device, effort);
                 let _ = std::fs::remove_dir_all(&folder);
                 timings.push(found?);
             }

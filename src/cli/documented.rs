@@ -102,7 +102,7 @@ fn documented_commands_are_commands() {
             let place = format!("{}:{number}: {line}", file.file_name().unwrap().to_string_lossy());
             let cli = Cli::try_parse_from(filled(words)).unwrap_or_else(|e| panic!("{place}\n{e}"));
             if let Some((preset, set)) = configuration(&cli) {
-                crate::app::configure(preset, 1, &set).unwrap_or_else(|e| panic!("{place}\n{e}"));
+                crate::testing::configure(preset, 1, &set).unwrap_or_else(|e| panic!("{place}\n{e}"));
             }
             seen += 1;
         }

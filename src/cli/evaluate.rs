@@ -1,9 +1,10 @@
 //! `iliad evaluate`: how good a checkpoint is.
 
 use super::settings::Common;
-use super::{CliError, CliResult, Exit, device, trainer_of};
+use super::{CliError, CliResult, Exit, device, family_of};
 use crate::output::{json, out};
 use crate::protocol::Split;
+use crate::registry::Registry;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -33,11 +34,12 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad evaluate`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     let split = split(&args.split).map_err(CliError::Usage)?;
     let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
-    let found = trainer_of(&header.config)?.evaluate(&args.checkpoint, split, args.limit, &device(&settings)?)?;
+    let found =
+        family_of(registry, &header.config)?.evaluate(&args.checkpoint, split, args.limit, &device(&settings)?)?;
     if args.json {
         let mut figures = serde_json::to_value(&found)?;
         figures["split"] = serde_json::to_value(split)?;

@@ -3,7 +3,7 @@
 use super::{CliError, CliResult, Exit};
 use crate::config::run::RunConfig;
 use crate::output::{json, out};
-use crate::registry;
+use crate::registry::Registry;
 use serde_json::Value;
 
 const AFTER: &str = "\
@@ -27,12 +27,12 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad presets`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if let Some(name) = &args.name {
-        let (_, preset) = registry::preset(name).map_err(|e| CliError::Usage(e.to_string()))?;
+        let (_, preset) = registry.preset(name).map_err(|e| CliError::Usage(e.to_string()))?;
         return settings(&preset.config, args.json);
     }
-    let all = crate::app::presets();
+    let all = crate::app::presets(registry);
     if args.json {
         out!("{}", json::line(&all)?)?;
         return Ok(Exit::Done);
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn what_is_listed_can_be_set() {
-        for trainer in registry::trainers() {
-            for preset in trainer.presets() {
+        for family in crate::registry::Registry::builtin().families() {
+            for preset in family.presets() {
                 let settings = preset.config.settings().into_iter().filter(|(key, _)| key != "family");
                 let set: Vec<String> = settings.map(|(key, value)| format!("{key}={}", plain(&value))).collect();
                 assert_eq!(preset.config.with_overrides(&set).unwrap(), preset.config);

@@ -2,8 +2,9 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliResult, Exit, bar, configure, device, trainer_of};
+use super::{CliResult, Exit, bar, configure, device, family_of};
 use crate::output::{file, note, out};
+use crate::registry::Registry;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -32,13 +33,13 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad pretrain`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
-    let config = configure(&args.preset, args.seed, &args.set)?;
+    let config = configure(registry, &args.preset, args.seed, &args.set)?;
     // Before the work: hours must not end with a file that cannot be written.
     file::prepare(&args.output)?;
     let bar = bar();
-    trainer_of(&config)?.pretrain(&config, &args.output, &device(&settings)?, &|what, share| {
+    family_of(registry, &config)?.pretrain(&config, &args.output, &device(&settings)?, &|what, share| {
         bar.set_position((1000.0 * share) as u64);
         bar.set_message(what.to_owned());
     })?;

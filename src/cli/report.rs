@@ -3,6 +3,7 @@
 use super::{CliError, CliResult, Exit};
 use crate::experiment::report::{input, page, run as runs};
 use crate::output::{file, note};
+use crate::registry::Registry;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -32,7 +33,7 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad report`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     file::check(&args.output)?;
     let wrong = |error: anyhow::Error| CliError::Usage(format!("{error:#}"));
     let results = match &args.results {
@@ -42,7 +43,12 @@ pub(super) fn run(args: &Args) -> CliResult {
         Some(folder) => input::read(folder).map_err(wrong)?,
         None => Vec::new(),
     };
-    let runs = args.run.iter().map(|folder| runs::read(folder)).collect::<anyhow::Result<Vec<_>>>().map_err(wrong)?;
+    let runs = args
+        .run
+        .iter()
+        .map(|folder| runs::read(folder, registry))
+        .collect::<anyhow::Result<Vec<_>>>()
+        .map_err(wrong)?;
     let day = time::OffsetDateTime::now_utc().date();
     let made = format!("Made on {day} by iliad {}.", env!("CARGO_PKG_VERSION"));
     let html = page(&args.title, &made, &results, &runs)?;

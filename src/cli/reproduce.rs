@@ -7,6 +7,7 @@ use crate::app::Interrupts;
 use crate::experiment::grid::{self, Cell, News, Plan, Table};
 use crate::experiment::{collect, figure_of, table, table_of};
 use crate::output::{file, note, out};
+use crate::registry::Registry;
 use crate::run::{Event, RunState};
 use crate::suggest::did_you_mean;
 use std::collections::HashMap;
@@ -86,7 +87,7 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad reproduce`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     // A figure shares the runs of the main table.
     let runs_of = args.table.clone().unwrap_or_else(|| "main".into());
@@ -106,6 +107,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
     let folder = args.run_dir.clone().unwrap_or_else(|| settings.data_dir.join("reproduce"));
     let plan = Plan {
+        registry,
         folder: folder.join(&runs_of),
         preset: preset(args),
         seeds: args.seeds.clone(),
@@ -121,7 +123,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         Ok(true)
     } else {
         for cell in &cells {
-            let trainer = super::trainer_of(&cell.config)?;
+            let trainer = super::family_of(registry, &cell.config)?;
             trainer.check(&cell.config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
         }
         let stop = interrupted();

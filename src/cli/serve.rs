@@ -4,6 +4,7 @@ use super::settings::{Common, Listen};
 use super::{CliResult, Exit, configure, runtime};
 use crate::app::FirstRun;
 use crate::config::server::ServerConfig;
+use crate::registry::Registry;
 
 const AFTER: &str = "\
 Examples:
@@ -38,16 +39,16 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad serve`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.print_config {
         crate::output::print(format_args!("{}", table(&args.common.read(&args.listen)?)))?;
         return Ok(Exit::Done);
     }
     let settings = args.common.load_with(&args.listen)?;
-    configure(&args.preset, args.seed, &args.set)?;
+    configure(registry, &args.preset, args.seed, &args.set)?;
     let first = FirstRun { preset: args.preset.clone(), seed: args.seed, set: args.set.clone() };
     crate::nn::device::keep_compiled(&settings.data_dir);
-    runtime()?.block_on(crate::app::serve(&settings, first))?;
+    runtime()?.block_on(crate::app::serve(&settings, first, registry))?;
     Ok(Exit::Done)
 }
 

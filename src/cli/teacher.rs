@@ -2,9 +2,10 @@
 
 use super::settings::Common;
 use super::train::key_and_value;
-use super::{CliResult, Exit, bar, configure, device, numbers, trainer_of};
-use crate::family::kit::TeacherTraining;
+use super::{CliResult, Exit, bar, configure, device, family_of, numbers};
+use crate::family::TeacherTraining;
 use crate::output::{file, json, note, out};
+use crate::registry::Registry;
 use std::path::PathBuf;
 
 /// Commands of `iliad teacher`.
@@ -68,22 +69,22 @@ pub(super) struct TrainArgs {
 }
 
 /// Carries out `iliad teacher …`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     match &args.command {
-        Command::Train(args) => train(args),
+        Command::Train(args) => train(args, registry),
     }
 }
 
 /// Carries out `iliad teacher train`.
-fn train(args: &TrainArgs) -> CliResult {
+fn train(args: &TrainArgs, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
-    let config = configure(&args.preset, args.seed, &args.set)?;
+    let config = configure(registry, &args.preset, args.seed, &args.set)?;
     let length = config.teacher.training;
     // Before the work: hours must not end with a file that cannot be written.
     file::prepare(&args.output)?;
     let bar = bar();
     let device = device(&settings)?;
-    let report = trainer_of(&config)?.train_teacher(&TeacherTraining {
+    let report = family_of(registry, &config)?.train_teacher(&TeacherTraining {
         executor_updates: args.executor_updates.unwrap_or(length.executor_updates),
         describer_updates: args.describer_updates.unwrap_or(length.describer_updates),
         batch: args.batch.unwrap_or(length.batch),

@@ -1,10 +1,11 @@
 //! `iliad train`: a run without a server.
 
 use super::settings::Common;
-use super::{CliError, CliResult, Exit, bar, configure, device, trainer_of};
+use super::{CliError, CliResult, Exit, bar, configure, device, family_of};
 use crate::app::Interrupts;
 use crate::config::run::TeacherMode;
 use crate::output::{json, note, out};
+use crate::registry::Registry;
 use crate::run::{Event, RunState};
 use crate::trainer::{Launch, checkpoint};
 use std::path::PathBuf;
@@ -47,7 +48,7 @@ pub(super) struct Args {
 }
 
 /// Carries out `iliad train`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     let config = if args.resume {
         let folder = args.run_dir.as_deref().unwrap_or(std::path::Path::new("."));
@@ -57,7 +58,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         };
         header.config
     } else {
-        configure(&args.preset, args.seed, &simulated(&args.set))?
+        configure(registry, &args.preset, args.seed, &simulated(&args.set))?
     };
     let id = crate::app::new_run_id(&config);
     let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
@@ -79,7 +80,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         listener: Some(Box::new(move |event| show(&shown, budget, event))),
         config,
     };
-    let (handle, thread) = trainer_of(&launch.config)?.spawn(launch)?;
+    let (handle, thread) = family_of(registry, &launch.config)?.spawn(launch)?;
     let commands = handle.commands.clone();
     // The first Ctrl+C ends the run in an orderly way; the listener lives until the process ends.
     std::thread::spawn(move || {

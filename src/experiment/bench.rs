@@ -7,7 +7,7 @@ pub mod nav;
 
 use crate::config::run::RunConfig;
 use crate::config::run::TeacherMode;
-use crate::family::kit::FamilyTrainer;
+use crate::registry::AnyFamily;
 use crate::run::{Command, Event};
 use crate::task::regex::teacher::{Draws, RegexTeacher};
 use crate::task::regex::world::RegexWorld;
@@ -117,7 +117,7 @@ pub fn teacher_updates(
 /// When the run cannot be started, or ends before it was looked at long enough.
 pub fn iterations(
     name: &str,
-    trainer: &'static dyn FamilyTrainer,
+    trainer: &'static dyn AnyFamily,
     config: &RunConfig,
     folder: &Path,
     device: &Device,

@@ -1,8 +1,9 @@
 //! Tabulating what the runs of a grid have left in their folders, complete or not.
 
 use super::grid::{Cell, Finished, Table};
-use super::results::{CurvePoint, LevelResult, Moment, Reached, Results, RowResult, SeedResult, Summary};
+use super::results::{CurvePoint, LevelResult, Results, RowResult, SeedResult, Summary};
 use crate::run::Point;
+use crate::run::{Moment, Reached};
 use crate::trainer::milestones::{Milestones, levels};
 use std::path::Path;
 

@@ -2,11 +2,9 @@
 //! was interrupted goes on where it stopped; what is complete is not repeated.
 
 use super::results::Paper;
-use crate::app::configure;
 use crate::config::run::{ConfigError, RunConfig};
-use crate::family::kit::FamilyTrainer;
 use crate::output::file;
-use crate::registry;
+use crate::registry::AnyFamily;
 use crate::run::{Command, Event};
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use anyhow::Context;
@@ -45,6 +43,8 @@ pub struct Row {
 /// How a table is carried out.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The families that tables may be of.
+    pub registry: crate::registry::Registry,
     /// Folder of the table's runs: `ROW/seed-N` below it.
     pub folder: PathBuf,
     /// Preset that all rows start from.
@@ -126,7 +126,7 @@ pub fn cells(table: &Table, plan: &Plan) -> Result<Vec<Cell>, ConfigError> {
             set.extend_from_slice(&row.settings);
             set.extend(plan.episodes.map(|n| format!("schedule.episodes={n}")));
             set.push(format!("seed={seed}"));
-            let config = configure(&plan.preset, seed, &set)?;
+            let config = plan.registry.configure(&plan.preset, seed, &set)?;
             if config.family != table.family {
                 return Err(ConfigError(format!("the preset `{}` is not of the task {}", plan.preset, table.family)));
             }
@@ -249,8 +249,8 @@ fn one(
     over: &(dyn Fn() -> bool + Sync),
     listener: &std::sync::Arc<Listener>,
 ) -> anyhow::Result<Option<FinalReport>> {
-    let trainer: &'static dyn FamilyTrainer =
-        registry::trainer(&cell.config.family).context("the task family is gone")?;
+    let trainer: &'static dyn AnyFamily =
+        plan.registry.family(&cell.config.family).context("the task family is gone")?;
     trainer.check(&cell.config)?;
     // A handle each: streams and memory pools of one run do not wait for another's.
     let device = crate::nn::device::open(&plan.device)?;

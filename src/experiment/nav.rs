@@ -113,7 +113,7 @@ fn efficient() -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::configure;
+    use crate::testing::configure;
 
     #[test]
     fn every_row_is_a_configuration_and_names_are_folders() {

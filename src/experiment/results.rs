@@ -1,5 +1,6 @@
 //! The file that a table or figure leaves behind: everything a report needs, so that no run folder is read again.
 
+use crate::run::Reached;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -162,29 +163,6 @@ pub struct SeedResult {
     pub reached: Vec<Reached>,
     /// Learning curve, thinned.
     pub curve: Vec<CurvePoint>,
-}
-
-/// When one run's validation success first reached a level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reached {
-    /// The level in percent.
-    pub level: f64,
-    /// First raw reading at or above it; `None` until then.
-    pub raw: Option<Moment>,
-    /// First smoothed one.
-    pub smoothed: Option<Moment>,
-}
-
-/// A moment of a run, in what it had cost by then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Moment {
-    /// Update.
-    pub update: u64,
-    /// Episodes.
-    pub episodes: u64,
-    /// Pieces of teaching.
-    pub descriptions: u64,
 }
 
 /// One point of a thinned learning curve.

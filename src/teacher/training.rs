@@ -1,6 +1,6 @@
 //! Training a part of a simulated teacher: steps, readings on validation between them, and the weights that read best.
 
-use crate::family::kit::TeacherTraining;
+use crate::family::TeacherTraining;
 use crate::nn::params::Params;
 use crate::protocol::Teacher;
 use crate::protocol::World;
@@ -109,7 +109,7 @@ pub fn qualifying<W: World>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::configure;
+    use crate::testing::configure;
     use candle_core::Device;
     use std::cell::{Cell, RefCell};
 

@@ -3,7 +3,7 @@
 use super::Trainer;
 use crate::algorithm::query_selection::{Candidate, Tallies, doubt};
 use crate::config::run::QuerySelection;
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::protocol::{Task, World};
 
 pub(super) type TaskOf<W> = Task<<W as World>::Start>;
@@ -69,7 +69,7 @@ impl<W: World> Batch<'_, W> {
     }
 }
 
-impl<K: TaskKit> Trainer<'_, K> {
+impl<K: Family> Trainer<'_, K> {
     /// Notes what became of asking.
     pub(super) fn note_asked(&mut self, task: &TaskOf<K::World>, execution: &ExecutionOf<K::World>, described: bool) {
         if self.config.algorithm.ask.on() {

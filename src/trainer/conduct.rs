@@ -5,7 +5,7 @@ use super::{FinalReport, Trainer};
 use crate::config::run::Feedback;
 use crate::config::run::TeacherMode;
 use crate::config::run::only_described;
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::protocol::Decoding;
 use crate::protocol::evaluation;
 use crate::protocol::{Split, World};
@@ -45,7 +45,7 @@ impl End {
     }
 }
 
-impl<K: TaskKit> Trainer<'_, K> {
+impl<K: Family> Trainer<'_, K> {
     /// Carries on until something ends the run.
     pub(super) fn run(&mut self) -> anyhow::Result<End> {
         let mut paused = false;

@@ -5,7 +5,7 @@ use super::Trainer;
 use super::asking::Batch;
 use crate::algorithm::StepContext;
 use crate::config::run::Feedback;
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::protocol::DescribedEpisode;
 use crate::protocol::Example;
 use crate::protocol::{Description, Episode};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Between two episodes that are told of.
 const SELDOM: Duration = Duration::from_millis(400);
 
-impl<K: TaskKit> Trainer<'_, K> {
+impl<K: Family> Trainer<'_, K> {
     /// An iteration with the simulated teacher; each episode goes to people instead with probability `share`
     /// while there is `room` in their pool.
     pub(super) fn simulated_update(&mut self, share: f64, room: usize) -> anyhow::Result<()> {

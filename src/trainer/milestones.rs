@@ -1,7 +1,7 @@
 //! Readings of validation success over a run: their trailing mean, the best of it, and when which level was first
 //! reached. AlgorithmState with checkpoints.
 
-use crate::experiment::results::{Moment, Reached};
+use crate::run::{Moment, Reached};
 use crate::trainer::checkpoint::Header;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@ use super::Trainer;
 use super::checkpoint::Counters;
 use super::rollouts::{Rollouts, Workplace, ready};
 use crate::config::run::RunConfig;
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::protocol::DescribedEpisode;
 use crate::protocol::Episode;
 use crate::protocol::Example;
@@ -36,7 +36,7 @@ pub(super) fn execution_for_people<W: World>(
     })
 }
 
-impl<K: TaskKit> Trainer<'_, K> {
+impl<K: Family> Trainer<'_, K> {
     /// Takes executions of policies that are too old out of the pool.
     pub(super) fn retire(&self) -> anyhow::Result<()> {
         let Some(notes) = &self.notes else { return Ok(()) };

@@ -2,7 +2,7 @@
 
 use super::passing::Passing;
 use super::{FinalReport, Launch, Out, live};
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::run::{Command, RunState};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Lives on when the disk is full, or anything else that passes is in the way: waits and goes on from the last checkpoint,
 /// as after a kill. People's answers are in the store by then, or were refused. A run without a store has somebody at the
 /// terminal, and ends.
-pub(super) fn live_on<K: TaskKit>(
+pub(super) fn live_on<K: Family>(
     kit: &'static K,
     launch: Launch,
     inbox: &Receiver<Command>,

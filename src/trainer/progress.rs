@@ -3,11 +3,11 @@
 use super::Trainer;
 use super::checkpoint::{self, Counters, Header};
 use crate::config::run::TeacherMode;
-use crate::experiment::results::Moment;
-use crate::family::kit::TaskKit;
+use crate::family::Family;
 use crate::protocol::Evaluation;
 use crate::protocol::Split;
 use crate::protocol::evaluation::evaluate_while;
+use crate::run::Moment;
 use crate::run::{Command, Event, Status};
 use anyhow::Context;
 
@@ -51,7 +51,7 @@ pub(super) fn open_curve(folder: &std::path::Path, update: u64) -> anyhow::Resul
     Ok(Curve { file, whole: !damaged && (!kept.is_empty() || update == 0) })
 }
 
-impl<K: TaskKit> Trainer<'_, K> {
+impl<K: Family> Trainer<'_, K> {
     /// What is due after an update: a point, an evaluation, a checkpoint, the status.
     pub(super) fn after_update(&mut self) -> anyhow::Result<()> {
         let update = self.counters.update;

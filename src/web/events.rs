@@ -13,7 +13,7 @@ use super::chronicle::Chronicle;
 use super::extract::{Path, Query};
 use super::run_api::EpisodeJson;
 use crate::error::{Error, Result};
-use crate::family::Family;
+use crate::registry::AnyFamily;
 use crate::run::{Event as RunEvent, RunHandle, Status};
 use axum::extract::State;
 use axum::http::header::{self, HeaderName};
@@ -78,7 +78,7 @@ impl Told {
 
 /// Everything that a run tells from now on; its first word is the status. It ends when the trainer of that time has let
 /// go or another takes its place.
-fn follow(family: &'static dyn Family, handle: &RunHandle, again: bool) -> impl Stream<Item = Told> + Send + use<> {
+fn follow(family: &'static dyn AnyFamily, handle: &RunHandle, again: bool) -> impl Stream<Item = Told> + Send + use<> {
     let received = BroadcastStream::new(handle.events.subscribe());
     let status = handle.status.clone();
     let now: Status = status.borrow().clone();
@@ -105,7 +105,7 @@ fn follow(family: &'static dyn Family, handle: &RunHandle, again: bool) -> impl 
 }
 
 /// The event as it is; lines of the log come from the chronicle.
-fn told(family: &dyn Family, update: u64, told: &RunEvent) -> Option<Told> {
+fn told(family: &dyn AnyFamily, update: u64, told: &RunEvent) -> Option<Told> {
     Some(match told {
         RunEvent::Status(status) => Told::new("status", update, status),
         RunEvent::Point(point) => Told::new("point", update, point),
@@ -187,7 +187,7 @@ pub(super) async fn shared(
 async fn follow_lives(
     state: &AppState,
     run: &str,
-    family: &'static dyn Family,
+    family: &'static dyn AnyFamily,
     mut again: bool,
     sender: &mpsc::Sender<Event>,
 ) {

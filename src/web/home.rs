@@ -4,7 +4,8 @@ use super::AppState;
 use super::page::{self, Page};
 use super::run_view::RunView;
 use crate::error::Result;
-use crate::family::{Audience, Family};
+use crate::family::Audience;
+use crate::registry::AnyFamily;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
@@ -39,7 +40,7 @@ struct Example {
 }
 
 impl Example {
-    fn of(family: &dyn Family) -> Option<Example> {
+    fn of(family: &dyn AnyFamily) -> Option<Example> {
         let guide = family.guide();
         let html = family.render(&guide.view, Audience::Teacher).ok()?;
         let (sentence, _) = guide.good.into_iter().next()?;

@@ -6,7 +6,8 @@ use super::run_view::RunView;
 use super::{AppState, LogLine, home};
 use crate::config::run::TeacherMode;
 use crate::error::{Error, Result};
-use crate::family::{Audience, Family};
+use crate::family::Audience;
+use crate::registry::AnyFamily;
 use crate::run::{CheckpointRow, Command, EpisodeRow, Point, RunState, Status};
 use crate::store::PoolCounts;
 use axum::extract::State;
@@ -110,7 +111,7 @@ pub(super) struct EpisodeJson {
 
 impl EpisodeJson {
     /// Draws the episode; one that cannot be drawn keeps its plain line.
-    pub(super) fn of(family: &dyn Family, row: EpisodeRow) -> EpisodeJson {
+    pub(super) fn of(family: &dyn AnyFamily, row: EpisodeRow) -> EpisodeJson {
         let html = family.render(&row.view, Audience::Researcher).unwrap_or_else(|error| {
             tracing::debug!(%error, episode = row.episode, "an episode cannot be drawn");
             String::new()

@@ -5,7 +5,7 @@ use super::page;
 use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmName, Feedback};
 use crate::error::{Error, Result};
-use crate::family::Family;
+use crate::registry::AnyFamily;
 use crate::run::{RunState, Status};
 use crate::store::Run;
 
@@ -14,7 +14,7 @@ pub(super) struct RunView {
     /// The stored row.
     pub(super) run: Run,
     /// The task family.
-    pub(super) family: &'static dyn Family,
+    pub(super) family: &'static dyn AnyFamily,
     /// Current status; for a run that is not alive, put together from the store.
     pub(super) status: Status,
     /// Whether the run's trainer is alive in this process.

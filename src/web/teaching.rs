@@ -4,7 +4,8 @@ use super::run_view::RunView;
 use super::visitor::{self, Visitor};
 use super::{AppState, TEXT_LIMIT};
 use crate::error::{Error, Result};
-use crate::family::{Audience, Change, Family};
+use crate::family::{Audience, Change};
+use crate::registry::AnyFamily;
 use crate::run::Command;
 use crate::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts};
 use serde::Serialize;
@@ -103,7 +104,7 @@ pub(super) async fn lease(
 }
 
 /// An execution as HTML and as text.
-pub(super) fn draw(family: &dyn Family, view: &Value, audience: Audience) -> Result<(String, String)> {
+pub(super) fn draw(family: &dyn AnyFamily, view: &Value, audience: Audience) -> Result<(String, String)> {
     Ok((family.render(view, audience)?, family.render_text(view)?))
 }
 
@@ -197,7 +198,7 @@ async fn doubt(state: &AppState, view: &RunView, given: &Given) -> Result<()> {
 }
 
 /// What a person is asked who says "nothing changed" of an execution that changed something, as far as the family knows.
-pub(super) fn question(family: &dyn Family, view: &Value) -> Option<String> {
+pub(super) fn question(family: &dyn AnyFamily, view: &Value) -> Option<String> {
     let Change::Something(what) = family.change(view) else { return None };
     let nothing = family.nothing_changed();
     Some(format!("{what} Do you mean \u{201c}{nothing}\u{201d} all the same? Nothing was stored yet."))

@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     settings.panoramas = given("--nav-panoramas").map(PathBuf::from);
     let store = Store::open(&folder.join("iliad.sqlite")).await?;
     let mut state = support::app_state(store.clone(), settings);
-    state.families = iliad::registry::families();
+    state.families = iliad::registry::Registry::builtin().families();
     let mut row = support::run_row("study", mode);
     row.family = "regex".to_owned();
     let earlier = iliad::store::Run { id: "earlier".to_owned(), ..row.clone() };

@@ -143,41 +143,11 @@ async fn hostile_text_is_only_text() {
     assert!(page.status == StatusCode::NOT_FOUND && !page.text.contains("<script>"));
 }
 
-/// A family with a bug.
-struct Broken;
-
-impl iliad::family::Family for Broken {
-    fn name(&self) -> &'static str {
-        "pairs"
-    }
-    fn title(&self) -> &'static str {
-        panic!("a bug in a family")
-    }
-    fn teacher_prompt(&self) -> &'static str {
-        ""
-    }
-    fn placeholder(&self) -> &'static str {
-        ""
-    }
-    fn guide(&self) -> iliad::family::Guide {
-        iliad::family::Guide { view: serde_json::Value::Null, good: vec![], poor: vec![] }
-    }
-    fn render(&self, _: &serde_json::Value, _: iliad::family::Audience) -> Result<String, iliad::family::RenderError> {
-        Ok(String::new())
-    }
-    fn render_text(&self, _: &serde_json::Value) -> Result<String, iliad::family::RenderError> {
-        Ok(String::new())
-    }
-    fn render_try_fields(&self) -> Result<String, iliad::family::RenderError> {
-        Ok(String::new())
-    }
-}
-
 #[tokio::test]
 async fn a_panic_is_a_page_in_plain_words_and_the_server_goes_on() {
     let server = Server::new().await;
     let mut state = server.state.clone();
-    state.families = &[&Broken];
+    state.families = &[&crate::support::Pairs { broken: true }];
     let broken = iliad::web::router(state);
     for _ in 0..2 {
         let request = axum::http::Request::get("/").header("accept", "text/html").body(Body::empty()).unwrap();

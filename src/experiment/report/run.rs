@@ -2,7 +2,7 @@
 
 use crate::experiment::plot::{Axis, Plot, Series};
 use crate::family::Audience;
-use crate::registry;
+use crate::registry::Registry;
 use crate::run::Point;
 use crate::trainer::checkpoint;
 use crate::trainer::journal::RECORD;
@@ -71,7 +71,7 @@ struct Said {
 ///
 /// # Errors
 /// When it has no checkpoint that can be read; anything else that is missing is a complaint.
-pub fn read(folder: &Path) -> anyhow::Result<Run> {
+pub fn read(folder: &Path, registry: Registry) -> anyhow::Result<Run> {
     let best = folder.join(checkpoint::BEST);
     let header = match checkpoint::load(&best) {
         Ok((header, _)) => header,
@@ -96,7 +96,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Run> {
         common: Vec::new(),
         complaints: Vec::new(),
     };
-    match registry::preset(&format!("{}/{}", config.family, config.preset)) {
+    match registry.preset(&format!("{}/{}", config.family, config.preset)) {
         Ok((_, preset)) => {
             let theirs: HashMap<String, Value> = preset.config.differences(config).into_iter().collect();
             for (key, value) in config.differences(&preset.config).into_iter().filter(|(key, _)| key != "seed") {
@@ -114,7 +114,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Run> {
     let shown = EXAMPLES.min(said.len() / 2);
     let tenth = (said.len() / 10).max(shown);
     for (when, part) in [("Early", &said[..tenth]), ("Late", &said[said.len() - tenth..])] {
-        let chosen = (0..shown).map(|i| example(&config.family, &part[i * tenth / shown]));
+        let chosen = (0..shown).map(|i| example(registry, &config.family, &part[i * tenth / shown]));
         run.examples.push((when, chosen.collect()));
     }
     run.examples.retain(|(_, examples)| !examples.is_empty());
@@ -156,7 +156,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// An example as people see it.
-fn example(family: &str, line: &Line) -> Example {
+fn example(registry: Registry, family: &str, line: &Line) -> Example {
     let said = &line.example;
     // The record keeps a family's own types; what is shown of them is known for REGEX.
     let view = (family == "regex").then(|| {
@@ -166,8 +166,8 @@ fn example(family: &str, line: &Line) -> Example {
             words.iter().zip(&outputs).map(|(word, out)| serde_json::json!({"in": word, "out": out})).collect();
         serde_json::json!({ "pairs": pairs })
     });
-    let trainer = registry::trainer(family);
-    let html = view.and_then(|view| trainer?.family().render(&view, Audience::Researcher).ok());
+    let known = registry.family(family);
+    let html = view.and_then(|view| known?.render(&view, Audience::Researcher).ok());
     let execution = said.execution["expression"].as_str().unwrap_or_default().to_owned();
     Example { episode: line.episode, html: html.unwrap_or_default(), execution, words: said.words.clone() }
 }

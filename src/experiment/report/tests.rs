@@ -153,7 +153,7 @@ fn files_are_read_in_order_and_damaged_ones_are_named() {
 #[test]
 fn a_folder_without_a_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let error = run::read(folder.path()).err().map(|e| format!("{e:#}")).unwrap();
+    let error = run::read(folder.path(), crate::registry::Registry::builtin()).err().map(|e| format!("{e:#}")).unwrap();
     assert!(error.contains("is not the folder of a run"), "{error}");
 }
 

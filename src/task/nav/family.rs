@@ -2,13 +2,18 @@
 
 use super::drawing::Map;
 use super::houses::{self, EXAMPLE};
-use super::{Start, Walk};
-use crate::family::{Audience, Change, Family, Guide, RenderError};
-use crate::protocol::World;
+use super::world::NavWorld;
+use super::{Start, Walk, setup};
+use crate::config::run::{Preset, RunConfig};
+use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::protocol::{Agent, Teacher, World};
+use crate::rng::Stream;
 use askama::Template;
+use candle_core::Device;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// NAV's entry in the registry of task families.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,6 +110,8 @@ fn guide_view() -> Value {
 }
 
 impl Family for NavFamily {
+    type World = NavWorld;
+
     fn name(&self) -> &'static str {
         "nav"
     }
@@ -188,6 +195,68 @@ impl Family for NavFamily {
 
     fn modules(&self) -> &'static [&'static str] {
         &MODULES
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        setup::presets()
+    }
+
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
+        setup::check(config)
+    }
+
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()> {
+        setup::at_hand(config)
+    }
+
+    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {
+        setup::world(config)
+    }
+
+    fn agent(&self, config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow::Result<NewAgent<NavWorld>> {
+        setup::agent(config, world, device)
+    }
+
+    fn agent_from(
+        &self,
+        config: &RunConfig,
+        world: &Arc<NavWorld>,
+        blueprint: &serde_json::Value,
+        device: &Device,
+    ) -> anyhow::Result<Box<dyn Agent<NavWorld>>> {
+        setup::agent_from(config, world, blueprint, device)
+    }
+
+    fn teacher(
+        &self,
+        config: &RunConfig,
+        world: &Arc<NavWorld>,
+        device: &Device,
+    ) -> anyhow::Result<Option<Box<dyn Teacher<NavWorld>>>> {
+        setup::teacher(config, world, device)
+    }
+
+    fn start_from_form(
+        &self,
+        world: &NavWorld,
+        form: &serde_json::Value,
+        chance: &mut Stream,
+    ) -> Result<Start, String> {
+        setup::start_from_form(world, form, chance)
+    }
+
+    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+        setup::train_teacher(request)
+    }
+
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()> {
+        setup::pretrain(config, output, device, progress)
     }
 }
 

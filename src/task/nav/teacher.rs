@@ -5,7 +5,7 @@ use super::environment::Around;
 use super::settings::ModelSettings;
 use super::world::NavWorld;
 use super::{Start, Walk};
-use crate::family::kit::{TeacherReport, TeacherTraining};
+use crate::family::{TeacherReport, TeacherTraining};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::layers::Grad;

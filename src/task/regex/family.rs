@@ -1,11 +1,18 @@
 //! The word-editing task as people meet it: words, examples and how executions look.
 
 use super::diff::{Cell, align};
-use super::{Edit, PAIRS, Words};
-use crate::family::{Audience, Change, Family, Guide, RenderError};
+use super::world::RegexWorld;
+use super::{Edit, PAIRS, Words, setup};
+use crate::config::run::{Preset, RunConfig};
+use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::protocol::{Agent, Teacher};
+use crate::rng::Stream;
 use askama::Template;
+use candle_core::Device;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
 
 /// REGEX's entry in the registry of task families.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,6 +91,8 @@ fn read(view: &Value) -> Result<Vec<Pair>, RenderError> {
 }
 
 impl Family for RegexFamily {
+    type World = RegexWorld;
+
     fn name(&self) -> &'static str {
         "regex"
     }
@@ -164,6 +173,77 @@ impl Family for RegexFamily {
             first: at == 0,
         });
         TryFields { fields: fields.collect() }.render().map_err(failed)
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        setup::presets()
+    }
+
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
+        setup::check(config)
+    }
+
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()> {
+        setup::at_hand(config)
+    }
+
+    fn has_teacher(&self, config: &RunConfig) -> bool {
+        setup::has_teacher(config)
+    }
+
+    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
+        setup::world(config)
+    }
+
+    fn agent(
+        &self,
+        config: &RunConfig,
+        world: &Arc<RegexWorld>,
+        device: &Device,
+    ) -> anyhow::Result<NewAgent<RegexWorld>> {
+        setup::agent(config, world, device)
+    }
+
+    fn agent_from(
+        &self,
+        config: &RunConfig,
+        world: &Arc<RegexWorld>,
+        blueprint: &serde_json::Value,
+        device: &Device,
+    ) -> anyhow::Result<Box<dyn Agent<RegexWorld>>> {
+        setup::agent_from(config, world, blueprint, device)
+    }
+
+    fn teacher(
+        &self,
+        config: &RunConfig,
+        world: &Arc<RegexWorld>,
+        device: &Device,
+    ) -> anyhow::Result<Option<Box<dyn Teacher<RegexWorld>>>> {
+        setup::teacher(config, world, device)
+    }
+
+    fn start_from_form(
+        &self,
+        world: &RegexWorld,
+        form: &serde_json::Value,
+        chance: &mut Stream,
+    ) -> Result<Words, String> {
+        setup::start_from_form(world, form, chance)
+    }
+
+    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+        setup::train_teacher(request)
+    }
+
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()> {
+        setup::pretrain(config, output, device, progress)
     }
 }
 

@@ -4,7 +4,7 @@ use super::agent::{request_ids, word_ids};
 use super::settings::ModelSettings;
 use super::world::RegexWorld;
 use super::{Edit, PAIRS, Words};
-use crate::family::kit::{TeacherReport, TeacherTraining};
+use crate::family::{TeacherReport, TeacherTraining};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::params::Params;

@@ -1,0 +1,164 @@
+//! A family without its types, as pages, runs and commands hold it. Every [`Family`] is one; nobody implements it by hand.
+
+use crate::config::run::{Preset, RunConfig};
+use crate::family::{Audience, Change, Family, Guide, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::protocol::{Evaluation, Split};
+use crate::run::RunHandle;
+use crate::trainer::{FinalReport, Launch};
+use candle_core::Device;
+use std::path::Path;
+
+/// A task family without its types (object safe).
+pub trait AnyFamily: Send + Sync {
+    /// [`Family::name`].
+    fn name(&self) -> &'static str;
+    /// [`Family::title`].
+    fn title(&self) -> &'static str;
+    /// [`Family::teacher_prompt`].
+    fn teacher_prompt(&self) -> &'static str;
+    /// [`Family::placeholder`].
+    fn placeholder(&self) -> &'static str;
+    /// [`Family::guide`].
+    fn guide(&self) -> Guide;
+    /// [`Family::render`].
+    fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError>;
+    /// [`Family::render_text`].
+    fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+    /// [`Family::change`].
+    fn change(&self, view: &serde_json::Value) -> Change;
+    /// [`Family::nothing_changed`].
+    fn nothing_changed(&self) -> &'static str;
+    /// [`Family::render_try_fields`].
+    fn render_try_fields(&self) -> Result<String, RenderError>;
+    /// [`Family::script`].
+    fn script(&self) -> Option<&'static str>;
+    /// [`Family::modules`].
+    fn modules(&self) -> &'static [&'static str];
+
+    /// Named configurations.
+    fn presets(&self) -> Vec<Preset>;
+    /// Whether a run can begin with the family's own settings ([`Family::check`]).
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()>;
+    /// Whether what a run reads at every start is there ([`Family::at_hand`]).
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()>;
+    /// Whether there are models of a simulated teacher ([`Family::has_teacher`]).
+    fn has_teacher(&self, config: &RunConfig) -> bool;
+    /// Starts (or resumes) a run on its own thread.
+    fn spawn(
+        &'static self,
+        launch: Launch,
+    ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)>;
+    /// Evaluates a checkpoint.
+    fn evaluate(&self, checkpoint: &Path, split: Split, limit: usize, device: &Device) -> anyhow::Result<Evaluation>;
+    /// Trains a simulated teacher.
+    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
+    /// Pretrains a policy.
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()>;
+}
+
+impl<F: Family> AnyFamily for F {
+    fn name(&self) -> &'static str {
+        Family::name(self)
+    }
+
+    fn title(&self) -> &'static str {
+        Family::title(self)
+    }
+
+    fn teacher_prompt(&self) -> &'static str {
+        Family::teacher_prompt(self)
+    }
+
+    fn placeholder(&self) -> &'static str {
+        Family::placeholder(self)
+    }
+
+    fn guide(&self) -> Guide {
+        Family::guide(self)
+    }
+
+    fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError> {
+        Family::render(self, view, audience)
+    }
+
+    fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError> {
+        Family::render_text(self, view)
+    }
+
+    fn change(&self, view: &serde_json::Value) -> Change {
+        Family::change(self, view)
+    }
+
+    fn nothing_changed(&self) -> &'static str {
+        Family::nothing_changed(self)
+    }
+
+    fn render_try_fields(&self) -> Result<String, RenderError> {
+        Family::render_try_fields(self)
+    }
+
+    fn script(&self) -> Option<&'static str> {
+        Family::script(self)
+    }
+
+    fn modules(&self) -> &'static [&'static str] {
+        Family::modules(self)
+    }
+
+    fn presets(&self) -> Vec<Preset> {
+        Family::presets(self)
+    }
+
+    fn check(&self, config: &RunConfig) -> anyhow::Result<()> {
+        Family::check(self, config)
+    }
+
+    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()> {
+        Family::at_hand(self, config)
+    }
+
+    fn has_teacher(&self, config: &RunConfig) -> bool {
+        Family::has_teacher(self, config)
+    }
+
+    fn spawn(
+        &'static self,
+        launch: Launch,
+    ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)> {
+        crate::trainer::spawn(self, launch)
+    }
+
+    fn evaluate(
+        &self,
+        checkpoint: &Path,
+        split: Split,
+        limit: usize,
+        device: &Device,
+    ) -> anyhow::Result<crate::protocol::Evaluation> {
+        let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
+        let world = Family::world(self, &header.config)?;
+        let agent = Family::agent_from(self, &header.config, &world, &header.blueprint, device)?;
+        agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
+        Ok(crate::protocol::evaluation::evaluate(&*world, &*agent, split, limit)?)
+    }
+
+    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+        Family::train_teacher(self, request)
+    }
+
+    fn pretrain(
+        &self,
+        config: &RunConfig,
+        output: &Path,
+        device: &Device,
+        progress: &Progress<'_>,
+    ) -> anyhow::Result<()> {
+        Family::pretrain(self, config, output, device, progress)
+    }
+}

@@ -32,6 +32,7 @@ pub mod nn;
 pub mod output;
 pub mod rng;
 pub mod run;
+pub mod stages;
 pub mod store;
 pub mod suggest;
 pub mod task;

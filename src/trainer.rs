@@ -26,6 +26,7 @@ use crate::algorithm::{self, Algorithm, AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
 use crate::evaluation;
 use crate::experiment::results::Reached;
+use crate::output::lock::FolderLock;
 use crate::run::{Command, Event, Rate, RunHandle, RunState, Status, TeacherMode};
 use crate::store::Store;
 use crate::task::kit::TaskKit;
@@ -366,19 +367,12 @@ fn live<K: TaskKit>(
     }
 }
 
-/// Keeps a second trainer from the run's folder for as long as the file is held.
-fn lock(folder: &std::path::Path) -> anyhow::Result<std::fs::File> {
+/// Locks the run's folder, so that no second trainer writes into it.
+fn lock(folder: &std::path::Path) -> anyhow::Result<FolderLock> {
     let path = folder.join("run.lock");
-    let file = std::fs::File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    if file.try_lock().is_err() {
-        anyhow::bail!("another program is training the run in {}", folder.display())
-    }
-    Ok(file)
+    FolderLock::acquire(&path)
+        .with_context(|| format!("cannot write {}", path.display()))?
+        .with_context(|| format!("another program is training the run in {}", folder.display()))
 }
 
 /// Ends a run that was told to while it warmed up: nothing has been learnt that could be saved.

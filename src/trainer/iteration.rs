@@ -7,12 +7,12 @@ use crate::agent::Example;
 use crate::algorithm::{At, Described, Feedback};
 use crate::rng;
 use crate::run::{EpisodeRow, Event, Source};
+use crate::stages;
 use crate::store::UpdateRecord;
 use crate::task::kit::TaskKit;
 use crate::task::{Split, Task, World};
 use crate::teacher::simulated::describe;
 use crate::teacher::{Episode, Said};
-use crate::telemetry::stage;
 use rand::RngExt;
 use std::time::{Duration, Instant};
 
@@ -31,9 +31,9 @@ impl<K: TaskKit> Trainer<'_, K> {
         let tasks: Vec<_> = (first..first + n)
             .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
             .collect();
-        stage("tasks");
+        stages::end("tasks");
         let executions = self.algorithm.explore(&tasks, first)?;
-        stage("explore");
+        stages::end("explore");
         if !described {
             self.counters.episodes += n;
             return self.undescribed_update(tasks, executions, first);
@@ -68,7 +68,7 @@ impl<K: TaskKit> Trainer<'_, K> {
             }
         }
         let update = self.counters.update;
-        stage("judge");
+        stages::end("judge");
         let mut said = match &self.teacher {
             Some(models) if !to_teacher.is_empty() => {
                 describe(&*self.world, &**models, &self.config.teacher.pragmatics, &to_teacher, seed, first)?
@@ -99,9 +99,9 @@ impl<K: TaskKit> Trainer<'_, K> {
         self.counters.episodes += n - people as u64;
         self.offer(&to_people)?;
         self.counters.simulated += described.len() as u64;
-        stage("choose");
+        stages::end("choose");
         self.learn(&described)?;
-        stage("learn");
+        stages::end("learn");
         if let Some(notes) = &mut self.notes
             && !self.again
         {
@@ -116,7 +116,7 @@ impl<K: TaskKit> Trainer<'_, K> {
         self.tell_some(&rows);
         tracing::trace!(update, described = described.len(), people, "simulated iteration");
         let done = self.after_update();
-        stage("afterwards");
+        stages::end("afterwards");
         done
     }
 

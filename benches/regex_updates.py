@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The teacher's two updates on REGEX in plain PyTorch, decoded step by step as a first program would: for comparison
-with `iliad bench --only updates --device cpu` on the same machine at the same time.
+with `iliad dev bench --only updates --device cpu` on the same machine at the same time.
 
     python3 benches/regex_updates.py CORPUS [--threads 2] [--samples 5]
 

@@ -7,6 +7,7 @@ use crate::config::run::Feedback;
 use crate::config::run::TeacherMode;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
+use crate::output::lock::FolderLock;
 use crate::output::{self, note};
 use crate::registry::{AnyFamily, Registry};
 use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState};
@@ -360,21 +361,13 @@ async fn record(store: Store, run: String, mut events: UnboundedReceiver<Arc<Eve
     }
 }
 
-/// Keeps a second server from the same data folder as long as it lives.
-struct FolderLock(#[allow(dead_code)] std::fs::File);
-
+/// Locks the data folder, so that no second server uses it.
 fn lock(data_dir: &Path) -> anyhow::Result<FolderLock> {
-    let path = data_dir.join("server.lock");
-    let file = std::fs::File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("cannot write into the data folder ({})", path.display()))?;
-    if file.try_lock().is_err() {
-        anyhow::bail!("another iliad is using the data folder {}; choose another with --data-dir", data_dir.display())
-    }
-    Ok(FolderLock(file))
+    FolderLock::acquire(&data_dir.join("server.lock"))
+        .with_context(|| format!("cannot write into the data folder ({})", data_dir.join("server.lock").display()))?
+        .with_context(|| {
+            format!("another iliad is using the data folder {}; choose another with --data-dir", data_dir.display())
+        })
 }
 
 /// Serves until Ctrl+C or SIGTERM. Prints the address once the pages are up.

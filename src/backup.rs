@@ -248,7 +248,7 @@ fn pass(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<Entry> {
         to.write_all(&buffer[..n])?;
         bytes += n as u64;
     }
-    let sha256 = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hex::encode(digest.finalize());
     Ok(Entry { bytes, sha256 })
 }
 

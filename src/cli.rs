@@ -4,27 +4,28 @@
 //! library that the server uses. Results go to the standard output, everything else to the standard error stream.
 
 mod backup;
-mod bench;
 mod data;
+mod dev;
 mod doctor;
 #[cfg(test)]
 mod documented;
 mod evaluate;
 mod execute;
 mod export;
-mod lines;
-mod model;
+mod interrupt;
+mod json_lines;
 mod nav;
 mod numbers;
 mod presets;
 mod pretrain;
+mod progress;
 mod report;
 mod reproduce;
 mod restore;
+mod run_settings;
 mod serve;
 mod settings;
 mod teacher;
-mod theory;
 mod train;
 
 use crate::output::{OutputError, note};
@@ -148,10 +149,6 @@ enum Command {
     Execute(execute::Args),
     /// Walk through houses: score paths, list moves
     Nav(nav::Args),
-    /// Check model files
-    Model(model::Args),
-    /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
-    Theory(theory::Args),
     /// Write results and runs as one HTML file
     Report(report::Args),
     /// Write the collected descriptions as JSON lines or CSV
@@ -160,10 +157,19 @@ enum Command {
     Backup(backup::Args),
     /// Make a data folder from a backup
     Restore(restore::Args),
-    /// Time updates and iterations
-    Bench(bench::Args),
     /// Check the installation
     Doctor(doctor::Args),
+    /// Tools for people who work on Iliad itself: benchmarks, fixtures, the paper's analysis
+    Dev(dev::Args),
+    /// The earlier name of `iliad dev bench`
+    #[command(hide = true)]
+    Bench(dev::bench::Args),
+    /// The earlier name of `iliad dev theory`
+    #[command(hide = true)]
+    Theory(dev::theory::Args),
+    /// The earlier group of `iliad dev fixture`
+    #[command(hide = true)]
+    Model(dev::ModelArgs),
 }
 
 /// Runs the program. The whole of `main`.
@@ -232,32 +238,21 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Data(args)) => data::run(&args),
         Some(Command::Execute(args)) => execute::run(&args),
         Some(Command::Nav(args)) => nav::run(&args),
-        Some(Command::Model(args)) => model::run(&args),
-        Some(Command::Theory(args)) => theory::run(&args),
         Some(Command::Report(args)) => report::run(&args, registry),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Backup(args)) => backup::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
-        Some(Command::Bench(args)) => bench::run(&args, registry),
         Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Dev(args)) => dev::run(&args, registry),
+        Some(Command::Bench(args)) => dev::bench::run(&args, registry),
+        Some(Command::Theory(args)) => dev::theory::run(&args),
+        Some(Command::Model(dev::ModelArgs { command: dev::ModelCommand::Check(args) })) => dev::fixture::run(&args),
     }
 }
 
 /// The runtime of a command that reads the store or serves.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
-}
-
-/// A configuration from flags; what cannot be used is the person's to change.
-fn configure(
-    registry: Registry,
-    preset: &str,
-    seed: u64,
-    set: &[String],
-) -> Result<crate::config::run::RunConfig, CliError> {
-    let config = registry.configure(preset, seed, set).map_err(|e| CliError::Usage(e.to_string()))?;
-    family_of(registry, &config)?.check(&config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
-    Ok(config)
 }
 
 /// The training side of a configuration's family.
@@ -275,14 +270,6 @@ fn family_of(
 /// Opens the device of the settings.
 fn device(settings: &crate::config::server::ServerConfig) -> Result<candle_core::Device, CliError> {
     crate::nn::device::open(&settings.device.to_string()).map_err(|e| CliError::Usage(e.to_string()))
-}
-
-/// A bar on the standard error stream that shows a share done and what is going on; hidden when nobody watches.
-fn bar() -> indicatif::ProgressBar {
-    let style = indicatif::ProgressStyle::with_template("{bar:30} {percent:>3}%  {elapsed}  {wide_msg}");
-    let bar = indicatif::ProgressBar::new(1000);
-    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
-    bar
 }
 
 #[cfg(test)]
@@ -308,7 +295,8 @@ mod tests {
                 assert!(after.contains("Example"), "{path} gives an example");
                 assert!(after.contains(path), "{path}'s example uses it");
             }
-            inner.for_each(|c| check(c, &format!("{path} {}", c.get_name())));
+            // Earlier names show the help of the command that took their place.
+            inner.filter(|c| !c.is_hide_set()).for_each(|c| check(c, &format!("{path} {}", c.get_name())));
         }
         let mut command = Cli::command();
         command.build();

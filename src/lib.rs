@@ -33,6 +33,7 @@ pub mod protocol;
 pub mod registry;
 pub mod rng;
 pub mod run;
+pub mod stages;
 pub mod store;
 pub mod suggest;
 pub mod task;

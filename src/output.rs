@@ -15,6 +15,7 @@
 pub mod file;
 pub mod folder;
 pub mod json;
+pub mod lock;
 
 use std::fmt::Arguments;
 use std::io::{self, Write};

@@ -26,6 +26,7 @@ use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
 use crate::family::Family;
+use crate::output::lock::FolderLock;
 use crate::protocol::Rate;
 use crate::protocol::Teacher;
 use crate::protocol::evaluation;
@@ -367,19 +368,12 @@ fn live<K: Family>(
     }
 }
 
-/// Keeps a second trainer from the run's folder for as long as the file is held.
-fn lock(folder: &std::path::Path) -> anyhow::Result<std::fs::File> {
+/// Locks the run's folder, so that no second trainer writes into it.
+fn lock(folder: &std::path::Path) -> anyhow::Result<FolderLock> {
     let path = folder.join("run.lock");
-    let file = std::fs::File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    if file.try_lock().is_err() {
-        anyhow::bail!("another program is training the run in {}", folder.display())
-    }
-    Ok(file)
+    FolderLock::acquire(&path)
+        .with_context(|| format!("cannot write {}", path.display()))?
+        .with_context(|| format!("another program is training the run in {}", folder.display()))
 }
 
 /// Ends a run that was told to while it warmed up: nothing has been learnt that could be saved.

@@ -58,17 +58,17 @@ const ROWS: &[Row] = &[
         code: 0,
     },
     row("nav house --seed 7"),
-    Row { arguments: "model check FIXTURE", input: "", code: -1 },
-    row("theory --epochs 3"),
-    row("theory --epochs 3 --json"),
-    row("theory --epochs 3 --plot -"),
+    Row { arguments: "dev fixture FIXTURE", input: "", code: -1 },
+    row("dev theory --epochs 3"),
+    row("dev theory --epochs 3 --json"),
+    row("dev theory --epochs 3 --plot -"),
     row("report --results results -o -"),
     row("report --results results -o /dev/stdout"),
     row("export"),
     row("export --format csv"),
     row("export --schema"),
     row("export -o /dev/stdout"),
-    row("bench --preset tiny --device cpu --only updates --samples 1 --each 1 --warm 1 --batch 4"),
+    row("dev bench --preset tiny --device cpu --only updates --samples 1 --each 1 --warm 1 --batch 4"),
     row("backup -o NEW"),
     row("restore backup --data-dir NEW"),
     Row { arguments: "doctor --port 0 --device cpu", input: "", code: -1 },
@@ -237,7 +237,7 @@ fn nobody_listening_to_the_notes_changes_nothing() {
             assert_eq!(code, 2, "{arguments}");
         }
     }
-    for arguments in ["export -o all.csv", "report --results results", "theory --plot a.svg --epochs 3"] {
+    for arguments in ["export -o all.csv", "report --results results", "dev theory --plot a.svg --epochs 3"] {
         for (number, err) in [Some(closed()), full()].into_iter().flatten().enumerate() {
             let (code, _) = run(home.path(), &row(arguments), 100 + number, Stdio::null(), err);
             assert_eq!(code, 0, "{arguments}");
@@ -258,7 +258,7 @@ fn what_is_named_with_o_may_be_a_device_and_stays_one() {
     for (number, arguments) in [
         "export -o /dev/full",
         "report --results results -o /dev/full",
-        "theory --epochs 3 --plot /dev/full",
+        "dev theory --epochs 3 --plot /dev/full",
         "nav house --plan /dev/full",
         "pretrain SMALL --set algorithm.pretrain_updates=1 -o /dev/full",
         "teacher train SMALL --executor-updates 1 --describer-updates 1 --batch 2 -o /dev/full",

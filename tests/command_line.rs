@@ -198,16 +198,16 @@ fn the_doctor_finds_problems_and_its_code_says_so() {
 #[test]
 fn the_papers_bound_is_checked_and_drawn() {
     let home = tempfile::tempdir().unwrap();
-    let (code, out, err) = run(iliad(home.path()).args(["theory", "--epochs", "50", "--plot", "theory.svg"]));
+    let (code, out, err) = run(iliad(home.path()).args(["dev", "theory", "--epochs", "50", "--plot", "theory.svg"]));
     assert_eq!((code, err.as_str()), (0, "plot in theory.svg\n"));
     assert!(out.contains("The bound held at every t from 1 to 50 in every start (150 checks)."), "{out}");
     assert!(std::fs::read_to_string(home.path().join("theory.svg")).unwrap().starts_with("<svg"));
 
-    let (_, out, _) =
-        run(iliad(home.path()).args(["theory", "--json", "--epochs", "3", "--actions", "4", "--descriptions", "3"]));
+    let small = "dev theory --json --epochs 3 --actions 4 --descriptions 3";
+    let (_, out, _) = run(iliad(home.path()).args(small.split(' ')));
     let found: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((found["applies"].as_bool(), found["rows"][0]["bound"].is_null()), (Some(false), true));
-    assert_eq!(run(iliad(home.path()).args(["theory", "--inconsistent", "2"])).0, 2);
+    assert_eq!(run(iliad(home.path()).args(["dev", "theory", "--inconsistent", "2"])).0, 2);
 }
 
 #[test]

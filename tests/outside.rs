@@ -69,7 +69,7 @@ fn damaged_files_are_named_by_every_command_that_reads_them() {
     // The file that is damaged, the command that reads it, and other files that it needs.
     let rows: &[(&str, &str)] = &[
         ("bad.safetensors", "evaluate bad.safetensors"),
-        ("bad.safetensors", "model check bad.safetensors"),
+        ("bad.safetensors", "dev fixture bad.safetensors"),
         ("bad.safetensors", "train --set teacher.models=bad.safetensors --device cpu --run-dir run"),
         ("bad.safetensors", "train --set model.pretrained=bad.safetensors --device cpu --run-dir run"),
         ("l3/templates.json", "data import-l3 l3 -o new"),
@@ -162,8 +162,8 @@ fn absurd_numbers_are_told_what_is_taken() {
         ("teacher train -o x --seconds nan", "a number of seconds"),
         ("reproduce regex --table main --seconds -5", "a number of seconds"),
         ("reproduce regex --table main --seeds 1,-2", "a whole number"),
-        ("bench --samples 99999999999999", "a whole number"),
-        ("theory --epochs 1000000 --starts 100", "are the most"),
+        ("dev bench --samples 99999999999999", "a whole number"),
+        ("dev theory --epochs 1000000 --starts 100", "are the most"),
         ("theory --actions 0", "1..=200"),
         ("train --set algorithm.batch=-1", "`algorithm.batch=-1` cannot be used"),
         ("train --set model.hidden=1000000000000", "model.hidden lies between"),

@@ -1,6 +1,7 @@
 //! Holds that every `iliad …` line of README and docs is a command that this program takes: flags, presets and settings.
 
-use super::{Cli, Command};
+use super::run_settings::RunSettings;
+use super::{Cli, Command, dev};
 use clap::Parser;
 use std::path::Path;
 
@@ -74,19 +75,23 @@ fn filled(words: Vec<String>) -> Vec<String> {
     words.into_iter().map(|word| if word == "N" { "1".to_owned() } else { word }).collect()
 }
 
-/// Preset of a command that has one, and the settings that the command applies to it.
+/// Preset of a command that has one, and the settings that the command changes.
 fn configuration(cli: &Cli) -> Option<(&str, Vec<String>)> {
-    match &cli.command {
-        None => Some((&cli.serve.preset, cli.serve.set.clone())),
-        Some(Command::Serve(a)) => Some((&a.preset, a.set.clone())),
-        Some(Command::Train(a)) if !a.resume => Some((&a.preset, super::train::simulated(&a.set))),
-        Some(Command::Pretrain(a)) => Some((&a.preset, a.set.clone())),
-        Some(Command::Bench(a)) => Some((&a.preset, a.set.clone())),
+    let simulated = |run: &RunSettings| super::run_settings::simulated(&run.overrides.set);
+    let (run, set) = match &cli.command {
+        None => (&cli.serve.first, cli.serve.first.overrides.set.clone()),
+        Some(Command::Serve(a)) => (&a.first, a.first.overrides.set.clone()),
+        Some(Command::Train(a)) if !a.resume => (&a.run, simulated(&a.run)),
+        Some(Command::Pretrain(a)) => (&a.run, a.run.overrides.set.clone()),
         Some(Command::Teacher(super::teacher::Args { command: super::teacher::Command::Train(a) })) => {
-            Some((&a.preset, a.set.clone()))
+            (&a.run, a.run.overrides.set.clone())
         }
-        _ => None,
-    }
+        Some(Command::Bench(a) | Command::Dev(dev::Args { command: dev::Command::Bench(a) })) => {
+            return Some((&a.preset, a.overrides.set.clone()));
+        }
+        _ => return None,
+    };
+    Some((&run.preset, set))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `iliad execute`: what an agent writes, executed.
 
 use super::CliResult;
-use super::lines::{Answers, answer_input};
+use super::json_lines::{Answers, answer_input};
 use crate::task::regex::program::Executor;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! `iliad nav`: walking through houses.
 
-use super::lines::{Answers, answer_input};
+use super::json_lines::{Answers, answer_input};
 use super::{CliError, CliResult, Exit};
 use crate::output::{file, json, out};
 use crate::suggest::did_you_mean;

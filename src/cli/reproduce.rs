@@ -1,9 +1,9 @@
 //! `iliad reproduce`: the paper's tables and figures, as grids of ordinary runs.
 
+use super::interrupt::on_interrupt;
+use super::run_settings::Overrides;
 use super::settings::Common;
-use super::train::key_and_value;
-use super::{CliError, CliResult, Exit, bar, numbers};
-use crate::app::Interrupts;
+use super::{CliError, CliResult, Exit, numbers, progress};
 use crate::experiment::grid::{self, Cell, News, Plan, Table};
 use crate::experiment::{collect, figure_of, table, table_of};
 use crate::output::{file, note, out};
@@ -52,9 +52,8 @@ pub(super) struct Args {
     /// Seeds
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,3", value_parser = numbers::seed)]
     pub seeds: Vec<u64>,
-    /// Change a setting in all rows; may be given many times
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    pub set: Vec<String>,
+    #[command(flatten)]
+    pub overrides: Overrides,
     /// Only these rows
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub row: Vec<String>,
@@ -111,7 +110,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         folder: folder.join(&runs_of),
         preset: preset(args),
         seeds: args.seeds.clone(),
-        set: args.set.clone(),
+        set: args.overrides.set.clone(),
         episodes: args.episodes,
         jobs: args.jobs as usize,
         seconds: args.seconds,
@@ -161,33 +160,26 @@ fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Set by the first Ctrl+C; the second ends the program at once.
+/// A flag that the first Ctrl+C sets; the second one ends the program at once.
 fn interrupted() -> &'static AtomicBool {
     static STOP: AtomicBool = AtomicBool::new(false);
-    std::thread::spawn(|| {
-        if let Ok(runtime) = super::runtime() {
-            runtime.block_on(async {
-                let Ok(mut interrupts) = Interrupts::listen() else { return };
-                interrupts.next().await;
-                STOP.store(true, Ordering::Relaxed);
-                note!("Saving all runs; once more ends at once.");
-                interrupts.next().await;
-                std::process::exit(Exit::Failed as i32);
-            });
-        }
-    });
+    let stop = || {
+        STOP.store(true, Ordering::Relaxed);
+        note!("Saving all runs; once more ends at once.");
+    };
+    on_interrupt(stop, || {});
     &STOP
 }
 
 /// Shows on one bar how many episodes of all are done, and tells when runs begin and end.
 fn listener(cells: &[Cell]) -> Arc<grid::Listener> {
-    let bar = bar();
+    let bar = progress::bar();
     let total: u64 = cells.iter().map(|c| c.config.schedule.episodes).sum();
     let done: Mutex<HashMap<String, u64>> = Mutex::default();
     let count = move |cell: &Cell, episodes: u64| {
         let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
         done.insert(cell.name.clone(), episodes.min(cell.config.schedule.episodes));
-        1000 * done.values().sum::<u64>() / total.max(1)
+        progress::FULL * done.values().sum::<u64>() / total.max(1)
     };
     Arc::new(move |cell, news| {
         let budget = cell.config.schedule.episodes;
@@ -233,7 +225,7 @@ fn command(args: &Args) -> String {
     words.push(format!("--preset {}", preset(args)));
     let seeds: Vec<String> = args.seeds.iter().map(u64::to_string).collect();
     words.push(format!("--seeds {}", seeds.join(",")));
-    for set in &args.set {
+    for set in &args.overrides.set {
         let (key, value) = set.split_once('=').unwrap_or((set, ""));
         // A value with a slash that is no JSON is a path.
         let json = serde_json::from_str::<serde_json::Value>(value).is_ok();

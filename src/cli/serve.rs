@@ -1,7 +1,8 @@
 //! `iliad serve`: the web application.
 
+use super::run_settings::RunSettings;
 use super::settings::{Common, Listen};
-use super::{CliResult, Exit, configure, runtime};
+use super::{CliResult, Exit, runtime};
 use crate::app::FirstRun;
 use crate::config::server::ServerConfig;
 use crate::registry::Registry;
@@ -18,20 +19,13 @@ Ctrl+C ends it in an orderly way: runs write a checkpoint and go on at the next 
 
 /// Flags of `iliad serve` and of plain `iliad`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, mut_arg("preset", |preset| preset.default_value("small")))]
 pub(super) struct Args {
     /// Show all settings and where each came from, then end
     #[arg(long)]
     pub print_config: bool,
-    /// Preset of the run that is started in an empty data folder
-    #[arg(long, value_name = "NAME", default_value = "small", help_heading = "First run")]
-    pub preset: String,
-    /// Seed of that run
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "First run", value_parser = super::numbers::seed)]
-    pub seed: u64,
-    /// Change a setting of that run; may be given many times
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::train::key_and_value, help_heading = "First run")]
-    pub set: Vec<String>,
+    #[command(flatten, next_help_heading = "Run that is started in an empty data folder")]
+    pub first: RunSettings,
     #[command(flatten)]
     pub listen: Listen,
     #[command(flatten)]
@@ -45,8 +39,9 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         return Ok(Exit::Done);
     }
     let settings = args.common.load_with(&args.listen)?;
-    configure(registry, &args.preset, args.seed, &args.set)?;
-    let first = FirstRun { preset: args.preset.clone(), seed: args.seed, set: args.set.clone() };
+    args.first.configuration(registry)?;
+    let RunSettings { preset, seed, overrides } = args.first.clone();
+    let first = FirstRun { preset, seed, set: overrides.set };
     crate::nn::device::keep_compiled(&settings.data_dir);
     runtime()?.block_on(crate::app::serve(&settings, first, registry))?;
     Ok(Exit::Done)

@@ -1,8 +1,8 @@
 //! `iliad teacher`: the simulated teacher.
 
+use super::run_settings::RunSettings;
 use super::settings::Common;
-use super::train::key_and_value;
-use super::{CliResult, Exit, bar, configure, device, family_of, numbers};
+use super::{CliResult, Exit, device, family_of, numbers, progress};
 use crate::family::TeacherTraining;
 use crate::output::{file, json, note, out};
 use crate::registry::Registry;
@@ -31,15 +31,8 @@ Examples:
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER)]
 pub(super) struct TrainArgs {
-    /// Named configuration to start from
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
-    pub preset: String,
-    /// Seed of every random stream
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::numbers::seed)]
-    pub seed: u64,
-    /// Change a setting of the preset; may be given many times
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    pub set: Vec<String>,
+    #[command(flatten)]
+    pub run: RunSettings,
     /// File to write the teacher to
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
@@ -78,11 +71,11 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
 /// Carries out `iliad teacher train`.
 fn train(args: &TrainArgs, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
-    let config = configure(registry, &args.preset, args.seed, &args.set)?;
+    let config = args.run.configuration(registry)?;
     let length = config.teacher.training;
     // Before the work: hours must not end with a file that cannot be written.
     file::prepare(&args.output)?;
-    let bar = bar();
+    let bar = progress::bar();
     let device = device(&settings)?;
     let report = family_of(registry, &config)?.train_teacher(&TeacherTraining {
         executor_updates: args.executor_updates.unwrap_or(length.executor_updates),
@@ -93,10 +86,9 @@ fn train(args: &TrainArgs, registry: Registry) -> CliResult {
         half: args.half,
         seconds: args.seconds,
         device: &device,
-        progress: &|what, share| {
-            bar.set_position((1000.0 * share) as u64);
-            bar.set_message(what.to_owned());
-            tracing::info!("{what}");
+        progress: &|stage, share| {
+            progress::show(&bar, stage, share);
+            tracing::info!("{stage}");
         },
         config: &config,
     })?;

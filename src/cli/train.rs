@@ -1,8 +1,9 @@
 //! `iliad train`: a run without a server.
 
+use super::interrupt::on_interrupt;
+use super::run_settings::RunSettings;
 use super::settings::Common;
-use super::{CliError, CliResult, Exit, bar, configure, device, family_of};
-use crate::app::Interrupts;
+use super::{CliError, CliResult, Exit, device, family_of, progress};
 use crate::config::run::TeacherMode;
 use crate::output::{json, note, out};
 use crate::registry::Registry;
@@ -25,15 +26,8 @@ descriptions and seconds. Ctrl+C writes a checkpoint and ends with code 3; --res
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER)]
 pub(super) struct Args {
-    /// Named configuration to start from
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
-    pub preset: String,
-    /// Seed of every random stream of the run
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::numbers::seed)]
-    pub seed: u64,
-    /// Change a setting of the preset; may be given many times
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    pub set: Vec<String>,
+    #[command(flatten)]
+    pub run: RunSettings,
     /// Folder of the run: checkpoints, record, curve [default: a new folder in the data folder's `runs`]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
@@ -58,7 +52,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         };
         header.config
     } else {
-        configure(registry, &args.preset, args.seed, &simulated(&args.set))?
+        args.run.simulated_configuration(registry)?
     };
     let id = crate::app::new_run_id(&config);
     let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
@@ -68,7 +62,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
             folder.display()
         )));
     }
-    let bar = if args.json { indicatif::ProgressBar::hidden() } else { bar() };
+    let bar = if args.json { indicatif::ProgressBar::hidden() } else { progress::bar() };
     let (budget, shown) = (config.schedule.episodes, bar.clone());
     let launch = Launch {
         id,
@@ -82,19 +76,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     };
     let (handle, thread) = family_of(registry, &launch.config)?.spawn(launch)?;
     let commands = handle.commands.clone();
-    // The first Ctrl+C ends the run in an orderly way; the listener lives until the process ends.
-    std::thread::spawn(move || {
-        if let Ok(runtime) = super::runtime() {
-            runtime.block_on(async {
-                let Ok(mut interrupts) = Interrupts::listen() else { return };
-                interrupts.next().await;
-                let _ = commands.send(crate::run::Command::Shutdown);
-                interrupts.next().await;
-                note!("Ended at once; what came after the last checkpoint is not saved.");
-                std::process::exit(Exit::Failed as i32);
-            });
-        }
-    });
+    on_interrupt(
+        move || drop(commands.send(crate::run::Command::Shutdown)),
+        || note!("Ended at once; what came after the last checkpoint is not saved."),
+    );
     let report = thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;
     bar.finish_and_clear();
     if args.json {
@@ -119,23 +104,15 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     Ok(if report.complete { Exit::Done } else { Exit::Stopped })
 }
 
-/// The settings with the simulated teacher before them: people teach through the pages, so a preset for them is
-/// trained without them here.
-pub(super) fn simulated(set: &[String]) -> Vec<String> {
-    let mode = r#"teacher.mode={"mode":"simulated"}"#.to_owned();
-    std::iter::once(mode).chain(set.iter().cloned()).collect()
-}
-
 /// Shows an event on the bar.
 fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
     match event {
         Event::Status(s) => match &s.state {
             RunState::Starting { what, done } => {
-                bar.set_position((1000.0 * done.unwrap_or(0.0)) as u64);
-                bar.set_message(what.clone());
+                progress::show(bar, what, done.unwrap_or(0.0));
             }
             _ => {
-                if let Some(position) = (1000 * s.episodes.min(budget)).checked_div(budget) {
+                if let Some(position) = (progress::FULL * s.episodes.min(budget)).checked_div(budget) {
                     bar.set_position(position);
                 }
                 let best =
@@ -148,24 +125,5 @@ fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
         },
         Event::Log { message } => bar.println(message),
         _ => {}
-    }
-}
-
-/// A text with a key before `=`, for `--set`; what the key may be is the configuration's business.
-pub(super) fn key_and_value(text: &str) -> Result<String, String> {
-    match text.split_once('=') {
-        Some((key, _)) if !key.trim().is_empty() => Ok(text.to_owned()),
-        _ => Err("write it as key=value, such as algorithm.replay=2".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_need_a_key() {
-        assert!(key_and_value("a.b=c=d").is_ok() && key_and_value("a=").is_ok());
-        assert!(key_and_value("a").is_err() && key_and_value("=1").is_err());
     }
 }

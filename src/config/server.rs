@@ -584,7 +584,7 @@ impl AccessToken {
         use rand::TryRng;
         let mut bytes = [0; 16];
         rand::rngs::SysRng.try_fill_bytes(&mut bytes).expect("the operating system gives random numbers");
-        AccessToken(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        AccessToken(hex::encode(bytes))
     }
 
     /// The token itself, for the line with the address and for comparing.

@@ -155,7 +155,7 @@ pub fn iterations(
             && from >= effort.warm as u64
         {
             if samples.is_empty() {
-                crate::telemetry::look_at_stages();
+                crate::stages::measure();
             }
             samples.push((at - before).as_secs_f64() * 1e3 / effort.each as f64);
         }
@@ -168,7 +168,7 @@ pub fn iterations(
         anyhow::bail!("the teacher described nothing in {updates} updates, so no learning step was timed")
     }
     tracing::info!("{name}: {descriptions} descriptions in {updates} updates");
-    for (stage, laps) in crate::telemetry::stages() {
+    for (stage, laps) in crate::stages::take() {
         let timing = Timing { name: stage.to_owned(), samples: laps };
         tracing::info!("{stage}: {:.2} ms (median of {})", timing.median(), timing.samples.len());
     }

@@ -138,7 +138,7 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let results = super::super::report::input::read(&root.join("benches/results")).unwrap();
         let text = std::fs::read_to_string(root.join("BENCHMARKS.md")).unwrap();
-        assert_eq!(render(&text, &results).unwrap(), text, "run `iliad bench --render`");
+        assert_eq!(render(&text, &results).unwrap(), text, "run `iliad dev bench --render`");
     }
 
     proptest! {

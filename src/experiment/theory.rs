@@ -1,7 +1,7 @@
 //! The paper's analysis of EpochADEL (its appendix), computed on small contextual bandits where P* is known.
 //!
 //! [`bandit`] holds worlds and teachers, [`epochs`] the algorithm and the W operator, [`singular`] σ_min. Here stand the
-//! quantities that the theorems bound, each in the very norm of its statement, and the study that `iliad theory` prints.
+//! quantities that the theorems bound, each in the very norm of its statement, and the study that `iliad dev theory` prints.
 //! `docs/theory.md` says how to read it.
 
 pub mod bandit;

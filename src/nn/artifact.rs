@@ -81,7 +81,7 @@ fn checksum(header: &str, tensors: &BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>
         hash.update(format!("\n{name} {dtype:?} {shape:?}\n"));
         hash.update(bytes);
     }
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(hash.finalize())
 }
 
 /// Writes `header` and tensors to `path`.

@@ -4,7 +4,7 @@
 use crate::config::run::{Draw, Pragmatics};
 use crate::protocol::{Description, Episode, Teacher, World};
 use crate::rng;
-use crate::telemetry::stage;
+use crate::stages;
 use candle_core::Result;
 use rand::RngExt;
 
@@ -35,10 +35,10 @@ pub fn describe<W: World>(
         return Ok(said);
     }
     let executions: Vec<_> = open.iter().map(|&i| (&episodes[i].task.start, &episodes[i].execution)).collect();
-    stage("compare");
+    stages::end("compare");
     let proposed = models.propose(&executions, settings.samples, &mut rng::stream(seed, "describe", counter))?;
 
-    stage("propose");
+    stages::end("propose");
     // The executor reads each different sentence once.
     let mut items = Vec::new();
     let mut places = Vec::with_capacity(proposed.len());
@@ -59,7 +59,7 @@ pub fn describe<W: World>(
         places.push(place);
     }
     let qualifies = if items.is_empty() { Vec::new() } else { models.qualifies(&items, settings.tau)? };
-    stage("check");
+    stages::end("check");
     for ((&i, candidates), place) in open.iter().zip(&proposed).zip(&places) {
         let judged: Vec<(String, bool)> =
             candidates.iter().cloned().zip(place.iter().map(|&at| qualifies[at])).collect();

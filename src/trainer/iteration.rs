@@ -12,9 +12,9 @@ use crate::protocol::{Description, Episode};
 use crate::protocol::{Split, Task, World};
 use crate::rng;
 use crate::run::{EpisodeRow, Event, Source};
+use crate::stages;
 use crate::store::UpdateRecord;
 use crate::teacher::simulated::describe;
-use crate::telemetry::stage;
 use rand::RngExt;
 use std::time::{Duration, Instant};
 
@@ -33,9 +33,9 @@ impl<K: Family> Trainer<'_, K> {
         let tasks: Vec<_> = (first..first + n)
             .map(|e| self.world.sample_task(Split::Train, &mut rng::stream(seed, "task", e)))
             .collect();
-        stage("tasks");
+        stages::end("tasks");
         let executions = self.algorithm.explore(&tasks, first)?;
-        stage("explore");
+        stages::end("explore");
         if !described {
             self.counters.episodes += n;
             return self.undescribed_update(tasks, executions, first);
@@ -70,7 +70,7 @@ impl<K: Family> Trainer<'_, K> {
             }
         }
         let update = self.counters.update;
-        stage("judge");
+        stages::end("judge");
         let mut said = match &self.teacher {
             Some(models) if !to_teacher.is_empty() => {
                 describe(&*self.world, &**models, &self.config.teacher.pragmatics, &to_teacher, seed, first)?
@@ -101,9 +101,9 @@ impl<K: Family> Trainer<'_, K> {
         self.counters.episodes += n - people as u64;
         self.offer(&to_people)?;
         self.counters.simulated += described.len() as u64;
-        stage("choose");
+        stages::end("choose");
         self.learn(&described)?;
-        stage("learn");
+        stages::end("learn");
         if let Some(notes) = &mut self.notes
             && !self.again
         {
@@ -118,7 +118,7 @@ impl<K: Family> Trainer<'_, K> {
         self.tell_some(&rows);
         tracing::trace!(update, described = described.len(), people, "simulated iteration");
         let done = self.after_update();
-        stage("afterwards");
+        stages::end("afterwards");
         done
     }
 

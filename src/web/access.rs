@@ -163,7 +163,7 @@ fn session(token: &str) -> Result<String, Error> {
 }
 
 fn seal(number: &str, token: &str) -> String {
-    Sha256::digest(format!("iliad access {token} {number}")).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(format!("iliad access {token} {number}")))
 }
 
 fn is_session(cookie: &str, token: &str) -> bool {

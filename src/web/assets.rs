@@ -31,10 +31,6 @@ pub fn vendor_files() -> Vec<(String, usize)> {
     VENDOR.iter().map(|(name, bytes)| (name.to_string(), bytes.len())).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Digest of all static files together.
 pub(super) fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -48,7 +44,7 @@ pub(super) fn version() -> &'static str {
             }
         }
         VENDOR.iter().for_each(|(_, content)| hash.update(content));
-        hex(&hash.finalize()[..8])
+        hex::encode(&hash.finalize()[..8])
     });
     &VERSION
 }
@@ -85,7 +81,7 @@ pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Resul
     let versioned = asked.len() == version().len() && asked.bytes().all(|b| b.is_ascii_hexdigit());
     let (content, kind) = find(if versioned { rest } else { &path }).ok_or(Error::NotFound("the file"))?;
     let cache = if asked == version() { "public, max-age=31536000, immutable" } else { "public, no-cache" };
-    let tag = format!("\"{}\"", hex(&Sha256::digest(&content)[..12]));
+    let tag = format!("\"{}\"", hex::encode(&Sha256::digest(&content)[..12]));
     let known = headers.get_all(header::IF_NONE_MATCH).iter().any(|v| v.to_str().is_ok_and(|v| v.contains(&tag)));
     let response = Response::builder().header(header::ETAG, &tag).header(header::CACHE_CONTROL, cache);
     let response = if known {

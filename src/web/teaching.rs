@@ -218,7 +218,7 @@ pub(super) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, 
 /// twice have the same key.
 pub(super) fn key_of_words(key: &str, text: &str) -> String {
     let digest = Sha256::digest(format!("{key} {text}"));
-    digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&digest[..16])
 }
 
 /// Stores a corrected answer.

@@ -50,16 +50,12 @@ struct NewCookie(Arc<OnceLock<String>>);
 #[derive(Clone)]
 pub(super) struct Counted(pub(super) String);
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// 128 random bits from the operating system. A secret must not be reproducible, so it is the one thing in the crate
 /// that does not come from `rng::stream`.
 pub(super) fn new_token() -> Result<String, Error> {
     let mut bytes = [0; 16];
     SysRng.try_fill_bytes(&mut bytes).map_err(|error| Error::Panic(format!("no randomness: {error}")))?;
-    Ok(hex(&bytes))
+    Ok(hex::encode(bytes))
 }
 
 fn signer(key: &[u8], random: &str) -> Result<Hmac<Sha256>, Error> {
@@ -71,7 +67,7 @@ fn signer(key: &[u8], random: &str) -> Result<Hmac<Sha256>, Error> {
 fn signed_token(key: &[u8]) -> Result<String, Error> {
     let random = new_token()?;
     let signature = signer(key, &random)?.finalize().into_bytes();
-    Ok(random + &hex(&signature[..16]))
+    Ok(random + &hex::encode(&signature[..16]))
 }
 
 /// Whether this database's key has signed the token.

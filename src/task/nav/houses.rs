@@ -131,7 +131,7 @@ impl Sheet {
     }
 
     fn new(body: String, house: Option<House>) -> Sheet {
-        let version = Sha256::digest(&body)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let version = hex::encode(&Sha256::digest(&body)[..8]);
         Sheet { body, version, house }
     }
 }

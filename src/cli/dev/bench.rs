@@ -1,8 +1,8 @@
-//! `iliad bench`: how long things take, and the file that tells.
+//! `iliad dev bench`: how long things take, and the file that tells.
 
-use super::settings::Common;
-use super::train::key_and_value;
-use super::{CliResult, Exit, configure, device, family_of};
+use crate::cli::run_settings::{Overrides, configure};
+use crate::cli::settings::Common;
+use crate::cli::{CliError, CliResult, Exit, device, family_of, numbers};
 use crate::experiment::bench::{Effort, Timing, iterations, nav, teacher_updates};
 use crate::experiment::results::Results;
 use crate::output::{file, json, out};
@@ -13,37 +13,36 @@ use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
 Examples:
-  iliad bench --set task.path=corpus                                  the teacher's updates at the paper's sizes
-  iliad bench --set task.path=corpus --set teacher.models=t.safetensors --only iteration   an iteration of ADEL
-  iliad bench --set task.path=corpus --only updates --results benches/results   kept in files
-  iliad bench --render                                                BENCHMARKS.md from those files";
+  iliad dev bench --set task.path=corpus                                  the teacher's updates at the paper's sizes
+  iliad dev bench --set task.path=corpus --set teacher.models=t.safetensors --only iteration   an iteration of ADEL
+  iliad dev bench --set task.path=corpus --only updates --results benches/results   kept in files
+  iliad dev bench --render                                                BENCHMARKS.md from those files";
 
-/// Flags of `iliad bench`.
+/// Flags of `iliad dev bench`.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Named configuration whose sizes are timed
     #[arg(long, value_name = "NAME", default_value = "paper")]
     pub preset: String,
-    /// Change a setting of the preset; may be given many times
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    pub set: Vec<String>,
+    #[command(flatten)]
+    pub overrides: Overrides,
     /// What to do, several with commas: time updates, iteration; agreement: how far the device's results are from the
     /// CPU's; and in builds for GPUs, recurrence: LSTM layers alone; profile: every kernel of an update with its time;
     /// programs: how far operations launched together are from the same ones launched singly
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]
     pub only: Vec<String>,
     /// Samples of each figure
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::numbers::count)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = numbers::count)]
     pub samples: usize,
     /// Updates of a sample
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = super::numbers::count)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = numbers::count)]
     pub each: usize,
     /// Updates before the first sample
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = super::numbers::count)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = numbers::count)]
     pub warm: usize,
     /// Examples of an update of the teacher (default: 256, NAV 32)
-    #[arg(long, value_name = "N", value_parser = super::numbers::batch)]
+    #[arg(long, value_name = "N", value_parser = numbers::batch)]
     pub batch: Option<usize>,
     /// Products in full float32 on a GPU instead of TF32
     #[arg(long)]
@@ -67,13 +66,13 @@ pub(super) struct Args {
     pub common: Common,
 }
 
-/// Carries out `iliad bench`.
-pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
+/// Carries out `iliad dev bench`.
+pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.render {
         return rendered(args.results.as_deref().unwrap_or(Path::new("benches/results")));
     }
     let settings = args.common.load()?;
-    let config = configure(registry, &args.preset, 1, &args.set)?;
+    let config = configure(registry, &args.preset, 1, &args.overrides.set)?;
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(!args.full_precision);
     crate::nn::device::set_recording(!args.no_recording);
@@ -149,7 +148,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
             }
             other => {
                 let meant = crate::suggest::did_you_mean(other, ["updates", "iteration", "agreement"]);
-                return Err(super::CliError::Usage(format!(
+                return Err(CliError::Usage(format!(
                     "`{other}` is not timed{meant}; there are updates, iteration, agreement"
                 )));
             }
@@ -166,8 +165,8 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
 
 /// Keeps a figure in its file.
 fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Args) -> anyhow::Result<()> {
-    let mut command = format!("iliad bench --preset {} --only {}", args.preset, args.only.join(","));
-    for set in &args.set {
+    let mut command = format!("iliad dev bench --preset {} --only {}", args.preset, args.only.join(","));
+    for set in &args.overrides.set {
         // Paths are the machine's.
         let (key, value) = set.split_once('=').unwrap_or((set, ""));
         let value = value.rsplit('/').next().unwrap_or(value);
@@ -212,7 +211,7 @@ fn keep(folder: &Path, timing: &Timing, device: &candle_core::Device, args: &Arg
 
 /// Fills BENCHMARKS.md from the results.
 fn rendered(folder: &Path) -> CliResult {
-    let wrong = |error: String| super::CliError::Usage(error);
+    let wrong = |error: String| CliError::Usage(error);
     let results = crate::experiment::report::input::read(folder).map_err(|e| wrong(format!("{e:#}")))?;
     let path = Path::new("BENCHMARKS.md");
     let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("{} cannot be read: {e}", path.display())))?;

@@ -1,6 +1,6 @@
-//! `iliad theory`: the paper's analysis, computed.
+//! `iliad dev theory`: the paper's analysis, computed.
 
-use super::{CliError, CliResult, Exit};
+use crate::cli::{CliError, CliResult, Exit, numbers};
 use crate::experiment::theory::bandit::Sizes;
 use crate::experiment::theory::{Study, StudySettings, picture, study};
 use crate::output::{file, json, note, out, print};
@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 const AFTER: &str = "\
 Examples:
-  iliad theory                                          a small world: does the paper's bound hold?
-  iliad theory --actions 8 --descriptions 12 --seed 7   another one
-  iliad theory --inconsistent 0.1,0.3,0.6               teachers that say something wrong so often
-  iliad theory --plot theory.svg                        the curves as a picture
-  iliad theory --json                                   every epoch as one line of JSON
+  iliad dev theory                                          a small world: does the paper's bound hold?
+  iliad dev theory --actions 8 --descriptions 12 --seed 7   another one
+  iliad dev theory --inconsistent 0.1,0.3,0.6               teachers that say something wrong so often
+  iliad dev theory --plot theory.svg                        the curves as a picture
+  iliad dev theory --json                                   every epoch as one line of JSON
 
 docs/theory.md says what is computed and how to read it. Ends with code 1 if a bound did not hold.";
 
-/// Flags of `iliad theory`.
+/// Flags of `iliad dev theory`.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Actions of the world, |A|
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=200))]
     pub actions: u64,
@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub epochs: u64,
     /// Seed of the random world and of drawn batches
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::numbers::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = numbers::seed)]
     pub seed: u64,
     /// Tasks per epoch of the sampled version (the paper's M); 0 leaves it out
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
@@ -52,8 +52,8 @@ pub(super) struct Args {
 /// Epochs of starts that are kept at most: some gigabytes of memory.
 const MOST_ROWS: u64 = 10_000_000;
 
-/// Carries out `iliad theory`.
-pub(super) fn run(args: &Args) -> CliResult {
+/// Carries out `iliad dev theory`.
+pub(in crate::cli) fn run(args: &Args) -> CliResult {
     let settings = StudySettings {
         sizes: Sizes {
             actions: args.actions as usize,

@@ -1,34 +1,21 @@
-//! `iliad model`: checks of model files.
+//! `iliad dev fixture`: compares models with reference fixtures.
 
-use super::settings::Common;
-use super::{CliError, CliResult, Exit, device};
+use crate::cli::settings::Common;
+use crate::cli::{CliError, CliResult, Exit, device};
 use crate::nn::reference_fixtures::FixtureFile;
 use crate::output::{json, out};
 use crate::task::{nav, regex};
 use std::path::PathBuf;
 
-/// Commands of `iliad model`.
-#[derive(clap::Args, Clone, Debug)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-#[derive(clap::Subcommand, Clone, Debug)]
-pub(super) enum Command {
-    /// Compare this build's models with a numeric fixture: logits, loss and every gradient
-    Check(CheckArgs),
-}
-
 const AFTER: &str = "\
 Examples:
-  iliad model check fixture.safetensors                  prints the largest differences; code 1 when one exceeds 1e-5
-  iliad model check fixture.safetensors --device cuda    the same on a GPU";
+  iliad dev fixture fixture.safetensors                  prints the largest differences; code 1 when one exceeds 1e-5
+  iliad dev fixture fixture.safetensors --device cuda    the same on a GPU";
 
-/// Flags of `iliad model check`.
+/// Flags of `iliad dev fixture`.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER)]
-pub(super) struct CheckArgs {
+pub(in crate::cli) struct Args {
     /// Fixture with weights, inputs, logits, loss and gradients
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -39,18 +26,11 @@ pub(super) struct CheckArgs {
     pub common: Common,
 }
 
-/// Carries out `iliad model …`.
-pub(super) fn run(args: &Args) -> CliResult {
-    match &args.command {
-        Command::Check(args) => check(args),
-    }
-}
-
 /// Largest difference that passes.
 const TOLERANCE: f64 = 1e-5;
 
-/// Carries out `iliad model check`.
-fn check(args: &CheckArgs) -> CliResult {
+/// Carries out `iliad dev fixture`.
+pub(in crate::cli) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
     let device = device(&settings)?;
     crate::nn::device::set_fast_products(false);

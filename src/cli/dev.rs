@@ -1,0 +1,47 @@
+//! `iliad dev`: tools for people who work on the program itself.
+
+pub(super) mod bench;
+pub(super) mod fixture;
+pub(super) mod theory;
+
+use super::CliResult;
+use crate::registry::Registry;
+
+/// Flags of `iliad dev`.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+pub(super) enum Command {
+    /// Measure updates and iterations, compare a GPU with the CPU, fill BENCHMARKS.md
+    Bench(bench::Args),
+    /// Compare this build's models with a numeric fixture: logits, loss and every gradient
+    Fixture(fixture::Args),
+    /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
+    Theory(theory::Args),
+}
+
+/// Carries out `iliad dev …`.
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
+    match &args.command {
+        Command::Bench(args) => bench::run(args, registry),
+        Command::Fixture(args) => fixture::run(args),
+        Command::Theory(args) => theory::run(args),
+    }
+}
+
+/// Commands of `iliad model`, the group that `iliad dev fixture` stood in before. Kept for scripts.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct ModelArgs {
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+pub(super) enum ModelCommand {
+    /// The earlier name of `iliad dev fixture`
+    Check(fixture::Args),
+}

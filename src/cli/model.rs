@@ -2,6 +2,7 @@
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, device};
+use crate::nn::device::{LaunchOptions, with_options};
 use crate::nn::reference_fixtures::FixtureFile;
 use crate::output::{json, out};
 use crate::task::{nav, regex};
@@ -53,7 +54,7 @@ const TOLERANCE: f64 = 1e-5;
 fn check(args: &CheckArgs) -> CliResult {
     let settings = args.common.load()?;
     let device = device(&settings)?;
-    crate::nn::device::set_fast_products(false);
+    let device = with_options(&device, LaunchOptions { tf32: false, ..LaunchOptions::default() })?;
     let wrong = |e: String| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display()));
     let file = FixtureFile::read(&args.file).map_err(|e| wrong(e.to_string()))?;
     let found =

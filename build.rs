@@ -34,10 +34,10 @@ fn main() {
 }
 
 /// The kernels' sources, in the order in which they know each other.
-const KERNELS: [&str; 7] = ["kernels", "transformer", "walks", "small", "recurrence", "time", "steps"];
+const KERNELS: [&str; 7] = ["kernels", "transformer", "walks", "small_gemm", "recurrence", "time", "persistent_kernel"];
 
 /// Compiles the kernels for the cards that the binary must run on, into one `kernels.fatbin` that
-/// `src/nn/cuda/module.rs` embeds: machine code for the oldest generation asked for and for the H100's where that is
+/// `src/nn/cuda/backend/module.rs` embeds: machine code for the oldest generation asked for and for the H100's where that is
 /// newer, and PTX of the newest of the two, which the driver translates on cards that are newer still.
 fn compile_kernels() -> Result<(), String> {
     println!("cargo::rerun-if-changed=src/nn/cuda");

@@ -7,7 +7,6 @@ pub mod adam;
 pub mod artifact;
 pub mod attention;
 pub(crate) mod cpu;
-#[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod decoder;
 pub mod device;

@@ -200,7 +200,7 @@ fn device(choice: DeviceChoice) -> Check {
     match candle_core::Device::new_cuda(number) {
         Ok(_) => Check::ok(NAME, format!("cuda:{number}")),
         Err(_) if choice == DeviceChoice::Auto => Check::ok(NAME, cpu),
-        Err(_) if !cfg!(feature = "cuda") => {
+        Err(_) if !crate::nn::device::GPU_SUPPORT => {
             let advice = "build with `--features cuda` (docs/gpu.md), or use --device cpu";
             Check::problem(NAME, format!("{choice} is asked for, but this build uses the CPU alone"), advice)
         }

@@ -176,7 +176,6 @@ pub fn iterations(
 }
 
 /// What was looked at, and a line for each kernel.
-#[cfg(feature = "cuda")]
 pub type Profile = (String, std::collections::BTreeMap<String, crate::nn::cuda::profile::Line>);
 
 /// Where the GPU's time goes in one update of executor and describer, not recorded: a line for each kernel and size of
@@ -184,7 +183,6 @@ pub type Profile = (String, std::collections::BTreeMap<String, crate::nn::cuda::
 ///
 /// # Errors
 /// When an update fails.
-#[cfg(feature = "cuda")]
 pub fn profile(world: &RegexWorld, teacher: &RegexTeacher, batch: usize) -> anyhow::Result<Vec<Profile>> {
     let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
     let mut found = Vec::new();
@@ -206,9 +204,8 @@ pub fn profile(world: &RegexWorld, teacher: &RegexTeacher, batch: usize) -> anyh
 ///
 /// # Errors
 /// When the device fails.
-#[cfg(feature = "cuda")]
 pub fn recurrences(device: &Device, hidden: usize, steps: usize, effort: Effort) -> anyhow::Result<Vec<Timing>> {
-    use crate::nn::cuda::{at, lstm, record::Recorder};
+    use crate::nn::cuda::{at, graph_capture::GraphCache, lstm};
     use crate::nn::tokens::Tokens;
     use candle_core::{DType, Tensor};
     let cuda = device.as_cuda_device()?;
@@ -250,13 +247,13 @@ pub fn recurrences(device: &Device, hidden: usize, steps: usize, effort: Effort)
             dc: at(&dc)?,
             d_w: at(d_w)?,
         };
-        let recorder = Recorder::default();
+        let graphs = GraphCache::default();
         for (name, body) in [
             ("forwards", &(|| lstm::forward(cuda, &run, &there)) as &dyn Fn() -> candle_core::Result<()>),
             ("backwards", &|| lstm::backward(cuda, &run, &back)),
         ] {
             let title = format!("{rows} rows, {steps} steps {name}");
-            found.push(time(&title, device, effort, |_| Ok(recorder.run(device, name, body)?))?);
+            found.push(time(&title, device, effort, |_| Ok(graphs.run(device, name, body)?))?);
         }
     }
     Ok(found)

@@ -14,15 +14,8 @@ const EPSILON: f32 = 1e-8;
 
 /// First and second moments of one parameter, on its device.
 enum Moments {
-    Cpu {
-        m: Vec<f32>,
-        v: Vec<f32>,
-    },
-    #[cfg(feature = "cuda")]
-    Cuda {
-        m: Tensor,
-        v: Tensor,
-    },
+    Cpu { m: Vec<f32>, v: Vec<f32> },
+    Cuda { m: Tensor, v: Tensor },
 }
 
 /// `[steps, 1/(1−β1^t), 1/(1−β2^t)]` on the GPU, none on the CPU.
@@ -32,7 +25,6 @@ type Clock = Option<Tensor>;
 pub struct Adam {
     params: Params,
     moments: Vec<Moments>,
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     clock: Clock,
     step: u64,
     rate: f32,
@@ -45,7 +37,6 @@ impl Adam {
             .iter()
             .map(|(_, var)| match var.device() {
                 Device::Cpu => Ok(Moments::Cpu { m: vec![0.0; var.elem_count()], v: vec![0.0; var.elem_count()] }),
-                #[cfg(feature = "cuda")]
                 Device::Cuda(_) => Ok(Moments::Cuda {
                     m: var.as_detached_tensor().zeros_like()?,
                     v: var.as_detached_tensor().zeros_like()?,
@@ -84,7 +75,6 @@ impl Adam {
             Some(grad) => grad.contiguous(),
             None => bail!("no gradient reached the parameter `{name}`"),
         };
-        #[cfg(feature = "cuda")]
         if self.clock.is_some() {
             let found = self.params.iter().map(|(n, v)| Ok((n.to_owned(), gradient(n, v)?))).collect::<Result<_>>()?;
             return self.apply_from(&found);
@@ -96,7 +86,6 @@ impl Adam {
                     let pass = Pass { moments: Mutex::new((m, v)), c1, c2, rate: self.rate };
                     var.inplace_op2(&grad, &pass)?;
                 }
-                #[cfg(feature = "cuda")]
                 Moments::Cuda { .. } => bail!("Adam's moments are not on the CPU"),
             }
         }
@@ -104,7 +93,6 @@ impl Adam {
     }
 
     /// The step from gradients by name, on a GPU.
-    #[cfg(feature = "cuda")]
     pub fn apply_from(&mut self, grads: &std::collections::HashMap<String, Tensor>) -> Result<()> {
         let Some(clock) = &self.clock else { bail!("this optimiser is not on a GPU") };
         let mut parts = Vec::with_capacity(self.moments.len());
@@ -134,7 +122,6 @@ impl Adam {
                     v[at].fill(0.0);
                 }
                 // In place: recorded steps know these addresses.
-                #[cfg(feature = "cuda")]
                 Moments::Cuda { m, v } => {
                     for moment in [m, v] {
                         let mut all = moment.to_device(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
@@ -155,7 +142,6 @@ impl Adam {
                 Moments::Cpu { m, v } => {
                     (Tensor::from_slice(m, var.dims(), &Device::Cpu)?, Tensor::from_slice(v, var.dims(), &Device::Cpu)?)
                 }
-                #[cfg(feature = "cuda")]
                 Moments::Cuda { m, v } => (m.to_device(&Device::Cpu)?, v.to_device(&Device::Cpu)?),
             };
             map.insert(format!("m.{name}"), m);
@@ -185,14 +171,12 @@ impl Adam {
                     *own_v = v.flatten_all()?.to_vec1()?;
                 }
                 // In place: recorded steps know these addresses.
-                #[cfg(feature = "cuda")]
                 Moments::Cuda { m: own_m, v: own_v } => {
                     crate::nn::cuda::upload(own_m, &m.flatten_all()?.to_vec1::<f32>()?)?;
                     crate::nn::cuda::upload(own_v, &v.flatten_all()?.to_vec1::<f32>()?)?;
                 }
             }
         }
-        #[cfg(feature = "cuda")]
         if let Some(clock) = &self.clock {
             crate::nn::cuda::upload(clock, &[step as f32, 1.0, 1.0])?;
         }

@@ -27,7 +27,6 @@ pub enum Memory {
         bias: Tensor,
     },
     /// Time-major, as it came.
-    #[cfg(feature = "cuda")]
     Gpu {
         /// `[T, B, dot]`.
         keys: Tensor,
@@ -64,10 +63,7 @@ impl DotAttention {
     pub fn memory(&self, values: &Tensor, tokens: &Tokens) -> Result<Memory> {
         let keys = self.key.forward(values)?;
         let Some(bias) = tokens.bias.clone() else {
-            #[cfg(feature = "cuda")]
             return Ok(Memory::Gpu { keys, values: values.contiguous()?, real: tokens.real.clone() });
-            #[cfg(not(feature = "cuda"))]
-            candle_core::bail!("attention: tokens of the CPU have a mask")
         };
         let keys = keys.permute((1, 2, 0))?.contiguous()?;
         Ok(Memory::Host { keys, values: values.transpose(0, 1)?.contiguous()?, bias })
@@ -82,7 +78,6 @@ impl DotAttention {
         let q = q.reshape((steps * (rows / items), items, dot))?;
         let out = match memory {
             Memory::Host { .. } => memory.read(&q.transpose(0, 1)?.contiguous()?)?.transpose(0, 1)?.contiguous()?,
-            #[cfg(feature = "cuda")]
             Memory::Gpu { keys, values, real } => crate::nn::cuda::attention::attend(&q, keys, values, real)?,
         };
         out.reshape((steps, rows, width))
@@ -108,7 +103,6 @@ impl Memory {
     fn rows(&self) -> Result<usize> {
         match self {
             Memory::Host { values, .. } => values.dim(0),
-            #[cfg(feature = "cuda")]
             Memory::Gpu { values, .. } => values.dim(1),
         }
     }
@@ -116,7 +110,6 @@ impl Memory {
     fn width(&self) -> Result<usize> {
         match self {
             Memory::Host { values, .. } => values.dim(2),
-            #[cfg(feature = "cuda")]
             Memory::Gpu { values, .. } => values.dim(2),
         }
     }
@@ -128,7 +121,6 @@ impl Memory {
                 let scores = q.matmul(keys)?.broadcast_add(bias)?;
                 candle_nn::ops::softmax(&scores, D::Minus1)?.matmul(values)
             }
-            #[cfg(feature = "cuda")]
             Memory::Gpu { .. } => candle_core::bail!("attention: this memory is read by the GPU's own operation"),
         }
     }

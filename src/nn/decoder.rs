@@ -76,13 +76,11 @@ impl Decoder {
     }
 
     /// Input projections of the output symbols `[V, 4H]`.
-    #[cfg(feature = "cuda")]
     pub fn table(&self) -> Result<Tensor> {
         self.lstm.project(self.embedding.table())
     }
 
     /// What a roll-out on the GPU decodes with: the parameters themselves, which stay where they are.
-    #[cfg(feature = "cuda")]
     pub fn weights(params: &Params) -> Result<crate::nn::cuda::decode::Weights<'_>> {
         let get = |name: &str| params.get(name).map(|var| var.as_tensor());
         Ok(crate::nn::cuda::decode::Weights {
@@ -93,7 +91,6 @@ impl Decoder {
     }
 
     /// Memories as a roll-out on the GPU begins with them.
-    #[cfg(feature = "cuda")]
     pub fn sources<'a>(&'a self, memories: &'a [Memory]) -> Result<Vec<crate::nn::cuda::decode::Source<'a>>> {
         let mut all = Vec::with_capacity(memories.len());
         for (attention, memory) in self.attentions.iter().zip(memories) {

@@ -1,6 +1,33 @@
 //! Choosing the device that a run trains on.
 
+use crate::nn::cuda;
 use candle_core::{Device, Result, bail};
+
+/// How work is launched on a GPU. Everything is on by default; the switches are for comparisons. They belong to a device
+/// handle: models on it, and handles made of it by [`beside`], follow them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchOptions {
+    /// Matrix products round their factors to 10 bits of mantissa (TF32); `docs/gpu.md` has what it changes.
+    pub tf32: bool,
+    /// What is done for a shape of input is captured as a CUDA graph and replayed.
+    pub graphs: bool,
+    /// All steps of a recurrence are one launch where the card can do it.
+    pub whole_recurrences: bool,
+    /// Products of few rows are made by the program's own kernel, not by cuBLAS.
+    pub small_gemm: bool,
+    /// The operations of a transformer's steps are gathered into programs of the persistent kernel where the card can run
+    /// it; the results are the same to the bit.
+    pub programs: bool,
+}
+
+impl Default for LaunchOptions {
+    fn default() -> Self {
+        Self { tf32: true, graphs: true, whole_recurrences: true, small_gemm: true, programs: true }
+    }
+}
+
+/// Whether this build can use GPUs at all.
+pub const GPU_SUPPORT: bool = cuda::backend::AVAILABLE;
 
 /// Opens the device named `auto`, `cpu`, `cuda` or `cuda:N`. `auto` takes the first GPU where there is one.
 ///
@@ -21,9 +48,7 @@ pub fn open(name: &str) -> Result<Device> {
 /// Lets the GPU's driver keep its compiled code below the data folder, so that only the first start on a new machine or
 /// container waits for it. To be called before the program starts any thread.
 pub fn keep_compiled(data_dir: &std::path::Path) {
-    #[cfg(feature = "cuda")]
-    crate::nn::cuda::module::keep_compiled(&data_dir.join("cache").join("cuda"));
-    let _ = data_dir;
+    cuda::backend::keep_compiled(&data_dir.join("cache").join("cuda"));
 }
 
 /// What to call a device on a page: `cpu`, `cuda:0`.
@@ -35,80 +60,44 @@ pub fn label(device: &Device) -> String {
     }
 }
 
-/// A second way to the same device, with its own stream: what goes there runs beside what goes to the first. The CPU has
-/// one only.
+/// A second handle of the same device, with a stream of its own: its work runs beside that of the first. The CPU has one
+/// only.
 ///
 /// # Errors
 /// When the device cannot be opened again.
 pub fn beside(device: &Device) -> Result<Device> {
+    with_options(device, options(device))
+}
+
+/// How work is launched on a device.
+pub fn options(device: &Device) -> LaunchOptions {
+    device.as_cuda_device().map(cuda::options).unwrap_or_default()
+}
+
+/// A second handle of the same device that launches as `options` say. The CPU has no options.
+///
+/// # Errors
+/// When the device cannot be opened again.
+pub fn with_options(device: &Device, options: LaunchOptions) -> Result<Device> {
     match device.location() {
-        candle_core::DeviceLocation::Cuda { gpu_id } => open_cuda(gpu_id),
+        candle_core::DeviceLocation::Cuda { gpu_id } => cuda::open(gpu_id, options),
         _ => Ok(device.clone()),
     }
 }
 
-/// Lets matrix products on a GPU round their factors to 10 bits of mantissa (TF32), for the whole program. Opening a GPU
-/// switches it on; `docs/gpu.md` has what it changes.
-pub fn set_fast_products(on: bool) {
-    #[cfg(feature = "cuda")]
-    candle_core::cuda::set_gemm_reduced_precision_f32(on);
-    let _ = on;
-}
-
-/// Whether what a GPU does is recorded and replayed, for the whole program. On at first.
-pub fn set_recording(on: bool) {
-    #[cfg(feature = "cuda")]
-    crate::nn::cuda::record::set_recording(on);
-    let _ = on;
-}
-
-/// Whether a GPU carries out all steps of a recurrence in one launch where it can, and products of few rows by this
-/// program's own kernel, for the whole program. On at first.
-pub fn set_whole_recurrences(on: bool) {
-    #[cfg(feature = "cuda")]
-    {
-        crate::nn::cuda::lstm::set_whole(on);
-        crate::nn::cuda::set_small_products(on);
-    }
-    let _ = on;
-}
-
-/// Whether a GPU gathers the operations of a transformer's steps and launches many at once where it can, for the whole program.
-/// On at first; the results are the same to the bit.
-pub fn set_programs(on: bool) {
-    #[cfg(feature = "cuda")]
-    crate::nn::cuda::steps::set_programs(on);
-    let _ = on;
-}
-
 /// What the device is, for figures: the card's name, or the processor's with the threads that products use.
 pub fn describe(device: &Device) -> String {
-    #[cfg(feature = "cuda")]
-    if let Ok(cuda) = device.as_cuda_device()
-        && let Ok(name) = cuda.cuda_stream().context().name()
-    {
+    if let Ok(name) = device.as_cuda_device().and_then(cuda::backend::device_name) {
         return name;
     }
-    let _ = device;
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name =
         info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':').map(|(_, n)| n.trim().to_owned()));
     format!("{}, {} threads", name.unwrap_or_else(|| "CPU".into()), crate::nn::sharing::threads())
 }
 
-// An explicit stream, not the per-thread default: work stays ordered when a tensor is read from another thread.
-#[cfg(feature = "cuda")]
 fn open_cuda(ordinal: usize) -> Result<Device> {
-    let device = Device::new_cuda_with_stream(ordinal)?;
-    // Safety: no buffer is ever used on another stream than its own device's.
-    unsafe { device.as_cuda_device()?.cuda_stream().context().disable_event_tracking() };
-    set_fast_products(true);
-    Ok(device)
-}
-
-#[cfg(not(feature = "cuda"))]
-fn open_cuda(_ordinal: usize) -> Result<Device> {
-    bail!("this build has no GPU support (it was built without the `cuda` feature)")
+    cuda::open(ordinal, LaunchOptions::default())
 }
 
 #[cfg(test)]

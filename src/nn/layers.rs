@@ -87,7 +87,6 @@ impl Linear {
 /// `x·Wᵀ + b` for `x` `[n, in]`, through tanh if asked. `padded`: x is a table of embeddings, whose padding row gets no
 /// gradient.
 fn affine(x: &Tensor, weight: &Tensor, bias: &Tensor, tanh: bool, padded: bool) -> Result<Tensor> {
-    #[cfg(feature = "cuda")]
     if x.device().is_cuda() {
         return crate::nn::cuda::linear::linear(x, weight, bias, tanh, padded);
     }
@@ -150,7 +149,6 @@ pub struct Lstm {
     w_ih: Tensor,
     w_hh: Tensor,
     bias: Tensor,
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     grad: Grad,
 }
 
@@ -189,7 +187,6 @@ impl Lstm {
     /// Runs over symbols from a state `[2, B, H]`: outputs `[T, B, H]` and final state `[2, B, H]`.
     pub fn read(&self, embedding: &Embedding, tokens: &Tokens, state: &Tensor) -> Result<(Tensor, Tensor)> {
         let table = self.project(embedding.table())?;
-        #[cfg(feature = "cuda")]
         if table.device().is_cuda() {
             return crate::nn::cuda::lstm::lstm(&table, &self.w_hh, state, tokens, self.grad == Grad::On);
         }

@@ -29,7 +29,6 @@ pub fn target_weights(targets: &[u32], rows: usize, groups: &[(usize, f32)]) -> 
 pub fn weighted_nll(logits: &Tensor, targets: &[u32], weights: &[f32]) -> Result<Tensor> {
     let device = logits.device();
     let (index, weights) = (Tensor::new(targets, device)?, Tensor::new(weights, device)?);
-    #[cfg(feature = "cuda")]
     if device.is_cuda() {
         return crate::nn::cuda::loss::weighted_nll(logits, &index, &weights);
     }

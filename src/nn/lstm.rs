@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex};
 pub struct Lengths {
     pub(crate) host: Arc<Vec<u32>>,
     /// The same on the device, where the recurrence runs there.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     device: Option<Tensor>,
 }
 
@@ -32,13 +31,11 @@ impl Lengths {
     }
 
     /// Lengths that are on a GPU already, as `[B]` (u32).
-    #[cfg(feature = "cuda")]
     pub fn there(device: Tensor) -> Self {
         Self { host: Arc::default(), device: Some(device) }
     }
 
     /// The lengths on the GPU, `[B]` (u32).
-    #[cfg(feature = "cuda")]
     pub fn on_device(&self) -> Result<&Tensor> {
         match &self.device {
             Some(t) => Ok(t),

@@ -103,7 +103,6 @@ impl Params {
 
     /// Moves every value towards that of `other`, on the device: value ← decay · value + (1 − decay) · other.
     pub fn move_towards(&self, other: &Params, decay: f64) -> Result<()> {
-        #[cfg(feature = "cuda")]
         if self.device.is_cuda() {
             let mut pairs = Vec::with_capacity(self.len());
             for (name, var) in self.iter() {

@@ -65,7 +65,6 @@ impl CustomOp2 for Pick {
         Ok((CpuStorage::U32(ids), n.into()))
     }
 
-    #[cfg(feature = "cuda")]
     fn cuda_fwd(
         &self,
         logits: &candle_core::CudaStorage,

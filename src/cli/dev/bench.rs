@@ -5,6 +5,7 @@ use crate::cli::settings::Common;
 use crate::cli::{CliError, CliResult, Exit, device, family_of, numbers};
 use crate::experiment::bench::{Effort, Timing, iterations, nav, teacher_updates};
 use crate::experiment::results::Results;
+use crate::nn::device::{LaunchOptions, with_options};
 use crate::output::{file, json, out};
 use crate::registry::Registry;
 use crate::task::nav::setup::new_teacher as new_nav_teacher;
@@ -74,10 +75,14 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     let config = configure(registry, &args.preset, 1, &args.overrides.set)?;
     let device = device(&settings)?;
-    crate::nn::device::set_fast_products(!args.full_precision);
-    crate::nn::device::set_recording(!args.no_recording);
-    crate::nn::device::set_whole_recurrences(!args.by_step);
-    crate::nn::device::set_programs(!args.single);
+    let options = LaunchOptions {
+        tf32: !args.full_precision,
+        graphs: !args.no_recording,
+        whole_recurrences: !args.by_step,
+        small_gemm: !args.by_step,
+        programs: !args.single,
+    };
+    let device = with_options(&device, options)?;
     let effort = Effort { samples: args.samples, each: args.each.max(1), warm: args.warm };
     let mut timings = Vec::new();
     for what in &args.only {
@@ -102,7 +107,6 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
                     }
                 }
             }
-            #[cfg(feature = "cuda")]
             "programs" => {
                 for hidden in [64, 256, 512] {
                     for apart in crate::task::nav::device_agreement::programs(&device, hidden, 8)? {
@@ -110,15 +114,13 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
                     }
                 }
             }
-            #[cfg(feature = "cuda")]
             "recurrence" => {
                 for timing in crate::experiment::bench::recurrences(&device, 512, 32, effort)? {
                     out!("{}: {:.3} ms ({:.3} to {:.3})", timing.name, timing.median(), timing.min(), timing.max())?;
                 }
             }
-            #[cfg(feature = "cuda")]
             "profile" => {
-                crate::nn::device::set_recording(false);
+                let device = with_options(&device, LaunchOptions { graphs: false, ..options })?;
                 let found = if config.family == "nav" {
                     nav::profile(&new_nav_teacher(&config, &device)?, args.batch.unwrap_or(32))?
                 } else {
@@ -137,7 +139,6 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
                         out!("  {:8.3} ms {:5} x {what} ({rate:.0} TFLOP/s)", l.milliseconds, l.launches)?;
                     }
                 }
-                crate::nn::device::set_recording(!args.no_recording);
             }
             "iteration" => {
                 let folder = std::env::temp_dir().join(format!("iliad-bench-{}", std::process::id()));

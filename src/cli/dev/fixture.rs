@@ -2,6 +2,7 @@
 
 use crate::cli::settings::Common;
 use crate::cli::{CliError, CliResult, Exit, device};
+use crate::nn::device::{LaunchOptions, with_options};
 use crate::nn::reference_fixtures::FixtureFile;
 use crate::output::{json, out};
 use crate::task::{nav, regex};
@@ -33,7 +34,7 @@ const TOLERANCE: f64 = 1e-5;
 pub(in crate::cli) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
     let device = device(&settings)?;
-    crate::nn::device::set_fast_products(false);
+    let device = with_options(&device, LaunchOptions { tf32: false, ..LaunchOptions::default() })?;
     let wrong = |e: String| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display()));
     let file = FixtureFile::read(&args.file).map_err(|e| wrong(e.to_string()))?;
     let found =

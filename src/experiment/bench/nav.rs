@@ -33,7 +33,6 @@ pub fn teacher_updates(
 ///
 /// # Errors
 /// When an update fails.
-#[cfg(feature = "cuda")]
 pub fn profile(teacher: &NavTeacher, batch: usize) -> anyhow::Result<Vec<super::Profile>> {
     use crate::nn::cuda::profile::profile;
     use crate::protocol::Teacher;

@@ -11,7 +11,7 @@ const BLOCK: usize = 16 << 20;
 pub struct Arena {
     device: CudaDevice,
     block: usize,
-    blocks: RefCell<Vec<(u64, usize, CudaSlice<f32>)>>,
+    blocks: RefCell<Vec<(u64, usize, Floats)>>,
     at: Cell<(usize, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl Arena {
             if block == blocks.len() {
                 let size = n.max(self.block);
                 let slice = buffer(&self.device, size)?;
-                blocks.push((of(&slice, &self.device), size, slice));
+                blocks.push((of(&slice), size, slice));
             }
             let (address, size, _) = &blocks[block];
             if used + n <= *size {

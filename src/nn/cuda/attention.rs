@@ -15,7 +15,7 @@ pub fn attend(queries: &Tensor, keys: &Tensor, values: &Tensor, real: &Lengths) 
 struct Attend {
     real: Lengths,
     /// Attention weights `[B, Q, ld]`.
-    weights: Mutex<Option<CudaSlice<f32>>>,
+    weights: Mutex<Option<Floats>>,
 }
 
 /// Sizes: queries, rows, memory steps, sizes of keys and values, and columns of the score matrix as stored.
@@ -75,9 +75,9 @@ impl CustomOp3 for Attend {
         let Sizes { q, b, s, d, h, ld } = sizes(lq.dims(), lk.dims(), lv.dims())?;
         let (scores, out) = (buffer(&device, b * q * ld)?, buffer(&device, q * b * h)?);
         let (queries, keys, values) = (address(queries, lq)?, address(keys, lk)?, address(values, lv)?);
-        let places = Places { queries, keys, values, weights: of(&scores, &device) };
+        let places = Places { queries, keys, values, weights: of(&scores) };
         let sizes = Sizes { q, b, s, d, h, ld };
-        forward(&device, &sizes, &places, at(self.real.on_device()?)?, of(&out, &device))?;
+        forward(&device, &sizes, &places, at(self.real.on_device()?)?, of(&out))?;
         *self.weights.lock().unwrap() = Some(scores);
         Ok((storage(out, &device), (q, b, h).into()))
     }
@@ -96,11 +96,10 @@ impl CustomOp3 for Attend {
         let grad = grad.contiguous()?;
         let d_scores = buffer(&device, b * q * ld)?;
         let (d_q, d_k, d_v) = (buffer(&device, q * b * d)?, buffer(&device, s * b * d)?, buffer(&device, s * b * h)?);
-        let places =
-            Places { queries: at(queries)?, keys: at(keys)?, values: at(values)?, weights: of(&weights, &device) };
+        let places = Places { queries: at(queries)?, keys: at(keys)?, values: at(values)?, weights: of(&weights) };
         let sizes = Sizes { q, b, s, d, h, ld };
-        let (dq, dk, dv) = (of(&d_q, &device), of(&d_k, &device), of(&d_v, &device));
-        backward(&device, &sizes, &places, at(&grad)?, of(&d_scores, &device), (dq, dk, dv))?;
+        let (dq, dk, dv) = (of(&d_q), of(&d_k), of(&d_v));
+        backward(&device, &sizes, &places, at(&grad)?, of(&d_scores), (dq, dk, dv))?;
         Ok((
             Some(tensor(d_q, &device, (q, b, d))),
             Some(tensor(d_k, &device, (s, b, d))),
@@ -125,8 +124,8 @@ pub(crate) fn forward(device: &CudaDevice, sizes: &Sizes, at: &Places, real: u64
     let keys = Mat::new(at.keys, b * d).every(d);
     let queries = Mat::new(at.queries, b * d).every(d);
     product(device, (q, s, d), queries, keys.t(), 0.0, p, b)?;
-    let counts = [b, q, s, ld].map(|n| Arg::I(n as i32));
-    launch(device, "softmax_rows", warps(b * q), &[&[Arg::P(p.at), Arg::P(real)], &counts[..]].concat())?;
+    let counts = [b, q, s, ld].map(|n| Arg::Int(n as i32));
+    launch(device, "softmax_rows", warps(b * q), &[&[Arg::Address(p.at), Arg::Address(real)], &counts[..]].concat())?;
     let values = Mat::new(at.values, b * h).every(h);
     product(device, (q, h, s), p, values, 0.0, Mat::new(out, b * h).every(h), b)
 }
@@ -146,7 +145,8 @@ pub(crate) fn backward(
     let g = Mat::new(grad, b * h).every(h);
     product(device, (q, s, h), g, Mat::new(at.values, b * h).every(h).t(), 0.0, ds, b)?;
     product(device, (s, h, q), p.t(), g, 0.0, Mat::new(d_v, b * h).every(h), b)?;
-    let args = [Arg::P(p.at), Arg::P(ds.at), Arg::I((b * q) as i32), Arg::I(s as i32), Arg::I(ld as i32)];
+    let args =
+        [Arg::Address(p.at), Arg::Address(ds.at), Arg::Int((b * q) as i32), Arg::Int(s as i32), Arg::Int(ld as i32)];
     launch(device, "softmax_bwd", warps(b * q), &args)?;
     let keys = Mat::new(at.keys, b * d).every(d);
     product(device, (q, d, s), ds, keys, 0.0, Mat::new(d_q, b * d).every(d), b)?;

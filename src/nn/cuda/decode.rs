@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::nn::lstm::Lengths;
-use candle_core::{DType, Device};
+use candle_core::Device;
 
 /// Steps between two looks at what was decoded.
 pub const STRIDE: usize = 8;
@@ -121,24 +121,24 @@ impl Rollout {
             let to = Mat::new(at(&memory.keys)?, h);
             product(&device, (s * b, h, d), Mat::new(keys, d), Mat::new(at(source.query.0)?, h), 0.0, to, 1)?;
             let args = [
-                Arg::P(keys),
-                Arg::P(at(source.query.1)?),
-                Arg::P(at(&memory.offsets)?),
-                Arg::I((s * b) as i32),
-                Arg::I(d as i32),
+                Arg::Address(keys),
+                Arg::Address(at(source.query.1)?),
+                Arg::Address(at(&memory.offsets)?),
+                Arg::Int((s * b) as i32),
+                Arg::Int(d as i32),
             ];
             launch(&device, "row_dots", warps(s * b), &args)?;
         }
         let args = [
-            Arg::P(at(&state.contiguous()?)?),
-            Arg::P(at(&self.x)?),
-            Arg::P(at(&self.cells)?),
-            Arg::P(at(&self.previous)?),
-            Arg::I(rows as i32),
-            Arg::I(self.shape.group as i32),
-            Arg::I(h as i32),
-            Arg::I(self.width() as i32),
-            Arg::I(start as i32),
+            Arg::Address(at(&state.contiguous()?)?),
+            Arg::Address(at(&self.x)?),
+            Arg::Address(at(&self.cells)?),
+            Arg::Address(at(&self.previous)?),
+            Arg::Int(rows as i32),
+            Arg::Int(self.shape.group as i32),
+            Arg::Int(h as i32),
+            Arg::Int(self.width() as i32),
+            Arg::Int(start as i32),
         ];
         launch(&device, "decode_init", each(rows * h), &args)
     }
@@ -159,12 +159,12 @@ impl Rollout {
             match self.memories.get(i) {
                 Some(m) => {
                     let steps = self.shape.memories[i] as i32;
-                    attended.extend([&m.keys, &m.offsets, &m.values, &m.real].map(at).map(|a| a.map(Arg::P)));
-                    attended.extend([Ok(Arg::I(steps)), Ok(Arg::I(items as i32))]);
+                    attended.extend([&m.keys, &m.offsets, &m.values, &m.real].map(at).map(|a| a.map(Arg::Address)));
+                    attended.extend([Ok(Arg::Int(steps)), Ok(Arg::Int(items as i32))]);
                 }
                 None => {
-                    attended.extend((0..4).map(|_| Ok(Arg::P(0))));
-                    attended.extend([Ok(Arg::I(0)), Ok(Arg::I(1))]);
+                    attended.extend((0..4).map(|_| Ok(Arg::Address(0))));
+                    attended.extend([Ok(Arg::Int(0)), Ok(Arg::Int(1))]);
                 }
             }
         }
@@ -172,14 +172,14 @@ impl Rollout {
         let longest = self.shape.memories.iter().copied().max().unwrap_or(0);
         let grid = ((rows as u32, 1), 256, (4 * (h + longest)) as u32);
         let mut step = vec![
-            Arg::P(at(&self.table)?),
-            Arg::P(previous),
-            Arg::P(gates),
-            Arg::P(c),
-            Arg::P(x),
-            Arg::I(width as i32),
-            Arg::I(h as i32),
-            Arg::I(rows as i32),
+            Arg::Address(at(&self.table)?),
+            Arg::Address(previous),
+            Arg::Address(gates),
+            Arg::Address(c),
+            Arg::Address(x),
+            Arg::Int(width as i32),
+            Arg::Int(h as i32),
+            Arg::Int(rows as i32),
         ];
         step.extend(attended);
         for s in 0..STRIDE as u64 {
@@ -188,19 +188,25 @@ impl Rollout {
             launch(&device, "decode_step", grid, &step)?;
             let w1 = Mat::new(at(weights.hidden.0)?, width).t();
             product(&device, (rows, h, width), Mat::new(x, width), w1, 0.0, Mat::new(inner, h), 1)?;
-            let bias = [Arg::P(inner), Arg::P(at(weights.hidden.1)?), Arg::I(rows as i32), Arg::I(h as i32), Arg::I(1)];
+            let bias = [
+                Arg::Address(inner),
+                Arg::Address(at(weights.hidden.1)?),
+                Arg::Int(rows as i32),
+                Arg::Int(h as i32),
+                Arg::Int(1),
+            ];
             launch(&device, "bias_act", each(rows * h), &bias)?;
             let w2 = Mat::new(at(weights.output.0)?, h).t();
             product(&device, (rows, v, h), Mat::new(inner, h), w2, 0.0, Mat::new(logits, v), 1)?;
             let offset = s * (4 * rows) as u64;
             let pick = [
-                Arg::P(logits),
-                Arg::P(at(weights.output.1)?),
-                Arg::P(at(&self.noise)? + offset),
-                Arg::P(at(&self.symbols)? + offset),
-                Arg::P(previous),
-                Arg::I(rows as i32),
-                Arg::I(v as i32),
+                Arg::Address(logits),
+                Arg::Address(at(weights.output.1)?),
+                Arg::Address(at(&self.noise)? + offset),
+                Arg::Address(at(&self.symbols)? + offset),
+                Arg::Address(previous),
+                Arg::Int(rows as i32),
+                Arg::Int(v as i32),
             ];
             launch(&device, "pick", warps(rows), &pick)?;
         }
@@ -218,20 +224,19 @@ pub fn pick(
     v: usize,
 ) -> Result<CudaStorage> {
     let device = logits.device().clone();
-    // Safety: the kernel writes every element.
-    let out = unsafe { device.alloc::<u32>(n)? };
-    let to = out.device_ptr(&device.cuda_stream()).0;
+    let out = allocate::<u32>(&device, n)?;
+    let to = out.address();
     let args = [
-        Arg::P(address(logits, ll)?),
-        Arg::P(0),
-        Arg::P(address(u, lu)?),
-        Arg::P(to),
-        Arg::P(0),
-        Arg::I(n as i32),
-        Arg::I(v as i32),
+        Arg::Address(address(logits, ll)?),
+        Arg::Address(0),
+        Arg::Address(address(u, lu)?),
+        Arg::Address(to),
+        Arg::Address(0),
+        Arg::Int(n as i32),
+        Arg::Int(v as i32),
     ];
     launch(&device, "pick", warps(n), &args)?;
-    Ok(CudaStorage::wrap_cuda_slice(out, device))
+    Ok(out.into_storage(&device))
 }
 
 /// Whether the first largest logit of every step is the target, wherever that is no padding: `same` `[B]` (u32) from logits
@@ -240,11 +245,24 @@ pub fn matches(logits: &Tensor, targets: &Tensor, same: &Tensor) -> Result<()> {
     let device = device_of(logits)?;
     let (n, v) = logits.dims2()?;
     let b = same.elem_count();
-    // Safety: the kernel writes every element.
-    let picked = unsafe { device.alloc::<u32>(n)? };
-    let p = picked.device_ptr(&device.cuda_stream()).0;
-    let rows = [Arg::P(at(logits)?), Arg::P(0), Arg::P(0), Arg::P(p), Arg::P(0), Arg::I(n as i32), Arg::I(v as i32)];
+    let picked = allocate::<u32>(&device, n)?;
+    let p = picked.address();
+    let rows = [
+        Arg::Address(at(logits)?),
+        Arg::Address(0),
+        Arg::Address(0),
+        Arg::Address(p),
+        Arg::Address(0),
+        Arg::Int(n as i32),
+        Arg::Int(v as i32),
+    ];
     launch(&device, "pick", warps(n), &rows)?;
-    let args = [Arg::P(p), Arg::P(at(targets)?), Arg::P(at(same)?), Arg::I((n / b) as i32), Arg::I(b as i32)];
+    let args = [
+        Arg::Address(p),
+        Arg::Address(at(targets)?),
+        Arg::Address(at(same)?),
+        Arg::Int((n / b) as i32),
+        Arg::Int(b as i32),
+    ];
     launch(&device, "matches", each(b), &args)
 }

@@ -26,13 +26,14 @@ pub(crate) fn forward(
     for (i, (x, w)) in parts.iter().enumerate() {
         product(device, (n, m, k), *x, w.t(), if i == 0 { 0.0 } else { 1.0 }, y, 1)?;
     }
-    let args = [Arg::P(y.at), Arg::P(bias), Arg::I(n as i32), Arg::I(m as i32), Arg::I(i32::from(tanh))];
+    let args =
+        [Arg::Address(y.at), Arg::Address(bias), Arg::Int(n as i32), Arg::Int(m as i32), Arg::Int(i32::from(tanh))];
     launch(device, "bias_act", each(n * m), &args)
 }
 
 /// `out = g·(1 − y²)` for `n` numbers; `out` may be `g`.
 pub(crate) fn through_tanh(device: &CudaDevice, g: u64, y: u64, out: u64, n: usize) -> Result<()> {
-    launch(device, "tanh_bwd", each(n), &[Arg::P(g), Arg::P(y), Arg::P(out), Arg::I(n as i32)])
+    launch(device, "tanh_bwd", each(n), &[Arg::Address(g), Arg::Address(y), Arg::Address(out), Arg::Int(n as i32)])
 }
 
 /// `dx[n, k] = beta·dx + g[n, m]·W[m, k]`.
@@ -62,8 +63,18 @@ pub(crate) fn weight_gradient(
 pub(crate) fn bias_gradient(device: &CudaDevice, (n, m): (usize, usize), g: u64, sums: u64, db: u64) -> Result<()> {
     let p = parts(n);
     let grid = ((m.div_ceil(32) as u32, p as u32), 256, 0);
-    launch(device, "column_parts", grid, &[Arg::P(g), Arg::P(sums), Arg::I(n as i32), Arg::I(m as i32)])?;
-    launch(device, "column_sums", each(m), &[Arg::P(sums), Arg::P(db), Arg::I(p as i32), Arg::I(m as i32)])
+    launch(
+        device,
+        "column_parts",
+        grid,
+        &[Arg::Address(g), Arg::Address(sums), Arg::Int(n as i32), Arg::Int(m as i32)],
+    )?;
+    launch(
+        device,
+        "column_sums",
+        each(m),
+        &[Arg::Address(sums), Arg::Address(db), Arg::Int(p as i32), Arg::Int(m as i32)],
+    )
 }
 
 /// Rows are summed in so many parts.
@@ -103,7 +114,7 @@ impl CustomOp3 for Linear {
             bail!("linear: x {:?}, weight {:?}, bias {:?} do not fit", lx.shape(), lw.shape(), lb.shape())
         }
         let out = buffer(&device, n * m)?;
-        let y = Mat::new(of(&out, &device), m);
+        let y = Mat::new(of(&out), m);
         let (x, w) = (Mat::new(address(x, lx)?, k), Mat::new(address(w, lw)?, k));
         forward(&device, (n, m, k), &[(x, w)], address(b, lb)?, y, self.tanh)?;
         Ok((storage(out, &device), (n, m).into()))
@@ -123,20 +134,20 @@ impl CustomOp3 for Linear {
         let through = if self.tanh { Some(buffer(&device, n * m)?) } else { None };
         let mut g = at(&grad)?;
         if let Some(through) = &through {
-            let to = of(through, &device);
+            let to = of(through);
             through_tanh(&device, g, at(y)?, to, n * m)?;
             g = to;
         }
         let (d_x, d_w, d_b) = (buffer(&device, n * k)?, buffer(&device, m * k)?, buffer(&device, m)?);
         let sums = buffer(&device, parts(n) * m)?;
-        let dx = of(&d_x, &device);
+        let dx = of(&d_x);
         let (x, w) = (Mat::new(at(x)?, k), Mat::new(at(w)?, k));
         input_gradient(&device, (n, m, k), g, w, 0.0, Mat::new(dx, k))?;
         if self.fixed_row {
             zero(&device, dx, k)?;
         }
-        weight_gradient(&device, (n, m, k), g, x, Mat::new(of(&d_w, &device), k))?;
-        bias_gradient(&device, (n, m), g, of(&sums, &device), of(&d_b, &device))?;
+        weight_gradient(&device, (n, m, k), g, x, Mat::new(of(&d_w), k))?;
+        bias_gradient(&device, (n, m), g, of(&sums), of(&d_b))?;
         Ok((Some(tensor(d_x, &device, (n, k))), Some(tensor(d_w, &device, (m, k))), Some(tensor(d_b, &device, m))))
     }
 }

@@ -14,7 +14,7 @@ pub fn weighted_nll(logits: &Tensor, targets: &Tensor, weights: &Tensor) -> Resu
 struct Nll {
     targets: Tensor,
     weights: Tensor,
-    lse: Mutex<Option<CudaSlice<f32>>>,
+    lse: Mutex<Option<Floats>>,
 }
 
 impl CustomOp1 for Nll {
@@ -33,8 +33,8 @@ impl CustomOp1 for Nll {
             bail!("loss: {n} rows of logits for {} targets", self.targets.elem_count())
         }
         let (lse, part, sum) = (buffer(&device, n)?, buffer(&device, n)?, buffer(&device, 1)?);
-        let places = self.places(address(logits, ll)?, of(&lse, &device))?;
-        forward(&device, (n, v), &places, of(&part, &device), of(&sum, &device))?;
+        let places = self.places(address(logits, ll)?, of(&lse))?;
+        forward(&device, (n, v), &places, of(&part), of(&sum))?;
         *self.lse.lock().unwrap() = Some(lse);
         Ok((storage(sum, &device), ().into()))
     }
@@ -44,8 +44,8 @@ impl CustomOp1 for Nll {
         let device = device_of(logits)?;
         let (n, v) = logits.dims2()?;
         let d = buffer(&device, n * v)?;
-        let places = self.places(at(logits)?, of(&lse, &device))?;
-        backward(&device, (n, v), &places, at(&grad.contiguous()?)?, of(&d, &device))?;
+        let places = self.places(at(logits)?, of(&lse))?;
+        backward(&device, (n, v), &places, at(&grad.contiguous()?)?, of(&d))?;
         Ok(Some(tensor(d, &device, (n, v))))
     }
 }
@@ -69,19 +69,19 @@ pub(crate) struct Places {
 
 impl Places {
     fn args(&self) -> [Arg; 6] {
-        [self.logits, self.targets, self.weights, self.bonus, self.lse, self.entropy].map(Arg::P)
+        [self.logits, self.targets, self.weights, self.bonus, self.lse, self.entropy].map(Arg::Address)
     }
 }
 
 /// The loss into `sum`, by way of each row's share in `part` `[N]`.
 pub(crate) fn forward(device: &CudaDevice, (n, v): (usize, usize), at: &Places, part: u64, sum: u64) -> Result<()> {
-    let more = [Arg::P(part), Arg::I(n as i32), Arg::I(v as i32)];
+    let more = [Arg::Address(part), Arg::Int(n as i32), Arg::Int(v as i32)];
     launch(device, "nll_fwd", warps(n), &[&at.args()[..], &more].concat())?;
-    launch(device, "total", ((1, 1), 1024, 0), &[Arg::P(part), Arg::P(sum), Arg::I(n as i32)])
+    launch(device, "total", ((1, 1), 1024, 0), &[Arg::Address(part), Arg::Address(sum), Arg::Int(n as i32)])
 }
 
 /// The gradient of the logits, from that of the loss (one number at `grad`; 0: it is one).
 pub(crate) fn backward(device: &CudaDevice, (n, v): (usize, usize), at: &Places, grad: u64, d: u64) -> Result<()> {
-    let more = [Arg::P(grad), Arg::P(d), Arg::I(n as i32), Arg::I(v as i32)];
+    let more = [Arg::Address(grad), Arg::Address(d), Arg::Int(n as i32), Arg::Int(v as i32)];
     launch(device, "nll_bwd", each(n * v), &[&at.args()[..], &more].concat())
 }

@@ -6,15 +6,6 @@ use super::*;
 use crate::nn::tokens::Tokens;
 use candle_core::{CpuStorage, CustomOp3};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Whether all steps are one launch where that is possible (for comparisons).
-static WHOLE: AtomicBool = AtomicBool::new(true);
-
-/// Switches the recurrence in one launch off and on.
-pub fn set_whole(on: bool) {
-    WHOLE.store(on, Ordering::Relaxed);
-}
 
 /// Rows of a cluster and hidden units of a block in `recurrence.cu`.
 const TILE: usize = 32;
@@ -40,7 +31,7 @@ struct Recurrence {
     tokens: Tokens,
     keep: bool,
     /// Cells `[T, B, H]` and gates `[T, B, 4H]` after their functions.
-    saved: Mutex<Option<(CudaSlice<f32>, CudaSlice<f32>)>>,
+    saved: Mutex<Option<(Floats, Floats)>>,
 }
 
 impl CustomOp3 for Recurrence {
@@ -80,7 +71,7 @@ impl CustomOp3 for Recurrence {
         let cells = buffer(&device, if self.keep { t } else { 1 } * run.padded())?;
         let gates = if self.keep { Some(buffer(&device, t * 4 * run.padded())?) } else { None };
         let gh = buffer(&device, 4 * b * h)?;
-        let o = of(&out, &device);
+        let o = of(&out);
         let s0 = address(state, ls)?;
         let places = Forward {
             table: address(table, lt)?,
@@ -89,9 +80,9 @@ impl CustomOp3 for Recurrence {
             c0: s0 + run.bytes(),
             hs: o,
             last: o + t as u64 * run.bytes(),
-            cells: of(&cells, &device),
-            gates: gates.as_ref().map_or(0, |s| of(s, &device)),
-            gh: of(&gh, &device),
+            cells: of(&cells),
+            gates: gates.as_ref().map_or(0, of),
+            gh: of(&gh),
         };
         forward(&device, &run, &places)?;
         if let Some(gates) = gates {
@@ -119,24 +110,24 @@ impl CustomOp3 for Recurrence {
         let d_w = buffer(&device, 4 * h * h)?;
         let d_table = buffer(&device, v * 4 * h)?;
         let bags = buffer(&device, t * b * v)?;
-        let (s0, g, dh) = (at(state)?, at(&grad)?, of(&d_state, &device));
+        let (s0, g, dh) = (at(state)?, at(&grad)?, of(&d_state));
         let places = Backward {
             w: at(w)?,
             h0: s0,
             c0: s0 + run.bytes(),
             hs: at(out)?,
-            cells: of(&cells, &device),
-            gates: of(&gates, &device),
+            cells: of(&cells),
+            gates: of(&gates),
             grad: g,
             dh_last: 0,
             dc_last: g + t as u64 * run.bytes(),
-            d_gates: of(&d_gates, &device),
+            d_gates: of(&d_gates),
             dh,
             dc: dh + run.bytes(),
-            d_w: of(&d_w, &device),
+            d_w: of(&d_w),
         };
         backward(&device, &run, &places)?;
-        table_gradient(&device, &run, v, places.d_gates, of(&bags, &device), of(&d_table, &device))?;
+        table_gradient(&device, &run, v, places.d_gates, of(&bags), of(&d_table))?;
         Ok((
             Some(tensor(d_table, &device, (v, 4 * h))),
             Some(tensor(d_w, &device, (4 * h, h))),
@@ -183,17 +174,16 @@ impl Run {
 
     /// Blocks of a cluster, and clusters, if all steps in one launch are possible.
     fn clusters(&self, device: &CudaDevice) -> Result<Option<(usize, usize)>> {
-        let fast = candle_core::cuda::gemm_reduced_precision_f32();
+        let options = options(device);
         let sizes = [64, 128, 256, 512].contains(&self.h) && self.b.div_ceil(TILE) < MANY;
-        if !WHOLE.load(Ordering::Relaxed) || !fast || !sizes {
+        if !options.whole_recurrences || !options.tf32 || !sizes {
             return Ok(None);
         }
-        let stream = device.cuda_stream();
-        if stream.context().compute_capability().w()?.0 < 9 {
+        let card = backend::properties(device)?;
+        if card.major < 9 {
             return Ok(None);
         }
-        let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let blocks = stream.context().attribute(count).w()? as usize;
+        let blocks = card.multiprocessors;
         let each = self.h / TILE;
         Ok(Some((each, self.b.div_ceil(TILE).min((blocks / each).max(1)))))
     }
@@ -241,20 +231,20 @@ fn forward_whole(device: &CudaDevice, run: &Run, p: &Forward, (each, clusters): 
         name,
         (((each * clusters) as u32, 1), 256, shared(each) as u32),
         &[
-            Arg::P(p.table),
-            Arg::P(run.ids),
-            Arg::I(run.g as i32),
-            Arg::I(i32::from(run.count_padding)),
-            Arg::P(p.w),
-            Arg::P(p.h0),
-            Arg::P(p.c0),
-            Arg::P(p.hs),
-            Arg::P(p.cells),
-            Arg::P(p.gates),
-            Arg::P(p.last),
-            Arg::P(run.len),
-            Arg::I(run.t as i32),
-            Arg::I(run.b as i32),
+            Arg::Address(p.table),
+            Arg::Address(run.ids),
+            Arg::Int(run.g as i32),
+            Arg::Int(i32::from(run.count_padding)),
+            Arg::Address(p.w),
+            Arg::Address(p.h0),
+            Arg::Address(p.c0),
+            Arg::Address(p.hs),
+            Arg::Address(p.cells),
+            Arg::Address(p.gates),
+            Arg::Address(p.last),
+            Arg::Address(run.len),
+            Arg::Int(run.t as i32),
+            Arg::Int(run.b as i32),
         ],
     )
 }
@@ -290,21 +280,21 @@ fn forward_by_step(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
             "lstm_cell_fwd",
             each(b * h),
             &[
-                Arg::P(p.table),
-                Arg::P(run.ids + s * (4 * b * g) as u64),
-                Arg::I(g as i32),
-                Arg::I(i32::from(run.count_padding)),
-                Arg::P(if h_prev == 0 { 0 } else { p.gh }),
-                Arg::P(h_prev),
-                Arg::P(c_prev),
-                Arg::P(p.hs + s * bytes),
-                Arg::P(c_next),
-                Arg::P(if s as usize == t - 1 { p.last } else { 0 }),
-                Arg::P(act),
-                Arg::P(run.len),
-                Arg::I(s as i32),
-                Arg::I(b as i32),
-                Arg::I(h as i32),
+                Arg::Address(p.table),
+                Arg::Address(run.ids + s * (4 * b * g) as u64),
+                Arg::Int(g as i32),
+                Arg::Int(i32::from(run.count_padding)),
+                Arg::Address(if h_prev == 0 { 0 } else { p.gh }),
+                Arg::Address(h_prev),
+                Arg::Address(c_prev),
+                Arg::Address(p.hs + s * bytes),
+                Arg::Address(c_next),
+                Arg::Address(if s as usize == t - 1 { p.last } else { 0 }),
+                Arg::Address(act),
+                Arg::Address(run.len),
+                Arg::Int(s as i32),
+                Arg::Int(b as i32),
+                Arg::Int(h as i32),
             ],
         )?;
     }
@@ -356,20 +346,20 @@ fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, (each, clusters)
         name,
         (((each * clusters) as u32, 1), 256, shared_back(each) as u32),
         &[
-            Arg::P(p.w),
-            Arg::P(p.h0),
-            Arg::P(p.c0),
-            Arg::P(p.cells),
-            Arg::P(p.gates),
-            Arg::P(p.grad),
-            Arg::P(p.dh_last),
-            Arg::P(p.dc_last),
-            Arg::P(p.d_gates),
-            Arg::P(p.dh),
-            Arg::P(p.dc),
-            Arg::P(run.len),
-            Arg::I(run.t as i32),
-            Arg::I(run.b as i32),
+            Arg::Address(p.w),
+            Arg::Address(p.h0),
+            Arg::Address(p.c0),
+            Arg::Address(p.cells),
+            Arg::Address(p.gates),
+            Arg::Address(p.grad),
+            Arg::Address(p.dh_last),
+            Arg::Address(p.dc_last),
+            Arg::Address(p.d_gates),
+            Arg::Address(p.dh),
+            Arg::Address(p.dc),
+            Arg::Address(run.len),
+            Arg::Int(run.t as i32),
+            Arg::Int(run.b as i32),
         ],
     )
 }
@@ -384,19 +374,19 @@ fn backward_by_step(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> 
             "lstm_cell_bwd",
             each(b * h),
             &[
-                Arg::P(p.gates + s * 4 * bytes),
-                Arg::P(if s == 0 { p.c0 } else { p.cells + (s - 1) * bytes }),
-                Arg::P(p.cells + s * bytes),
-                Arg::P(p.grad + s * bytes),
-                Arg::P(if last { p.dh_last } else { p.dh }),
-                Arg::P(if last { p.dc_last } else { p.dc }),
-                Arg::P(p.d_gates + s * 4 * bytes),
-                Arg::P(p.dh),
-                Arg::P(p.dc),
-                Arg::P(run.len),
-                Arg::I(s as i32),
-                Arg::I(b as i32),
-                Arg::I(h as i32),
+                Arg::Address(p.gates + s * 4 * bytes),
+                Arg::Address(if s == 0 { p.c0 } else { p.cells + (s - 1) * bytes }),
+                Arg::Address(p.cells + s * bytes),
+                Arg::Address(p.grad + s * bytes),
+                Arg::Address(if last { p.dh_last } else { p.dh }),
+                Arg::Address(if last { p.dc_last } else { p.dc }),
+                Arg::Address(p.d_gates + s * 4 * bytes),
+                Arg::Address(p.dh),
+                Arg::Address(p.dc),
+                Arg::Address(run.len),
+                Arg::Int(s as i32),
+                Arg::Int(b as i32),
+                Arg::Int(h as i32),
             ],
         )?;
         if s > 0 || p.h0 != 0 {
@@ -441,12 +431,12 @@ pub(crate) fn table_gradient(
         "bags",
         each(n * v),
         &[
-            Arg::P(run.ids),
-            Arg::I(run.g as i32),
-            Arg::I(i32::from(run.count_padding)),
-            Arg::I(n as i32),
-            Arg::I(v as i32),
-            Arg::P(bags),
+            Arg::Address(run.ids),
+            Arg::Int(run.g as i32),
+            Arg::Int(i32::from(run.count_padding)),
+            Arg::Int(n as i32),
+            Arg::Int(v as i32),
+            Arg::Address(bags),
         ],
     )?;
     let (bags, gradients) = (Mat::new(bags, v).t(), Mat::new(d_gates, 4 * h));

@@ -53,7 +53,7 @@ pub(crate) struct Weight {
     /// Inputs.
     pub k: usize,
     /// Stored as `[in, out]`; else as `[out, in]`.
-    pub turned: bool,
+    pub transposed: bool,
 }
 
 /// Sizes of an attention, as the kernels have them.
@@ -86,13 +86,13 @@ pub struct Heads {
     pub scale: f32,
 }
 
-// Safety: plain numbers in C layout, the same as the kernels' struct.
+// SAFETY: plain numbers in C layout, the same as the kernels' struct.
 unsafe impl DeviceRepr for Heads {}
 
 /// What can be done at each pose, as the kernels have it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ways {
+pub struct Transitions {
     pub(crate) table: u64,
     pub(crate) rows: u64,
     pub(crate) next: u64,
@@ -102,8 +102,8 @@ pub struct Ways {
     pub(crate) poses: i32,
 }
 
-// Safety: as above.
-unsafe impl DeviceRepr for Ways {}
+// SAFETY: as above.
+unsafe impl DeviceRepr for Transitions {}
 
 /// An attention: queries `[N, H]`, memory (keys; values `heads.value` further on), what is seen, and what is kept.
 #[derive(Clone, Copy, Debug)]

@@ -18,8 +18,8 @@ pub struct Line {
 struct Span {
     name: String,
     flops: f64,
-    begin: CudaEvent,
-    end: CudaEvent,
+    begin: Event,
+    end: Event,
 }
 
 thread_local! {
@@ -28,7 +28,7 @@ thread_local! {
     static SPANS: RefCell<Option<Vec<Span>>> = const { RefCell::new(None) };
 }
 
-/// Takes a profile of what `work` launches on this thread. Recording must be off, or nothing is seen of a replay.
+/// Takes a profile of what `work` launches on this thread. Graph capture must be off, since nothing is seen of a replay.
 ///
 /// # Errors
 /// When `work` fails, or the device does.
@@ -41,7 +41,7 @@ pub fn profile(work: impl FnOnce() -> Result<()>) -> Result<BTreeMap<String, Lin
     for span in spans {
         let line = lines.entry(span.name).or_default();
         line.launches += 1;
-        line.milliseconds += f64::from(span.begin.elapsed_ms(&span.end).w()?);
+        line.milliseconds += f64::from(span.begin.milliseconds_to(&span.end)?);
         line.flops += span.flops;
     }
     Ok(lines)
@@ -65,11 +65,9 @@ pub(super) fn span<T>(
     if !SPANS.with(|s| s.borrow().is_some()) {
         return work();
     }
-    let stream = device.cuda_stream();
-    let event = || stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)).w();
-    let begin = event()?;
+    let begin = backend::event(device, true)?;
     let result = work()?;
-    let end = event()?;
+    let end = backend::event(device, true)?;
     SPANS.with(|s| {
         if let Some(spans) = &mut *s.borrow_mut() {
             let (name, flops) = NEXT.with(|n| n.borrow_mut().take()).unwrap_or_else(|| (name(), flops));

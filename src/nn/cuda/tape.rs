@@ -3,10 +3,10 @@
 //! arenas; gradients are added up where they are used. Weights get theirs at the end, from all steps in one product.
 
 use super::arena::Arena;
-use super::combine::{self, Combine};
-use super::fills::{self, Fill};
-use super::operands::{Attention, Var, Ways, Weight};
-use super::steps::{self, Kind, ROOM, Steps};
+use super::bias_init::{self, BiasInit};
+use super::operands::{Attention, Transitions, Var, Weight};
+use super::persistent_kernel::{self, Kind, ProgramBuilder, ROOM};
+use super::weight_folding::{self, FoldedProduct};
 use super::*;
 use crate::nn::params::Params;
 use std::cell::RefCell;
@@ -44,9 +44,9 @@ pub(crate) struct Tape<'a> {
     end: RefCell<Vec<Later<'a>>>,
     last: RefCell<Vec<Later<'a>>>,
     /// Operations that wait to be launched together, between [`Tape::begin_steps`] and [`Tape::end_steps`].
-    steps: RefCell<Option<Steps>>,
+    steps: RefCell<Option<ProgramBuilder>>,
     /// Rows to be filled before anything else is launched.
-    fills: RefCell<Vec<Fill>>,
+    fills: RefCell<Vec<BiasInit>>,
 }
 
 const WARPS: u32 = 4;
@@ -58,11 +58,11 @@ fn look_room(f: usize) -> usize {
 }
 
 fn p(address: u64) -> Arg {
-    Arg::P(address)
+    Arg::Address(address)
 }
 
 fn i(n: usize) -> Arg {
-    Arg::I(n as i32)
+    Arg::Int(n as i32)
 }
 
 impl<'a> Tape<'a> {
@@ -117,8 +117,8 @@ impl<'a> Tape<'a> {
 
     fn enter(&self, rows: usize, backwards: bool) -> Result<()> {
         self.settle()?;
-        if steps::possible(self.device(), rows)? {
-            *self.steps.borrow_mut() = Some(Steps::new(rows, backwards));
+        if persistent_kernel::possible(self.device(), rows)? {
+            *self.steps.borrow_mut() = Some(ProgramBuilder::new(rows, backwards));
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl<'a> Tape<'a> {
     pub fn settle(&self) -> Result<()> {
         let fills = self.fills.take();
         if !fills.is_empty() {
-            fills::write(self.device(), &fills)?;
+            bias_init::write(self.device(), &fills)?;
         }
         match &mut *self.steps.borrow_mut() {
             Some(steps) => steps.launch(self.device()),
@@ -142,7 +142,14 @@ impl<'a> Tape<'a> {
     }
 
     /// Gathers an operation on `rows` rows; false where it has to be launched.
-    fn gather(&self, rows: usize, kind: Kind, sizes: &[i32], places: &[u64], ways: Option<Ways>) -> Result<bool> {
+    fn gather(
+        &self,
+        rows: usize,
+        kind: Kind,
+        sizes: &[i32],
+        places: &[u64],
+        ways: Option<Transitions>,
+    ) -> Result<bool> {
         match &mut *self.steps.borrow_mut() {
             Some(steps) if steps.rows == rows => steps.add(self.device(), kind, sizes, places, ways).map(|()| true),
             _ => Ok(false),
@@ -209,7 +216,7 @@ impl<'a> Tape<'a> {
     /// The weight of a linear layer.
     pub fn weight(&self, name: &str) -> Result<Weight> {
         let (m, k) = self.params.get(&format!("{name}.weight"))?.dims2()?;
-        Ok(Weight { at: self.w(&format!("{name}.weight"))?, ld: k, m, k, turned: false })
+        Ok(Weight { at: self.w(&format!("{name}.weight"))?, ld: k, m, k, transposed: false })
     }
 
     /// `y` = bias (0: zeros), and for each `of` rows a row of `time` more. What is filled before something else is launched is
@@ -238,7 +245,7 @@ impl<'a> Tape<'a> {
             self.settle()?;
         }
         let [ld, time_ld, of, rows, cols] = [y.ld, time_ld, of, y.rows, y.cols].map(|x| x as i32);
-        self.fills.borrow_mut().push(Fill { y: y.v, bias, time, ld, time_ld, of, rows, cols, unused: 0 });
+        self.fills.borrow_mut().push(BiasInit { y: y.v, bias, time, ld, time_ld, of, rows, cols, unused: 0 });
         if stepping { self.settle() } else { Ok(()) }
     }
 
@@ -302,7 +309,7 @@ impl<'a> Tape<'a> {
         let scores = 4 * WARPS * a.heads.ldw as u32;
         let grid = move |bytes: u32| ((a.items().div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, bytes);
         let args = [p(a.q.v), i(a.q.ld), p(a.memory.v), p(a.lengths)];
-        let more = [p(a.seen.v), i(a.seen.ld), p(a.kept.0), Arg::H(a.heads)];
+        let more = [p(a.seen.v), i(a.seen.ld), p(a.kept.0), Arg::Heads(a.heads)];
         // In a program a row is known by its number alone.
         // Its warps have room for the weights of so many entries.
         let rows = if a.heads.from_memory == 1 && 16 * a.heads.ldw as usize <= ROOM { a.q.rows } else { 0 };
@@ -317,7 +324,11 @@ impl<'a> Tape<'a> {
                 return Ok(());
             }
             let more = [p(a.seen.d), i(a.seen.ld), p(a.kept.0), p(a.kept.1), p(a.q.d), p(a.memory.d)];
-            t.launch("attend_bwd", grid(2 * scores), &[&args[..], &more, &[i(own.into()), Arg::H(a.heads)]].concat())
+            t.launch(
+                "attend_bwd",
+                grid(2 * scores),
+                &[&args[..], &more, &[i(own.into()), Arg::Heads(a.heads)]].concat(),
+            )
         });
         Ok(())
     }
@@ -329,40 +340,41 @@ impl<'a> Tape<'a> {
             let items = (a.heads.memories * a.heads.entries * a.heads.heads) as usize;
             let grid = ((items.div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, 0);
             let args = [p(a.q.v), i(a.q.ld), p(a.lengths), p(a.seen.d), i(a.seen.ld), p(a.kept.0), p(a.kept.1)];
-            t.launch("attend_memory_bwd", grid, &[&args[..], &[p(a.memory.d), Arg::H(a.heads)]].concat())
+            t.launch("attend_memory_bwd", grid, &[&args[..], &[p(a.memory.d), Arg::Heads(a.heads)]].concat())
         });
     }
 
     /// What queries `[N, F]` see of the views at `poses` `[N]`; room for 36 weights a row.
-    pub fn look(&self, q: Var, ways: Ways, poses: u64, seen: Var, weights: u64) -> Result<()> {
+    pub fn look(&self, q: Var, ways: Transitions, poses: u64, seen: Var, weights: u64) -> Result<()> {
         let room = look_room(q.cols);
         let grid = ((q.rows as u32, 1), 256, 4 * room as u32);
         let args = [p(q.v), i(q.ld), p(ways.table), p(poses), p(seen.v), i(seen.ld), p(weights), i(q.cols)];
         let sizes = [q.ld as i32, seen.ld as i32];
         if !self.gather(q.rows, Kind::Look, &sizes, &[q.v, poses, seen.v, weights], Some(ways))? {
-            self.launch("look_fwd", grid, &[&args[..], &[Arg::I(ways.poses), i(room)]].concat())?;
+            self.launch("look_fwd", grid, &[&args[..], &[Arg::Int(ways.poses), i(room)]].concat())?;
         }
         self.later(move |t| {
             if t.gather(q.rows, Kind::LookBack, &[], &[poses, weights, seen.d, q.d], Some(ways))? {
                 return Ok(());
             }
-            let args = [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::I(ways.poses), i(room)];
+            let args =
+                [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::Int(ways.poses), i(room)];
             t.launch("look_bwd", grid, &args)
         });
         Ok(())
     }
 
     /// The embeddings `[N, F + 4]` of actions made.
-    pub fn chosen(&self, ways: Ways, poses: u64, actions: u64, out: Var) -> Result<()> {
-        let args = [Arg::W(ways), p(poses), p(actions), p(out.v), i(out.rows)];
+    pub fn chosen(&self, ways: Transitions, poses: u64, actions: u64, out: Var) -> Result<()> {
+        let args = [Arg::Transitions(ways), p(poses), p(actions), p(out.v), i(out.rows)];
         self.launch("chosen", each(out.rows * out.cols), &args)
     }
 
     /// Logits `[N, A]` from `z` `[N, F + 5]` and the bias of all.
-    pub fn score(&self, z: Var, ways: Ways, poses: u64, bias: u64, logits: Var) -> Result<()> {
+    pub fn score(&self, z: Var, ways: Transitions, poses: u64, bias: u64, logits: Var) -> Result<()> {
         let grid = ((z.rows as u32, 1), 128, 0);
-        self.launch("score_fwd", grid, &[Arg::W(ways), p(z.v), p(poses), p(bias), p(logits.v)])?;
-        self.later(move |t| t.launch("score_bwd", grid, &[Arg::W(ways), p(poses), p(logits.d), p(z.d)]));
+        self.launch("score_fwd", grid, &[Arg::Transitions(ways), p(z.v), p(poses), p(bias), p(logits.v)])?;
+        self.later(move |t| t.launch("score_bwd", grid, &[Arg::Transitions(ways), p(poses), p(logits.d), p(z.d)]));
         Ok(())
     }
 
@@ -371,7 +383,7 @@ impl<'a> Tape<'a> {
     pub fn walk(
         &self,
         z: Var,
-        ways: Ways,
+        ways: Transitions,
         bias: u64,
         poses: u64,
         draws: u64,
@@ -386,7 +398,8 @@ impl<'a> Tape<'a> {
         if self.gather(z.rows, Kind::Walk, &sizes, &places, Some(ways))? {
             return Ok(());
         }
-        let args = [Arg::W(ways), p(z.v), i(z.ld), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
+        let args =
+            [Arg::Transitions(ways), p(z.v), i(z.ld), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
         let more = [p(embedding.v), i(embedding.ld), i(last.into())];
         self.launch("walk_step", ((z.rows as u32, 1), 256, 0), &[&args[..], &more].concat())
     }
@@ -431,12 +444,12 @@ impl<'a> Tape<'a> {
         let name = format!("{name}.weight");
         let vocabulary = self.params.get(&name)?.dim(0)?;
         let (n, h) = (x.rows, x.cols);
-        let args = [p(self.w(&name)?), p(ids), Arg::F(scale), p(positions.0), i(positions.1), p(x.v), i(n), i(h)];
+        let args = [p(self.w(&name)?), p(ids), Arg::Float(scale), p(positions.0), i(positions.1), p(x.v), i(n), i(h)];
         self.launch("embed_fwd", each(n * h), &args)?;
         let to = self.g(&name)?;
         self.later(move |t| {
             let grid = ((vocabulary.div_ceil(8) as u32, 1), 256, 0);
-            t.launch("embed_bwd", grid, &[p(x.d), p(ids), Arg::F(scale), p(to), i(n), i(h), i(vocabulary)])
+            t.launch("embed_bwd", grid, &[p(x.d), p(ids), Arg::Float(scale), p(to), i(n), i(h), i(vocabulary)])
         });
         Ok(())
     }
@@ -520,9 +533,9 @@ impl<'a> Tape<'a> {
     }
 
     /// Makes products of weights, none of which needs another.
-    pub fn combine(&self, all: &[Combine]) -> Result<()> {
+    pub fn combine(&self, all: &[FoldedProduct]) -> Result<()> {
         self.settle()?;
-        combine::make(self.device(), all)
+        weight_folding::make(self.device(), all)
     }
 
     /// The encodings of `steps` steps of time, by the parameters `name.linear` and `name.norm`.

@@ -1,6 +1,7 @@
 //! The same of the NAV models, in a small random world.
 
 use crate::nn::adam::Adam;
+use crate::nn::device::{LaunchOptions, options, with_options};
 use crate::nn::device_agreement::{Apart, Found, compare};
 use crate::nn::init::uniform;
 use crate::nn::tokens::{END, START};
@@ -155,14 +156,14 @@ fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Re
 /// Compares programs with single operations on `device`.
 pub fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>> {
     let reading = Reading { reference_padding: false, positions: true };
-    let made = |gathered: bool| {
-        crate::nn::device::set_programs(gathered);
-        (students(device, hidden, steps, reading), describers(device, hidden, steps, false))
-    };
-    let (single, gathered) = (made(false), made(true));
+    let options = LaunchOptions { programs: false, ..options(device) };
+    let single = &with_options(device, options)?;
+    let gathered = &with_options(device, LaunchOptions { programs: true, ..options })?;
+    let student = |device| students(device, hidden, steps, reading);
+    let describer = |device| describers(device, hidden, steps, false);
     Ok(vec![
-        compare("nav student, gathered", single.0?, gathered.0?)?,
-        compare("nav describer, gathered", single.1?, gathered.1?)?,
+        compare("nav student, gathered", student(single)?, student(gathered)?)?,
+        compare("nav describer, gathered", describer(single)?, describer(gathered)?)?,
     ])
 }
 

@@ -3,11 +3,8 @@
 
 pub mod blocks;
 pub mod describer;
-#[cfg(feature = "cuda")]
 pub(crate) mod gpu;
-#[cfg(feature = "cuda")]
 pub(crate) mod gpu_inference;
-#[cfg(feature = "cuda")]
 pub(crate) mod gpu_training;
 pub mod rollout;
 pub mod similarity_memory;

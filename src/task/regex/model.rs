@@ -2,8 +2,6 @@
 //! them exactly.
 
 pub mod describer;
-#[cfg(feature = "cuda")]
 pub mod gpu;
-#[cfg(feature = "cuda")]
 pub mod gpu_training;
 pub mod student;

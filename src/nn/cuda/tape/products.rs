@@ -1,7 +1,7 @@
 //! The tape's linear layers: products of rows with weights, what they are added to, and what becomes of them.
 
 use super::*;
-use crate::nn::cuda::steps::Product;
+use crate::nn::cuda::persistent_kernel::Product;
 
 /// What becomes of a product.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ impl<'a> Tape<'a> {
     }
 
     fn affine(&self, x: Var, w: Weight, y: Var, fresh: bool, relu: bool) -> Result<()> {
-        let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
+        let b = Mat { t: !w.transposed, ..Mat::new(w.at, w.ld) };
         let onto = if fresh { Onto::Nothing } else { Onto::of(y.bias) };
         self.multiply((y.rows, w.m, w.k), x.mat(), b, onto, y.mat(), relu)?;
         if x.d != 0 && y.d != 0 {
@@ -35,21 +35,21 @@ impl<'a> Tape<'a> {
                 if relu && !t.gather(y.rows, Kind::ReluBack, &[y.cols as i32], &[y.d, y.v], None)? {
                     t.launch("act_bwd", each(n), &[p(y.d), p(y.v), i(n), i(0)])?;
                 }
-                let b = Mat { t: w.turned, ..Mat::new(w.at, w.ld) };
+                let b = Mat { t: w.transposed, ..Mat::new(w.at, w.ld) };
                 t.multiply((y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, Onto::Itself, Mat::new(x.d, x.ld), false)
             });
         }
         Ok(())
     }
 
-    /// [`product_of_few`], gathered where it can be.
+    /// [`small_gemm`], gathered where it can be.
     fn multiply(&self, sizes: (usize, usize, usize), a: Mat, b: Mat, onto: Onto, c: Mat, relu: bool) -> Result<()> {
         let product = Product {
             sizes,
             a: (a.at, a.ld),
             w: (b.at, b.ld),
             c: (c.at, c.ld),
-            turned: !b.t,
+            transposed: !b.t,
             onto,
             after: relu.into(),
             split: 0,
@@ -60,14 +60,14 @@ impl<'a> Tape<'a> {
         }
         let mut onto = onto;
         if let Onto::Row(bias) = onto
-            && !some(sizes.0, b)
+            && !some(options(self.device()), sizes.0, b)
         {
             let y = Var { v: c.at, d: 0, rows: sizes.0, cols: sizes.1, ld: c.ld, bias: 0 };
             self.write(y, bias, (0, 0, 1))?;
             onto = Onto::Itself;
         }
         self.settle()?;
-        product_of_few(self.device(), sizes, a, b, onto, c, relu)
+        small_gemm(self.device(), sizes, a, b, onto, c, relu)
     }
 
     fn gather_product(&self, product: &Product) -> Result<bool> {
@@ -84,7 +84,7 @@ impl<'a> Tape<'a> {
             a: (x.v, x.ld),
             w: (w.at, w.ld),
             c: (y.v, y.ld),
-            turned: w.turned,
+            transposed: w.transposed,
             onto: Onto::of(bias),
             after: match after {
                 After::Nothing => 0,
@@ -105,7 +105,7 @@ impl<'a> Tape<'a> {
             return self.apply(x, rest, if bias == 0 { 0 } else { bias + skip }, (other, None), after);
         }
         let to = if let After::Gate(room) = after { room } else { y };
-        let b = Mat { t: !w.turned, ..Mat::new(w.at, w.ld) };
+        let b = Mat { t: !w.transposed, ..Mat::new(w.at, w.ld) };
         self.multiply((rows, w.m, w.k), x.mat(), b, Onto::of(bias), to.mat(), matches!(after, After::Relu))?;
         if matches!(after, After::Gate(_)) { self.gate(x, to, y) } else { Ok(()) }
     }
@@ -117,12 +117,12 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// At the end: the gradient `[out, in]` (`turned`: `[in, out]`) of a weight that made all rows of `y` from those of
+    /// At the end: the gradient `[out, in]` (`transposed`: `[in, out]`) of a weight that made all rows of `y` from those of
     /// `x`, to `to` with rows `ld` apart; and that of a bias (0: none).
-    pub fn learn(&self, x: Var, y: Var, (to, ld): (u64, usize), turned: bool, bias: u64) {
+    pub fn learn(&self, x: Var, y: Var, (to, ld): (u64, usize), transposed: bool, bias: u64) {
         self.finally(move |t| {
             let (x, dy) = (x, Var { v: y.d, ..y });
-            let (a, b) = if turned { (x, dy) } else { (dy, x) };
+            let (a, b) = if transposed { (x, dy) } else { (dy, x) };
             product(t.device(), (a.cols, b.cols, x.rows), a.mat().t(), b.mat(), 0.0, Mat::new(to, ld), 1)?;
             if bias != 0 { t.column_sum(dy, None, bias) } else { Ok(()) }
         });

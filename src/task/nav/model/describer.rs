@@ -35,7 +35,6 @@ pub struct NavDescriber {
     /// authors' program.
     pub reference_padding: bool,
     /// What it keeps on a GPU.
-    #[cfg(feature = "cuda")]
     pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
@@ -51,10 +50,7 @@ pub struct Paths {
 impl NavDescriber {
     /// Says whether the weights stay as they are from now on: on a GPU, what is made of them alone is then made once.
     pub fn settle(&self, settled: bool) {
-        #[cfg(feature = "cuda")]
         self.gpu.settle(settled);
-        #[cfg(not(feature = "cuda"))]
-        let _ = settled;
     }
 
     /// A model with PyTorch-like initial weights.
@@ -76,13 +72,7 @@ impl NavDescriber {
         init_attention(p, "word.path", &sizes, stream)?;
         FeedForward::init(p, "word.forward", h, stream)?;
         Linear::init(p, "predictor", h, words, stream)?;
-        Ok(Self {
-            params,
-            sizes,
-            reference_padding,
-            #[cfg(feature = "cuda")]
-            gpu: std::sync::Arc::default(),
-        })
+        Ok(Self { params, sizes, reference_padding, gpu: std::sync::Arc::default() })
     }
 
     /// Reads paths.
@@ -161,8 +151,9 @@ impl NavDescriber {
         views: &ViewTable,
         adam: &mut Adam,
     ) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
-        if let Some(loss) = self.step_on_gpu(walks, descriptions, views, adam)? {
+        if self.params.device().is_cuda()
+            && let Some(loss) = self.step_on_gpu(walks, descriptions, views, adam)?
+        {
             return Ok(loss);
         }
         let loss = self.loss(walks, descriptions, views)?;
@@ -180,8 +171,9 @@ impl NavDescriber {
         horizon: usize,
         stream: &mut Stream,
     ) -> Result<Vec<Vec<Rolled>>> {
-        #[cfg(feature = "cuda")]
-        if let Some(rolled) = self.propose_on_gpu(walks, views, samples, horizon, stream)? {
+        if self.params.device().is_cuda()
+            && let Some(rolled) = self.propose_on_gpu(walks, views, samples, horizon, stream)?
+        {
             return Ok(rolled);
         }
         let paths = self.read(&Walks::new(walks, views)?, views, Grad::Off)?;

@@ -2,8 +2,9 @@
 //! piece, filled up to one of a few sizes.
 
 use crate::nn::adam::Adam;
-use crate::nn::cuda::operands::{Var, Ways};
+use crate::nn::cuda::operands::{Transitions, Var};
 use crate::nn::cuda::tape::{Memory, Tape};
+use crate::nn::cuda::workspace::{Workspace as Common, rows, steps};
 use crate::nn::cuda::{self, Arg};
 use crate::nn::decoder::Rolled;
 use crate::nn::loss;
@@ -18,9 +19,7 @@ use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
 use crate::task::nav::model::student::{Batch, Lesson, NavStudent};
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::Walk;
-use crate::task::regex::model::gpu::{Workspace as Common, rows, steps};
-use candle_core::backend::BackendStorage;
-use candle_core::{DType, Device, Result, Storage, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -66,7 +65,7 @@ impl std::fmt::Debug for Workspace {
 
 struct Kept(Memory);
 
-// Safety: the memory is used by whoever makes the model's pass, one at a time; passes lock the workspace's memory.
+// SAFETY: the memory is used by whoever makes the model's pass, one at a time; passes lock the workspace's memory.
 unsafe impl Send for Kept {}
 unsafe impl Sync for Kept {}
 
@@ -112,7 +111,7 @@ impl Workspace {
         let Some(ready) = all.get_mut(name) else { bail!("`{name}` was kept a moment ago") };
         if !ready.current {
             let (memory, made) = (ready.memory.clone(), &mut ready.made);
-            self.common.recorder.run(device, name, || {
+            self.common.graphs.run(device, name, || {
                 let tape = Tape::new(params, &memory.0, None);
                 *made = Some(make(&tape)?);
                 tape.settle()
@@ -157,18 +156,14 @@ impl Parcel {
 }
 
 /// The table of views and ways as kernels have it, where walks have poses in it.
-fn ways(views: &ViewTable) -> Result<Option<Ways>> {
+fn ways(views: &ViewTable) -> Result<Option<Transitions>> {
     let Some((ways, table)) = views.ways().and_then(|ways| Some((ways, ways.table()?))) else { return Ok(None) };
     if ways.actions() > MOST_ACTIONS {
         return Ok(None);
     }
-    let (storage, layout) = views.rows().storage_and_layout();
-    let Storage::Cuda(storage) = &*storage else { return Ok(None) };
-    if storage.dtype() != DType::F16 || !layout.is_contiguous() {
-        return Ok(None);
-    }
-    Ok(Some(Ways {
-        table: cuda::half_address(storage)? + 2 * layout.start_offset() as u64,
+    let Some(features) = cuda::half_address(views.rows())? else { return Ok(None) };
+    Ok(Some(Transitions {
+        table: features,
         rows: cuda::at(&table.rows)?,
         next: cuda::at(&table.next)?,
         directions: cuda::at(&table.directions)?,
@@ -262,12 +257,12 @@ impl NavStudent {
         let entropy =
             if bonus { parcel.rows(steps, copies, sizes, |t, i| lesson.entropy[t * n + i].to_bits()) } else { 0 };
         let name = format!("step {} {} {copies} {steps} {bonus}", requests.rows, requests.length);
-        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let encodings = self.encodings(requests.length, device)?;
         let loss = self.gpu.common.number(device)?;
         let training = self.gpu.common.training(&self.params)?;
         let kept = self.gpu.memory(device)?;
-        self.gpu.common.recorder.run(device, &name, || {
+        self.gpu.common.graphs.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
             let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
@@ -316,7 +311,7 @@ impl NavStudent {
         &self,
         requests: &[Vec<u32>],
         poses: &[u32],
-        ways: Ways,
+        ways: Transitions,
         horizon: usize,
         draw: impl Fn(usize, usize) -> f32,
     ) -> Result<Vec<Vec<u32>>> {
@@ -328,7 +323,7 @@ impl NavStudent {
         let draws = parcel.rows(horizon, 1, (n, r), |t, i| draw(t, i).to_bits());
         let done = parcel.rows(1, 1, (n, r), |_, _| 0);
         let name = format!("lead {r} {} {horizon}", asked.length);
-        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let made = self.gpu.common.whole(&format!("actions {r} {horizon}"), r * horizon, device)?;
         let encodings = self.encodings(asked.length, device)?;
         let kept = self.gpu.memory(device)?;
@@ -336,7 +331,7 @@ impl NavStudent {
             self.gpu.ready(&self.gpu.leading, (&format!("ready to lead {horizon}"), &self.params), |tape| {
                 Pass { tape, sizes: self.sizes, ways }.leading(horizon)
             })?;
-        self.gpu.common.recorder.run(device, &name, || {
+        self.gpu.common.graphs.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
             let tape = Tape::new(&self.params, &kept.0, None);
@@ -413,11 +408,11 @@ impl NavDescriber {
         let targets = parcel.rows(words, 1, sizes, |t, i| at(t, i).map_or(PAD, |at| targets[at]));
         let weights = parcel.rows(words, 1, sizes, |t, i| at(t, i).map_or(0.0, |at| weights[at]).to_bits());
         let name = format!("step {} {} {words}", told.rows, told.steps);
-        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let loss = self.gpu.common.number(device)?;
         let training = self.gpu.common.training(&self.params)?;
         let kept = self.gpu.memory(device)?;
-        self.gpu.common.recorder.run(device, &name, || {
+        self.gpu.common.graphs.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
             let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
@@ -451,7 +446,7 @@ impl NavDescriber {
         let r = told.rows * copies;
         let draws = parcel.rows(horizon, copies, (n, told.rows), |t, i| numbers[t * n * copies + i].to_bits());
         let name = format!("propose {} {} {copies} {horizon}", told.rows, told.steps);
-        let slot = self.gpu.common.put_all(&name, &parcel.data, device)?;
+        let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let kept = self.gpu.memory(device)?;
         let slot_at = cuda::at(&slot)?;
         let writing = self.writing(&name, r, horizon)?;
@@ -461,11 +456,11 @@ impl NavDescriber {
             let never = Var { v: cuda::at(&writing.never)?, d: 0, rows: 1, cols: v, ld: v, bias: 0 };
             Pass { tape, sizes: self.sizes, ways }.wording(told.steps, horizon, never)
         })?;
-        self.gpu.common.recorder.run(device, &format!("{name} begin"), || {
+        self.gpu.common.graphs.run(device, &format!("{name} begin"), || {
             let tape = Tape::new(&self.params, &kept.0, None);
             let pass = Pass { tape: &tape, sizes: self.sizes, ways };
             let previous = cuda::at(&writing.previous)?;
-            let args = [Arg::P(previous), Arg::I(START as i32), Arg::I(r as i32)];
+            let args = [Arg::Address(previous), Arg::Int(START as i32), Arg::Int(r as i32)];
             cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)?;
             let words = pass.words(&wording, &told.there(slot_at), copies, horizon, previous)?;
             *writing.words.lock().unwrap() = Some(words);
@@ -476,7 +471,7 @@ impl NavDescriber {
         let mut ended = vec![false; n * copies];
         for from in (0..horizon).step_by(STRIDE) {
             let to = horizon.min(from + STRIDE);
-            self.gpu.common.recorder.run(device, &format!("{name} {from}"), || {
+            self.gpu.common.graphs.run(device, &format!("{name} {from}"), || {
                 let tape = Tape::again(&self.params, &kept.0);
                 let pass = Pass { tape: &tape, sizes: self.sizes, ways };
                 tape.begin_steps(r)?;

@@ -2,9 +2,9 @@
 //! are one beforehand, layers of the same input stand side by side (`Leading`, `Encoding`, `Wording`: made of weights alone), and
 //! what only its own step needs has room for one step.
 
-use crate::nn::cuda::combine::Combine;
 use crate::nn::cuda::operands::{Attention, Heads, Var, Weight};
 use crate::nn::cuda::tape::After;
+use crate::nn::cuda::weight_folding::FoldedProduct;
 use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
 use candle_core::Result;
 
@@ -119,7 +119,7 @@ impl Pass<'_, '_> {
     }
 
     fn as_weight(w: Var) -> Weight {
-        Weight { at: w.v, ld: w.ld, m: w.rows, k: w.cols, turned: false }
+        Weight { at: w.v, ld: w.ld, m: w.rows, k: w.cols, transposed: false }
     }
 
     /// Copies layers with as many inputs to the rows from `from` on.
@@ -136,27 +136,27 @@ impl Pass<'_, '_> {
     }
 
     /// The queries of an attention over views, in the views' space, as one layer in the rows from `from` on: `keyᵀ·query`.
-    fn view_query(&self, all: &mut Vec<Combine>, name: &str, (w, bias): (Var, Var), from: usize) -> Result<()> {
+    fn view_query(&self, all: &mut Vec<FoldedProduct>, name: &str, (w, bias): (Var, Var), from: usize) -> Result<()> {
         let query = self.layer(&format!("{name}.query"))?;
         let (f, h) = (self.sizes.features, self.sizes.hidden);
         let key = self.tape.w(&format!("{name}.key.weight"))?;
-        all.push(Combine::new((key, 1, f), (query.weight.at, query.weight.ld, 1), (f, h, h), w.rows(from, f)));
-        all.push(Combine::new((query.bias, 0, 1), (key, f, 1), (1, f, h), bias.cols(from, f)));
+        all.push(FoldedProduct::new((key, 1, f), (query.weight.at, query.weight.ld, 1), (f, h, h), w.rows(from, f)));
+        all.push(FoldedProduct::new((query.bias, 0, 1), (key, f, 1), (1, f, h), bias.cols(from, f)));
         Ok(())
     }
 
     /// To rows `to` of a layer: the query of an attention block, of what a weight `[H, k]` makes.
-    fn query_of(&self, name: &str, made: (u64, usize), k: usize, to: Var) -> Result<Combine> {
+    fn query_of(&self, name: &str, made: (u64, usize), k: usize, to: Var) -> Result<FoldedProduct> {
         let query = self.tape.weight(&format!("{name}.query"))?;
         let h = self.sizes.hidden;
-        Ok(Combine::new((query.at, query.ld, 1), (made.0, made.1, 1), (h, k, h), to))
+        Ok(FoldedProduct::new((query.at, query.ld, 1), (made.0, made.1, 1), (h, k, h), to))
     }
 
     /// To `to`: the queries of rows of inputs; with the query's bias or without.
-    fn queries_of(&self, name: &str, x: Var, biased: bool, to: Var) -> Result<Combine> {
+    fn queries_of(&self, name: &str, x: Var, biased: bool, to: Var) -> Result<FoldedProduct> {
         let query = self.layer(&format!("{name}.query"))?;
         let sizes = (x.rows, to.cols, x.cols);
-        let one = Combine::new((x.v, x.ld, 1), (query.weight.at, 1, query.weight.ld), sizes, to);
+        let one = FoldedProduct::new((x.v, x.ld, 1), (query.weight.at, 1, query.weight.ld), sizes, to);
         Ok(if biased { one.plus(query.bias) } else { one })
     }
 
@@ -221,8 +221,13 @@ impl Pass<'_, '_> {
         let (action, bias) = ("predictor.action.weight", Some("predictor.action.bias"));
         let z = tape.fold_scaled(action, bias, h, (f, d), f + d, tape.w("predictor.output.weight")?)?;
         let to = of_output.0.rows(f, f + 5);
-        all.push(Combine::new((z.v, 1, f + 5), (predictor.weight.at, predictor.weight.ld, 1), (f + 5, h, h), to));
-        all.push(Combine::new((predictor.bias, 0, 1), (z.v, f + 5, 1), (1, f + 5, h), of_output.1.cols(f, f + 5)));
+        all.push(FoldedProduct::new((z.v, 1, f + 5), (predictor.weight.at, predictor.weight.ld, 1), (f + 5, h, h), to));
+        all.push(FoldedProduct::new(
+            (predictor.bias, 0, 1),
+            (z.v, f + 5, 1),
+            (1, f + 5, h),
+            of_output.1.cols(f, f + 5),
+        ));
 
         let input = tape.weight("text.input")?;
         let current = input.at + 4 * (f + d) as u64;

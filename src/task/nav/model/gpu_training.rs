@@ -2,7 +2,7 @@
 //! and [`crate::task::nav::model::describer`] say in Candle's operations, which they are compared with (`model::agreement`). Biases
 //! and encodings of time lie in the results before products are added to them; what all steps have in common is one product.
 
-use crate::nn::cuda::operands::{Attention, Heads, Var, Ways, Weight};
+use crate::nn::cuda::operands::{Attention, Heads, Transitions, Var, Weight};
 use crate::nn::cuda::tape::Tape;
 use crate::task::nav::model::NavSizes;
 use candle_core::Result;
@@ -28,7 +28,7 @@ struct Normed {
 pub(crate) struct Pass<'a, 'b> {
     pub tape: &'b Tape<'a>,
     pub sizes: NavSizes,
-    pub ways: Ways,
+    pub ways: Transitions,
 }
 
 impl Pass<'_, '_> {
@@ -126,7 +126,7 @@ impl Pass<'_, '_> {
             self.tape.copy(w.at, w.ld, all.rows(from, w.m))?;
             from += w.m;
         }
-        Ok(Weight { at: all.v, ld: inputs, m, k: inputs, turned: false })
+        Ok(Weight { at: all.v, ld: inputs, m, k: inputs, transposed: false })
     }
 
     /// The biases of layers side by side, in `y`.
@@ -234,7 +234,7 @@ impl Pass<'_, '_> {
     fn key(&self, name: &str) -> Result<Weight> {
         let NavSizes { hidden: h, features: f, .. } = self.sizes;
         let at = self.tape.w(&format!("{name}.key.weight"))?;
-        Ok(Weight { at, ld: f, m: f, k: h, turned: true })
+        Ok(Weight { at, ld: f, m: f, k: h, transposed: true })
     }
 
     /// Gradients of layers that were joined, without the biases of keys, which have none.
@@ -346,7 +346,7 @@ impl Pass<'_, '_> {
 
         let text_input = tape.weight("text.input")?;
         let previous = tape.fold("text.input.weight", None, h, (f, d), text_input.ld)?;
-        let w_previous = Weight { at: previous.v, ld: f + 4, m: h, k: f + 4, turned: false };
+        let w_previous = Weight { at: previous.v, ld: f + 4, m: h, k: f + 4, transposed: false };
         let w_current = Weight { at: text_input.at + 4 * (f + d) as u64, k: f, ..text_input };
         let state_input = tape.weight("state.input")?;
         let w_next = Weight { at: state_input.at + 4 * h as u64, k: f, ..state_input };
@@ -378,7 +378,7 @@ impl Pass<'_, '_> {
         let gate = self.result("state.gate", n)?;
 
         let score_w = tape.fold("predictor.action.weight", Some("predictor.action.bias"), h, (f, d), f + d)?;
-        let w_score = Weight { at: score_w.v, ld: f + 5, m: f + 5, k: h, turned: true };
+        let w_score = Weight { at: score_w.v, ld: f + 5, m: f + 5, k: h, transposed: true };
         let out_w = tape.w("predictor.output.weight")?;
         let projected = self.result("predictor.state", n)?;
         let (asked, scores) = (tape.var(n, h)?, tape.var(n, f + 5)?);
@@ -454,7 +454,7 @@ impl Pass<'_, '_> {
         let from_outputs = self.results(&from_output, n)?;
         let input = tape.weight("path.input")?;
         let brought = tape.fold("path.input.weight", None, h, (f, d), input.ld)?;
-        let w_brought = Weight { at: brought.v, ld: f + 4, m: h, k: f + 4, turned: false };
+        let w_brought = Weight { at: brought.v, ld: f + 4, m: h, k: f + 4, transposed: false };
         let w_current = Weight { at: input.at + 4 * (f + d) as u64, k: f, ..input };
         let inputs = tape.var(n, h)?;
         tape.fill(inputs, tape.w("path.input.bias")?, Some((time, b)))?;

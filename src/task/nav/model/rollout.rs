@@ -87,8 +87,8 @@ impl NavStudent {
         (horizon, sample): (usize, bool),
         stream: &mut Stream,
     ) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        if let Some(poses) = environment.poses()
+        if self.params.device().is_cuda()
+            && let Some(poses) = environment.poses()
             && let Some(steps) = self.lead_on_gpu(requests, &poses, views, (horizon, sample), stream)?
         {
             return steps.iter().try_for_each(|actions| environment.act(actions));

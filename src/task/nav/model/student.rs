@@ -52,7 +52,6 @@ pub struct NavStudent {
     /// How requests are read.
     pub reading: Reading,
     /// What it keeps on a GPU.
-    #[cfg(feature = "cuda")]
     pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
@@ -127,10 +126,7 @@ fn time_major(actions: &[Vec<u32>], steps: usize) -> Vec<u32> {
 impl NavStudent {
     /// Says whether the weights stay as they are from now on: on a GPU, what is made of them alone is then made once.
     pub fn settle(&self, settled: bool) {
-        #[cfg(feature = "cuda")]
         self.gpu.settle(settled);
-        #[cfg(not(feature = "cuda"))]
-        let _ = settled;
     }
 
     /// A model with PyTorch-like initial weights.
@@ -157,13 +153,7 @@ impl NavStudent {
         Linear::init(p, "predictor.state", h, h, stream)?;
         Linear::init(p, "predictor.action", features + direction, h, stream)?;
         Linear::init(p, "predictor.output", h, 1, stream)?;
-        Ok(Self {
-            params,
-            sizes,
-            reading,
-            #[cfg(feature = "cuda")]
-            gpu: std::sync::Arc::default(),
-        })
+        Ok(Self { params, sizes, reading, gpu: std::sync::Arc::default() })
     }
 
     /// Reads requests and gets ready for at most `capacity` steps of `copies` walks each, whose directions have `width`
@@ -240,8 +230,9 @@ impl NavStudent {
 
     /// One step of the optimiser on [`NavStudent::loss`]; the loss, without history.
     pub fn step(&self, batch: &Batch, lesson: &Lesson, views: &ViewTable, adam: &mut Adam) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
-        if let Some(loss) = self.step_on_gpu(batch, lesson, views, adam)? {
+        if self.params.device().is_cuda()
+            && let Some(loss) = self.step_on_gpu(batch, lesson, views, adam)?
+        {
             return Ok(loss);
         }
         let loss = self.loss(batch, lesson, views)?;

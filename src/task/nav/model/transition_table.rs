@@ -33,7 +33,6 @@ pub struct Ways {
 /// As kernels read it: for each pose and action (0 is to stop) the row of the view table, sin and cos of heading and
 /// elevation, and the pose after it.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 pub(crate) struct OnDevice {
     pub rows: Tensor,
     pub directions: Tensor,
@@ -116,7 +115,6 @@ impl Ways {
     }
 
     /// The table, where it is on a device.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) fn table(&self) -> Option<&OnDevice> {
         self.on_device.as_ref()
     }

@@ -87,7 +87,6 @@ impl ViewTable {
     }
 
     /// The rows as they are stored.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) fn rows(&self) -> &Tensor {
         &self.rows
     }

@@ -3,18 +3,18 @@
 
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
+use crate::nn::cuda::workspace::{Workspace, rows, steps};
 use crate::nn::decoder::{Decoder, DecoderSizes, spread};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
 use crate::nn::lstm::Lengths;
 use crate::nn::params::Params;
 use crate::nn::sizes::{MOST_ROWS, MOST_WIDE, within};
-#[cfg(feature = "cuda")]
 use crate::nn::tokens::START;
 use crate::nn::tokens::{PAD, Tokens, check, mask, real_steps};
 use crate::rng::Stream;
-#[cfg(feature = "cuda")]
 use crate::task::regex::model::gpu::{Packing, Unpacking, roll};
+use crate::task::regex::model::gpu_training::Step;
 use candle_core::{Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +58,7 @@ pub struct RegexDescriber {
     /// Sizes.
     pub sizes: DescriberSizes,
     reference_padding: bool,
-    #[cfg(feature = "cuda")]
-    gpu: std::sync::Arc<crate::task::regex::model::gpu::Workspace>,
+    gpu: std::sync::Arc<Workspace>,
 }
 
 /// A view of the current weights.
@@ -163,13 +162,7 @@ impl RegexDescriber {
         Linear::init(&mut params, "bridge", h, h, stream)?;
         let decoder = DecoderSizes { vocabulary: sizes.words, embedding: sizes.word_embedding, hidden: h };
         Decoder::init(&mut params, decoder, &ATTENTIONS, stream)?;
-        Ok(Self {
-            params,
-            sizes,
-            reference_padding,
-            #[cfg(feature = "cuda")]
-            gpu: std::sync::Arc::default(),
-        })
+        Ok(Self { params, sizes, reference_padding, gpu: std::sync::Arc::default() })
     }
 
     fn pairs(&self, items: &[Vec<Vec<u32>>]) -> Result<Pairs> {
@@ -193,7 +186,6 @@ impl RegexDescriber {
 
     /// One step of the optimiser on [`RegexDescriber::loss`]; the loss, without history.
     pub fn step(&self, items: &[Vec<Vec<u32>>], descriptions: &[Vec<u32>], adam: &mut Adam) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
         if self.params.device().is_cuda() {
             return self.step_on_gpu(items, descriptions, adam);
         }
@@ -210,7 +202,6 @@ impl RegexDescriber {
         horizon: usize,
         stream: &mut Stream,
     ) -> Result<Vec<Vec<Option<Vec<u32>>>>> {
-        #[cfg(feature = "cuda")]
         if self.params.device().is_cuda() {
             return self.propose_on_gpu(items, samples, horizon, stream);
         }
@@ -224,12 +215,11 @@ impl RegexDescriber {
 }
 
 /// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
-#[cfg(feature = "cuda")]
 impl RegexDescriber {
     fn sizes_of(items: &[Vec<Vec<u32>>]) -> (usize, usize, usize) {
         let longest = items.iter().flatten().map(Vec::len).max().unwrap_or(0).max(2);
         let width = items.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        (crate::task::regex::model::gpu::rows(items.len()), crate::task::regex::model::gpu::steps(longest), width)
+        (rows(items.len()), steps(longest), width)
     }
 
     fn pairs_at(&self, packed: &mut Unpacking<'_>, (rows, steps, width): (usize, usize, usize)) -> Result<Pairs> {
@@ -240,21 +230,20 @@ impl RegexDescriber {
     fn step_on_gpu(&self, items: &[Vec<Vec<u32>>], descriptions: &[Vec<u32>], adam: &mut Adam) -> Result<Tensor> {
         let device = self.params.device();
         let shape = Self::sizes_of(items);
-        let outputs =
-            crate::task::regex::model::gpu::steps(descriptions.iter().map(Vec::len).max().unwrap_or(0).max(2) - 1);
+        let outputs = steps(descriptions.iter().map(Vec::len).max().unwrap_or(0).max(2) - 1);
         let mut packing = Packing::new(self.reference_padding);
         packing.bags(items, shape.0, shape.1, shape.2, self.sizes.characters)?;
         let n = items.len();
         packing.outputs(descriptions, n, shape.0, outputs, self.sizes.words, &[(n, 1.0)])?;
         let name = format!("step {shape:?} {outputs}");
-        let slot = self.gpu.put(&name, &packing, device)?;
+        let slot = self.gpu.put(&name, &packing.data, device)?;
         let loss = self.gpu.number(device)?;
         let training = self.gpu.training(&self.params)?;
-        self.gpu.recorder.run(device, &name, || {
+        self.gpu.graphs.run(device, &name, || {
             let mut packed = Unpacking::new(&slot);
             let pairs = self.pairs_at(&mut packed, shape)?;
             let targets = packed.targets(shape.0, outputs, false)?;
-            training.begin(&self.params).describer(&pairs.tokens, &targets, &loss)?;
+            Step::new(&self.params, &training).describer(&pairs.tokens, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;
         adam.count();
@@ -274,7 +263,7 @@ impl RegexDescriber {
         let mut packing = Packing::new(self.reference_padding);
         packing.bags(items, shape.0, shape.1, shape.2, self.sizes.characters)?;
         let name = format!("propose {shape:?} {group}");
-        let slot = self.gpu.put(&name, &packing, device)?;
+        let slot = self.gpu.put(&name, &packing.data, device)?;
         let rollout = self.gpu.rollout(
             crate::nn::cuda::decode::Shape {
                 rows: shape.0 * group,
@@ -285,13 +274,13 @@ impl RegexDescriber {
             },
             device,
         )?;
-        self.gpu.recorder.run(device, &name, || {
+        self.gpu.graphs.run(device, &name, || {
             let net = Net::new(&self.params, Grad::Off)?;
             let (memories, state) = net.read(&self.pairs_at(&mut Unpacking::new(&slot), shape)?)?;
             rollout.begin(&state, &net.decoder.table()?, &net.decoder.sources(&memories)?, START)
         })?;
         let weights = Decoder::weights(&self.params)?;
-        let steps = || self.gpu.recorder.run(device, &format!("{name} steps"), || rollout.steps(&weights));
+        let steps = || self.gpu.graphs.run(device, &format!("{name} steps"), || rollout.steps(&weights));
         let greedy = |row: usize| row.is_multiple_of(group);
         let all = roll(&rollout, items.len() * group, shape.0 * group, horizon, greedy, stream, steps)?;
         let all: Vec<_> = all.into_iter().map(|r| r.ended.then_some(r.symbols)).collect();

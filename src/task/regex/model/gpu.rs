@@ -4,165 +4,22 @@
 //! to one of a few sizes, so that few recordings serve all batches; what it is filled up with has no weight, is masked, and
 //! is not looked at.
 
-use crate::nn::cuda::arena::Arena;
-use crate::nn::cuda::decode::{Rollout, STRIDE, Shape};
-use crate::nn::cuda::{self, Staging, record::Recorder};
+use crate::nn::cuda;
+use crate::nn::cuda::decode::{Rollout, STRIDE};
 use crate::nn::decoder::Rolled;
 use crate::nn::loss::target_weights;
 use crate::nn::lstm::Lengths;
-use crate::nn::params::Params;
 use crate::nn::sample::GREEDY;
 use crate::nn::tokens::{END, PAD, Tokens, check, real_steps};
 use crate::rng::Stream;
-use crate::task::regex::model::gpu_training::Step;
 use crate::task::regex::model::student::Fed;
-use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_core::{Result, Tensor, bail};
 use rand::RngExt;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-
-/// Rows that a batch of `n` is filled up to.
-pub fn rows(n: usize) -> usize {
-    let step = match n {
-        0..=32 => 16,
-        33..=160 => 40,
-        161..=512 => 64,
-        513..=1024 => 256,
-        _ => 512,
-    };
-    n.max(1).next_multiple_of(step)
-}
-
-/// Steps that sequences of at most `n` are filled up to.
-pub fn steps(n: usize) -> usize {
-    const SIZES: [usize; 9] = [9, 17, 24, 34, 42, 50, 66, 82, 98];
-    SIZES.into_iter().find(|&s| s >= n).unwrap_or(n.next_multiple_of(32))
-}
-
-/// A model's buffers and recordings.
-#[derive(Default)]
-pub struct Workspace {
-    /// Recordings.
-    pub recorder: Recorder,
-    slots: Mutex<HashMap<String, Tensor>>,
-    rollouts: Mutex<HashMap<Shape, Arc<Rollout>>>,
-    training: Mutex<Option<Arc<Training>>>,
-    staging: Mutex<Option<Staging>>,
-}
-
-/// What training steps write: gradients by the parameters' names, and everything on the way to them.
-pub struct Training {
-    /// Gradients.
-    pub grads: HashMap<String, Tensor>,
-    arena: Arena,
-}
-
-// Safety: the arena is used by whoever makes the model's step, one at a time: steps of a model take its optimiser by
-// exclusive reference.
-unsafe impl Sync for Training {}
-
-impl Training {
-    /// A step from the beginning.
-    pub fn begin<'a>(&'a self, params: &'a Params) -> Step<'a> {
-        self.arena.reset();
-        Step { params, grads: &self.grads, arena: &self.arena }
-    }
-}
-
-impl std::fmt::Debug for Workspace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Workspace")
-    }
-}
-
-impl Workspace {
-    fn slot(&self, name: &str, n: usize, kind: DType, device: &Device) -> Result<Tensor> {
-        let mut slots = self.slots.lock().unwrap();
-        if let Some(slot) = slots.get(name) {
-            if slot.elem_count() != n {
-                bail!("the buffer `{name}` has {} elements, not {n}", slot.elem_count())
-            }
-            return Ok(slot.clone());
-        }
-        let slot = Tensor::zeros(n, kind, device)?;
-        slots.insert(name.to_owned(), slot.clone());
-        Ok(slot)
-    }
-
-    /// Puts a batch into its buffer, which stays where it is.
-    pub fn put(&self, name: &str, packing: &Packing, device: &Device) -> Result<Tensor> {
-        self.put_all(name, &packing.data, device)
-    }
-
-    /// The same with the elements of a batch.
-    pub fn put_all(&self, name: &str, data: &[u32], device: &Device) -> Result<Tensor> {
-        let slot = self.slot(name, data.len(), DType::U32, device)?;
-        let mut staging = self.staging.lock().unwrap();
-        if staging.is_none() {
-            *staging = Some(Staging::new(device.as_cuda_device()?));
-        }
-        if let Some(staging) = &mut *staging {
-            staging.put(&slot, data)?;
-        }
-        Ok(slot)
-    }
-
-    /// A buffer for a number (a loss).
-    pub fn number(&self, device: &Device) -> Result<Tensor> {
-        self.slot("number", 1, DType::F32, device)?.reshape(())
-    }
-
-    /// A buffer for `n` whole numbers.
-    pub fn whole(&self, name: &str, n: usize, device: &Device) -> Result<Tensor> {
-        self.slot(name, n, DType::U32, device)
-    }
-
-    /// What stays as it is when it was first made.
-    pub fn kept(&self, name: &str, make: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
-        let mut slots = self.slots.lock().unwrap();
-        if let Some(slot) = slots.get(name) {
-            return Ok(slot.clone());
-        }
-        let made = make()?;
-        slots.insert(name.to_owned(), made.clone());
-        Ok(made)
-    }
-
-    /// A buffer for a flag of each row.
-    pub fn flags(&self, rows: usize, device: &Device) -> Result<Tensor> {
-        self.slot(&format!("flags {rows}"), rows, DType::U32, device)
-    }
-
-    /// What training steps write; made at the first.
-    pub fn training(&self, params: &Params) -> Result<Arc<Training>> {
-        let mut training = self.training.lock().unwrap();
-        if let Some(training) = &*training {
-            return Ok(training.clone());
-        }
-        let grads = params
-            .iter()
-            .map(|(name, var)| Ok((name.to_owned(), Tensor::zeros(var.dims(), DType::F32, params.device())?)))
-            .collect::<Result<_>>()?;
-        let made = Arc::new(Training { grads, arena: Arena::new(params.device().as_cuda_device()?) });
-        *training = Some(made.clone());
-        Ok(made)
-    }
-
-    /// The buffers of a roll-out.
-    pub fn rollout(&self, shape: Shape, device: &Device) -> Result<Arc<Rollout>> {
-        let mut rollouts = self.rollouts.lock().unwrap();
-        if let Some(rollout) = rollouts.get(&shape) {
-            return Ok(rollout.clone());
-        }
-        let rollout = Arc::new(Rollout::new(shape.clone(), device)?);
-        rollouts.insert(shape, rollout.clone());
-        Ok(rollout)
-    }
-}
 
 /// A batch on its way.
 pub struct Packing {
-    data: Vec<u32>,
+    /// Its 4-byte elements.
+    pub data: Vec<u32>,
     reference_padding: bool,
 }
 

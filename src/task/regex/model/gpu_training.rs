@@ -3,12 +3,12 @@
 //! are added where they are used, nothing is copied to be joined, and no memory is asked for.
 
 use crate::nn::cuda::arena::Arena;
+use crate::nn::cuda::workspace::Training;
 use crate::nn::cuda::{self, Arg, Mat, attention, launch, linear, loss, lstm};
 use crate::nn::params::Params;
 use crate::nn::tokens::Tokens;
 use crate::task::regex::model::gpu::Targets;
-use candle_core::cuda_backend::CudaDevice;
-use candle_core::{Result, Tensor};
+use candle_core::{CudaDevice, Result, Tensor};
 use std::collections::HashMap;
 
 /// A model in a step: weights, where their gradients go, and memory.
@@ -51,7 +51,13 @@ struct Memory {
     real: u64,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    /// A step from the beginning of the memory.
+    pub fn new(params: &'a Params, training: &'a Training) -> Self {
+        training.arena.reset();
+        Self { params, grads: &training.grads, arena: &training.arena }
+    }
+
     fn device(&self) -> &CudaDevice {
         self.arena.device()
     }
@@ -81,8 +87,8 @@ impl Step<'_> {
         let run = lstm::Run::of(tokens, h)?;
         let d = self.device();
         let bias = self.arena.take(4 * h)?;
-        let biases = [self.w(&format!("{name}.bias_ih"))?, self.w(&format!("{name}.bias_hh"))?, bias].map(Arg::P);
-        launch(d, "add2", cuda::each(4 * h), &[&biases[..], &[Arg::I(4 * h as i32)]].concat())?;
+        let biases = [self.w(&format!("{name}.bias_ih"))?, self.w(&format!("{name}.bias_hh"))?, bias].map(Arg::Address);
+        launch(d, "add2", cuda::each(4 * h), &[&biases[..], &[Arg::Int(4 * h as i32)]].concat())?;
         let table = self.arena.take(vocabulary * 4 * h)?;
         let symbols = Mat::new(self.w(&format!("{embedding}.weight"))?, size);
         let w_ih = Mat::new(self.w(&format!("{name}.weight_ih"))?, size);
@@ -268,7 +274,8 @@ impl Step<'_> {
         let one = items * h;
         for i in 1..copies {
             for x in [dh, dc] {
-                let sum = [Arg::P(x), Arg::P(x + (4 * i * one) as u64), Arg::P(x), Arg::I(one as i32)];
+                let sum =
+                    [Arg::Address(x), Arg::Address(x + (4 * i * one) as u64), Arg::Address(x), Arg::Int(one as i32)];
                 launch(d, "add2", cuda::each(one), &sum)?;
             }
         }

@@ -3,6 +3,7 @@
 
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
+use crate::nn::cuda::workspace::{Workspace, rows, steps};
 use crate::nn::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
 use crate::nn::loss;
@@ -10,8 +11,8 @@ use crate::nn::params::Params;
 use crate::nn::sizes::{MOST_ROWS, MOST_WIDE, within};
 use crate::nn::tokens::{PAD, START, Tokens};
 use crate::rng::Stream;
-#[cfg(feature = "cuda")]
 use crate::task::regex::model::gpu::{Packing, Unpacking, roll};
+use crate::task::regex::model::gpu_training::Step;
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +59,7 @@ pub struct RegexStudent {
     /// Sizes.
     pub sizes: StudentSizes,
     reference_padding: bool,
-    #[cfg(feature = "cuda")]
-    gpu: std::sync::Arc<crate::task::regex::model::gpu::Workspace>,
+    gpu: std::sync::Arc<Workspace>,
 }
 
 /// A view of the current weights. Made anew for each pass: padding rows and summed biases are computed from them.
@@ -116,13 +116,7 @@ impl RegexStudent {
         let decoder =
             DecoderSizes { vocabulary: sizes.outputs, embedding: sizes.character_embedding, hidden: sizes.hidden };
         Decoder::init(&mut params, decoder, &ATTENTIONS, stream)?;
-        Ok(Self {
-            params,
-            sizes,
-            reference_padding,
-            #[cfg(feature = "cuda")]
-            gpu: std::sync::Arc::default(),
-        })
+        Ok(Self { params, sizes, reference_padding, gpu: std::sync::Arc::default() })
     }
 
     fn device(&self) -> &Device {
@@ -152,7 +146,6 @@ impl RegexStudent {
 
     /// One step of the optimiser on [`RegexStudent::loss`]; the loss, without history.
     pub fn step(&self, batch: &Batch, groups: &[(usize, f32)], adam: &mut Adam) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
         if self.device().is_cuda() {
             return self.step_on_gpu(batch, groups, adam);
         }
@@ -183,7 +176,6 @@ impl RegexStudent {
         sample: bool,
         stream: &mut Stream,
     ) -> Result<Vec<Rolled>> {
-        #[cfg(feature = "cuda")]
         if self.device().is_cuda() {
             return self.act_on_gpu(words, requests, horizon, sample, stream);
         }
@@ -250,7 +242,6 @@ impl RegexStudent {
 
     /// One step of the optimiser on [`RegexStudent::loss_fed`]; the loss, without history.
     pub fn step_fed(&self, batch: &Batch, fed: &Fed, adam: &mut Adam) -> Result<Tensor> {
-        #[cfg(feature = "cuda")]
         if self.device().is_cuda() {
             return self.step_fed_on_gpu(batch, fed, adam);
         }
@@ -261,7 +252,6 @@ impl RegexStudent {
 
     /// For each row, whether acting greedily would give exactly its output.
     pub fn reproduces(&self, batch: &Batch) -> Result<Vec<bool>> {
-        #[cfg(feature = "cuda")]
         if self.device().is_cuda() {
             return self.reproduces_on_gpu(batch);
         }
@@ -275,7 +265,6 @@ impl RegexStudent {
 }
 
 /// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
-#[cfg(feature = "cuda")]
 impl RegexStudent {
     fn read_packed(&self, net: &Net, packed: &mut Unpacking<'_>, shape: &Shape) -> Result<(Vec<Memory>, Tensor)> {
         let words = packed.tokens(shape.reads, shape.words, 1)?;
@@ -307,22 +296,22 @@ impl RegexStudent {
     fn step_fed_on_gpu(&self, batch: &Batch, fed: &Fed, adam: &mut Adam) -> Result<Tensor> {
         let shape = Shape {
             copies: fed.inputs.len() / batch.words.len().max(1),
-            outputs: crate::task::regex::model::gpu::steps(fed.targets.len() / fed.inputs.len().max(1)),
+            outputs: steps(fed.targets.len() / fed.inputs.len().max(1)),
             ..Shape::reading(&batch.words, &batch.requests)
         };
         let mut packing = self.pack(&batch.words, &batch.requests, &shape)?;
         packing.fed(fed, batch.words.len(), shape.reads, shape.outputs, self.sizes.outputs)?;
         let bonus = !fed.entropy.is_empty();
         let name = format!("step {shape:?} {bonus}");
-        let slot = self.gpu.put(&name, &packing, self.device())?;
+        let slot = self.gpu.put(&name, &packing.data, self.device())?;
         let loss = self.gpu.number(self.device())?;
         let training = self.gpu.training(&self.params)?;
-        self.gpu.recorder.run(self.device(), &name, || {
+        self.gpu.graphs.run(self.device(), &name, || {
             let mut packed = Unpacking::new(&slot);
             let words = packed.tokens(shape.reads, shape.words, 1)?;
             let requests = packed.tokens(shape.reads, shape.requests, 1)?;
             let targets = packed.targets(shape.reads * shape.copies, shape.outputs, bonus)?;
-            training.begin(&self.params).student(&words, &requests, &targets, &loss)?;
+            Step::new(&self.params, &training).student(&words, &requests, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;
         adam.count();
@@ -340,7 +329,7 @@ impl RegexStudent {
         let shape = Shape::reading(words, requests);
         let packing = self.pack(words, requests, &shape)?;
         let name = format!("act {shape:?}");
-        let slot = self.gpu.put(&name, &packing, self.device())?;
+        let slot = self.gpu.put(&name, &packing.data, self.device())?;
         let rollout = self.gpu.rollout(
             crate::nn::cuda::decode::Shape {
                 rows: shape.reads,
@@ -351,13 +340,13 @@ impl RegexStudent {
             },
             self.device(),
         )?;
-        self.gpu.recorder.run(self.device(), &name, || {
+        self.gpu.graphs.run(self.device(), &name, || {
             let net = Net::new(&self.params, Grad::Off)?;
             let (memories, state) = self.read_packed(&net, &mut Unpacking::new(&slot), &shape)?;
             rollout.begin(&state, &net.decoder.table()?, &net.decoder.sources(&memories)?, START)
         })?;
         let weights = Decoder::weights(&self.params)?;
-        let steps = || self.gpu.recorder.run(self.device(), &format!("{name} steps"), || rollout.steps(&weights));
+        let steps = || self.gpu.graphs.run(self.device(), &format!("{name} steps"), || rollout.steps(&weights));
         roll(&rollout, words.len(), shape.reads, horizon, |_| !sample, stream, steps)
     }
 
@@ -367,9 +356,9 @@ impl RegexStudent {
         let rows = batch.words.len();
         packing.outputs(&batch.outputs, rows, shape.reads, shape.outputs, self.sizes.outputs, &[])?;
         let name = format!("check {shape:?}");
-        let slot = self.gpu.put(&name, &packing, self.device())?;
+        let slot = self.gpu.put(&name, &packing.data, self.device())?;
         let same = self.gpu.flags(shape.reads, self.device())?;
-        self.gpu.recorder.run(self.device(), &name, || {
+        self.gpu.graphs.run(self.device(), &name, || {
             let net = Net::new(&self.params, Grad::Off)?;
             let mut packed = Unpacking::new(&slot);
             let (memories, state) = self.read_packed(&net, &mut packed, &shape)?;
@@ -382,7 +371,6 @@ impl RegexStudent {
 }
 
 /// Sizes that batches are filled up to.
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug)]
 struct Shape {
     reads: usize,
@@ -392,14 +380,13 @@ struct Shape {
     outputs: usize,
 }
 
-#[cfg(feature = "cuda")]
 impl Shape {
     fn reading(words: &[Vec<u32>], requests: &[Vec<u32>]) -> Self {
         Self {
-            reads: crate::task::regex::model::gpu::rows(words.len()),
+            reads: rows(words.len()),
             copies: 1,
-            words: crate::task::regex::model::gpu::steps(longest(words)),
-            requests: crate::task::regex::model::gpu::steps(longest(requests)),
+            words: steps(longest(words)),
+            requests: steps(longest(requests)),
             outputs: 0,
         }
     }
@@ -407,13 +394,12 @@ impl Shape {
     fn of(batch: &Batch) -> Self {
         Self {
             copies: batch.outputs.len() / batch.words.len().max(1),
-            outputs: crate::task::regex::model::gpu::steps(longest(&batch.outputs) - 1),
+            outputs: steps(longest(&batch.outputs) - 1),
             ..Self::reading(&batch.words, &batch.requests)
         }
     }
 }
 
-#[cfg(feature = "cuda")]
 fn longest(sequences: &[Vec<u32>]) -> usize {
     sequences.iter().map(Vec::len).max().unwrap_or(0).max(2)
 }

@@ -9,7 +9,7 @@ const COMBINED: usize = 16;
 /// `C[m, n] = Σ A[m, k]·B[k, n] (+ plus[n])`, each operand by its address and the numbers between neighbours in both directions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Combine {
+pub(crate) struct FoldedProduct {
     a: u64,
     b: u64,
     c: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Combine {
     k: i32,
 }
 
-impl Combine {
+impl FoldedProduct {
     /// To the first m rows and n columns of `c`.
     pub fn new(a: (u64, usize, usize), b: (u64, usize, usize), (m, n, k): (usize, usize, usize), c: Var) -> Self {
         debug_assert!(c.rows == m && c.cols == n);
@@ -40,18 +40,18 @@ impl Combine {
 
 #[repr(C)]
 struct Together {
-    all: [Combine; COMBINED],
+    all: [FoldedProduct; COMBINED],
 }
 
-// Safety: plain numbers in C layout, the same as the kernel's struct.
+// SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Together {}
 
 /// Makes all, none of which needs another.
-pub(super) fn make(device: &CudaDevice, all: &[Combine]) -> Result<()> {
+pub(super) fn make(device: &CudaDevice, all: &[FoldedProduct]) -> Result<()> {
     for some in all.chunks(COMBINED) {
-        let mut together = Together { all: [Combine::default(); COMBINED] };
+        let mut together = Together { all: [FoldedProduct::default(); COMBINED] };
         together.all[..some.len()].copy_from_slice(some);
-        let tiles = |c: &Combine| (c.m as u32).div_ceil(32) * (c.n as u32).div_ceil(32);
+        let tiles = |c: &FoldedProduct| (c.m as u32).div_ceil(32) * (c.n as u32).div_ceil(32);
         let most = some.iter().map(tiles).max().unwrap_or(0);
         let grid = ((most, some.len() as u32), 256, 0);
         launch_with(device, "combine", grid, Some(&together), &[], || format!("combine of {}", some.len()))?;

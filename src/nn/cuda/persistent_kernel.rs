@@ -1,25 +1,17 @@
-//! Operations of a model's steps gathered into programs, which `steps.cu` goes through in one launch each: waiting for a
+//! Operations of a model's steps gathered into programs, which `persistent_kernel.cu` goes through in one launch each: waiting for a
 //! cluster of blocks takes a fraction of the time that launching the next kernel does.
 
-use super::operands::Ways;
+use super::backend::Properties;
+use super::operands::Transitions;
 use super::*;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Operations of a program; as in `steps.cu`.
+/// Operations of a program; as in `persistent_kernel.cu`.
 const OPS: usize = 96;
 
 /// Blocks of a cluster.
 const BLOCKS: usize = 16;
 
-/// Whether operations are gathered (for comparisons).
-static ON: AtomicBool = AtomicBool::new(true);
-
-/// Gathers the operations of steps into programs, or launches a kernel for each. The results are the same, bit by bit.
-pub fn set_programs(on: bool) {
-    ON.store(on, Ordering::Relaxed);
-}
-
-/// What an operation does; the order is that of `steps.cu`.
+/// What an operation does; the order is that of `persistent_kernel.cu`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Product,
@@ -50,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Numbers of shared memory; as in `steps.cu`.
+/// Numbers of shared memory; as in `persistent_kernel.cu`.
 const WEIGHTS: usize = 88 * 272;
 const SPACE: usize = 8 * 16 * 96;
 const VIEWS: usize = 2 * 18 * 320;
@@ -73,7 +65,7 @@ pub(super) struct Product {
     pub w: (u64, usize),
     pub c: (u64, usize),
     /// W is stored `[k, n]`.
-    pub turned: bool,
+    pub transposed: bool,
     pub onto: Onto,
     /// 1: through ReLU. 2: `u − σ(product)·r` for A = `[u, r]`.
     pub after: usize,
@@ -90,7 +82,7 @@ impl Product {
             0..=16 => 16,
             17..=32 => 32,
             33..=64 => 64,
-            _ if self.turned => 64,
+            _ if self.transposed => 64,
             _ => 88,
         };
         let tile = if m >= MANY && !backwards { 32 } else { 16 };
@@ -99,9 +91,9 @@ impl Product {
         let weights = self.w.0 | (4 * self.w.1 as u64);
         let whole = places.is_multiple_of(16)
             && steps.is_multiple_of(4)
-            && weights.is_multiple_of(if self.turned { 8 } else { 16 });
-        let room = if self.turned { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
-        if whole && m.is_multiple_of(tile) && room <= WEIGHTS && (!self.turned || backwards) { cols } else { 0 }
+            && weights.is_multiple_of(if self.transposed { 8 } else { 16 });
+        let room = if self.transposed { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
+        if whole && m.is_multiple_of(tile) && room <= WEIGHTS && (!self.transposed || backwards) { cols } else { 0 }
     }
 
     /// Whether a program of rows that go forwards can make it as one operation.
@@ -109,11 +101,11 @@ impl Product {
         (self.split == 0 && self.after < 2) || self.columns(false) > 0
     }
 
-    /// As `steps.cu` has it.
+    /// As `persistent_kernel.cu` has it.
     pub fn parts(&self, backwards: bool) -> ([i32; 11], [u64; 5]) {
         let (_, n, k) = self.sizes;
         let flags = [
-            self.turned.into(),
+            self.transposed.into(),
             (self.onto == Onto::Itself).into(),
             self.after,
             self.columns(backwards),
@@ -141,24 +133,24 @@ struct Program {
     rows: i32,
     /// Operations lie at a multiple of 16.
     unused: [i32; 2],
-    ways: Ways,
+    ways: Transitions,
     ops: [Op; OPS],
 }
 
-// Safety: plain numbers in C layout, the same as the kernel's struct.
+// SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Program {}
 
 /// Operations on the same rows, waiting to be launched.
-pub(super) struct Steps {
+pub(super) struct ProgramBuilder {
     /// Rows of every operation.
     pub rows: usize,
     /// Whether they go backwards.
     pub backwards: bool,
-    ways: Option<Ways>,
+    ways: Option<Transitions>,
     ops: Vec<Op>,
 }
 
-impl Steps {
+impl ProgramBuilder {
     /// None yet.
     pub fn new(rows: usize, backwards: bool) -> Self {
         Self { rows, backwards, ways: None, ops: Vec::new() }
@@ -178,7 +170,7 @@ impl Steps {
         kind: Kind,
         sizes: &[i32],
         places: &[u64],
-        ways: Option<Ways>,
+        ways: Option<Transitions>,
     ) -> Result<()> {
         if kind.backwards().is_some_and(|b| b != self.backwards) {
             candle_core::bail!("{kind:?} in a program that goes the other way")
@@ -223,9 +215,9 @@ impl Steps {
     }
 }
 
-/// Whether steps of `rows` rows can be gathered: on cards with clusters and room enough, where products are those of `small.cu`.
+/// Whether steps of `rows` rows can be gathered: on cards with clusters and room enough, where products are those of `small_gemm.cu`.
 pub(super) fn possible(device: &CudaDevice, rows: usize) -> Result<bool> {
-    let most = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-    let room = || device.cuda_stream().context().attribute(most).w();
-    Ok(ON.load(Ordering::Relaxed) && few(rows) && major(device)? >= 9 && room()? >= SHARED as i32 + 1024)
+    let options = options(device);
+    let Properties { major, shared_memory, .. } = backend::properties(device)?;
+    Ok(options.programs && few(options, rows) && major >= 9 && shared_memory >= SHARED + 1024)
 }

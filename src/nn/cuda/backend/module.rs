@@ -63,9 +63,9 @@ fn load(context: &Arc<CudaContext>) -> Result<Arc<CudaModule>> {
 /// container, unless `CUDA_CACHE_PATH` names another. The driver itself keeps entries of other drivers and cards apart.
 ///
 /// Must be called before anything else runs in the process: it changes the environment.
-pub fn keep_compiled(folder: &Path) {
+pub(super) fn keep_compiled_kernels(folder: &Path) {
     if std::env::var_os("CUDA_CACHE_PATH").is_none() && std::fs::create_dir_all(folder).is_ok() {
-        // Safety: the caller has started no thread yet, so nobody reads the environment meanwhile.
+        // SAFETY: the caller has started no thread yet, so nobody reads the environment meanwhile.
         unsafe { std::env::set_var("CUDA_CACHE_PATH", folder) };
     }
 }

@@ -8,7 +8,7 @@ const FILLS: usize = 32;
 /// N rows of M: `y[n] = bias + time[n / of]`, either of which may be 0 for none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fill {
+pub(super) struct BiasInit {
     /// Where it is written, rows `ld` numbers apart.
     pub y: u64,
     /// A row for all.
@@ -31,16 +31,16 @@ pub(super) struct Fill {
 
 #[repr(C)]
 struct Together {
-    all: [Fill; FILLS],
+    all: [BiasInit; FILLS],
 }
 
-// Safety: plain numbers in C layout, the same as the kernel's struct.
+// SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Together {}
 
 /// Writes all, in any order.
-pub(super) fn write(device: &CudaDevice, fills: &[Fill]) -> Result<()> {
+pub(super) fn write(device: &CudaDevice, fills: &[BiasInit]) -> Result<()> {
     for some in fills.chunks(FILLS) {
-        let mut together = Together { all: [Fill::default(); FILLS] };
+        let mut together = Together { all: [BiasInit::default(); FILLS] };
         together.all[..some.len()].copy_from_slice(some);
         let most = some.iter().map(|f| f.rows as usize * f.cols as usize).max().unwrap_or(0);
         let blocks = most.div_ceil(2048).clamp(1, 512) as u32;

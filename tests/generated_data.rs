@@ -1,8 +1,8 @@
 //! Digests of everything that the program generates from its built-in data: houses, requests, tasks, experiment tables. A
 //! run's tasks follow from its seed, so a change of these digests makes stored runs and checkpoints train on other data.
 
+use iliad::protocol::Split;
 use iliad::rng::stream;
-use iliad::task::Split;
 use iliad::task::nav::generated::{Generated, Size};
 use iliad::task::nav::house::House;
 use iliad::task::nav::phrasing::requests;

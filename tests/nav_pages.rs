@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use iliad::store::Store;
 use iliad::task::nav::house::House;
 use iliad::task::nav::house::catalogue::pieces;
-use iliad::task::nav::houses::{self, EXAMPLE};
+use iliad::task::nav::houses::{EXAMPLE, HOUSES};
 use iliad::web::{WebSettings, router};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -143,7 +143,7 @@ async fn photographs_come_out_of_their_folder_and_nothing_else_does() {
 
 #[tokio::test]
 async fn the_guides_house_can_be_fetched() {
-    let sheet = houses::sheet(EXAMPLE).unwrap();
+    let sheet = HOUSES.sheet(EXAMPLE).unwrap();
     let reply = get(&format!("/nav/houses/{EXAMPLE}/house.json?v={}", sheet.version)).await;
     assert_eq!(reply.status, StatusCode::OK);
 }

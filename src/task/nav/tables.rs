@@ -10,7 +10,7 @@ pub static TABLES: LazyLock<Tables> =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Registry;
+    use crate::testing::configure;
 
     #[test]
     fn every_row_is_a_configuration_and_names_are_folders() {

@@ -4,6 +4,7 @@
 pub mod files;
 mod presentation;
 pub mod shipped;
+pub mod tables;
 mod training;
 
 pub use presentation::{Audience, Change, Guide, RenderError};

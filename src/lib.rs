@@ -22,6 +22,7 @@ pub mod app;
 pub mod backup;
 pub mod cli;
 pub mod config;
+pub mod datafile;
 pub mod error;
 pub mod experiment;
 pub mod export;

@@ -1,10 +1,10 @@
 //! The corpus of real houses and P_ω: small files written here, what is said about damaged ones, and the real data
 //! where it is at hand.
 
+use iliad::datafile::write_json;
 use iliad::protocol::Split;
 use iliad::rng::stream;
 use iliad::task::nav::corpus::{Corpus, Item, NavData, Words};
-use iliad::task::nav::files::write_json;
 use iliad::task::nav::graph::{Graph, Viewpoint, load_graphs};
 use iliad::task::nav::marginal::Marginal;
 use iliad::task::nav::tokenise::tokenise;

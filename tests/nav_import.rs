@@ -1,8 +1,8 @@
 //! The import of Room-to-Room's public files, on small files of the same form, and on the real data put back into that form.
 
+use iliad::datafile::{read_json, write_json};
 use iliad::protocol::Split;
 use iliad::task::nav::corpus::{Item, NavData};
-use iliad::task::nav::files::{read_json, write_json};
 use iliad::task::nav::import::{FEATURES, Sources, import_r2r};
 use iliad::task::nav::observation::store::Vectors;
 use serde_json::{Map, Value, json};

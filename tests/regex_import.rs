@@ -1,10 +1,11 @@
 //! The import of L3's public files, on small files of the same form.
 
+use iliad::datafile::DataError;
 use iliad::protocol::{Split, World};
 use iliad::rng::stream;
 use iliad::task::regex::corpus::Corpus;
 use iliad::task::regex::grammar::Grammar;
-use iliad::task::regex::import::{ImportError, import_l3};
+use iliad::task::regex::import::import_l3;
 use iliad::task::regex::program::execute;
 use iliad::task::regex::world::RegexWorld;
 use std::collections::HashSet;
@@ -122,7 +123,7 @@ fn the_sources_own_dataset_is_converted_when_there_are_no_templates() {
 fn what_cannot_be_imported_is_told_plainly_and_nothing_is_written() {
     let (source, output) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let target = output.path().join("corpus");
-    assert!(matches!(import_l3(source.path(), &target), Err(ImportError::Nothing(_))));
+    assert!(matches!(import_l3(source.path(), &target), Err(DataError::Nothing { .. })));
     for (name, text, part) in [
         ("templates.json", "{\"()(l)()@l\": ", "templates.json"),
         ("templates.json", "{\"no at sign\": [\"BEFORE\"]}", "has no @"),

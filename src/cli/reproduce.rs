@@ -4,8 +4,9 @@ use super::interrupt::on_interrupt;
 use super::run_settings::Overrides;
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, numbers, progress};
-use crate::experiment::grid::{self, Cell, News, Plan, Table};
+use crate::experiment::grid::{self, Cell, News, Plan};
 use crate::experiment::{collect, figure_of, table, table_of};
+use crate::family::tables::Table;
 use crate::output::{file, note, out};
 use crate::registry::Registry;
 use crate::run::{Event, RunState};
@@ -107,6 +108,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let folder = args.run_dir.clone().unwrap_or_else(|| settings.data_dir.join("reproduce"));
     let plan = Plan {
         registry,
+        family: args.family.clone(),
         folder: folder.join(&runs_of),
         preset: preset(args),
         seeds: args.seeds.clone(),
@@ -131,7 +133,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     };
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
-        let results = collect::collect(table, &cells, args.until, &command(args))?;
+        let results = collect::collect(&args.family, table, &cells, args.until, &command(args))?;
         let path = args.results.join(format!("{}.json", results.name));
         file::write(&path, &serde_json::to_vec_pretty(&results)?)?;
         out!("{}", table::text(&results))?;
@@ -149,13 +151,13 @@ fn preset(args: &Args) -> String {
 }
 
 fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
-    let names: Vec<&str> = table.rows.iter().map(|r| r.name).collect();
+    let names: Vec<&str> = table.rows.iter().map(|r| r.name.as_str()).collect();
     if let Some(wrong) = rows.iter().find(|r| !names.contains(&r.as_str())) {
         let meant = did_you_mean(wrong, names.iter().copied());
         return Err(CliError::Usage(format!("the table has no row `{wrong}`{meant}; it has {}", names.join(", "))));
     }
     if !rows.is_empty() {
-        table.rows.retain(|row| rows.iter().any(|r| r == row.name));
+        table.rows.retain(|row| rows.iter().any(|r| *r == row.name));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Tabulating what the runs of a grid have left in their folders, complete or not.
 
-use super::grid::{Cell, Finished, Table};
+use super::grid::{Cell, Finished};
 use super::results::{CurvePoint, LevelResult, Results, RowResult, SeedResult, Summary};
+use crate::family::tables::Table;
 use crate::run::Point;
 use crate::run::{Moment, Reached};
 use crate::trainer::milestones::{Milestones, levels};
@@ -10,12 +11,18 @@ use std::path::Path;
 /// Points of a curve that a results file keeps.
 const CURVE: usize = 250;
 
-/// The results of a table so far. `command` is the one that makes them again. `until`: only what runs had read after so many
+/// The results of a table of a family so far. `command` is the one that makes them again. `until`: only what runs had read after so many
 /// episodes, so that runs of different lengths compare; no test success is known of then.
 ///
 /// # Errors
 /// When the report of a run cannot be read.
-pub fn collect(table: &Table, cells: &[Cell], until: Option<u64>, command: &str) -> anyhow::Result<Results> {
+pub fn collect(
+    family: &str,
+    table: &Table,
+    cells: &[Cell],
+    until: Option<u64>,
+    command: &str,
+) -> anyhow::Result<Results> {
     let mut devices: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for (index, row) in table.rows.iter().enumerate() {
@@ -33,8 +40,8 @@ pub fn collect(table: &Table, cells: &[Cell], until: Option<u64>, command: &str)
         let of =
             |value: fn(&SeedResult) -> Option<f64>| Summary::of(&seeds.iter().filter_map(value).collect::<Vec<_>>());
         rows.push(RowResult {
-            name: row.name.to_owned(),
-            title: row.title.to_owned(),
+            name: row.name.clone(),
+            title: row.title.clone(),
             settings: row.settings.clone(),
             feedback: own.first().map_or("", |c| c.config.algorithm.name.feedback().words()).to_owned(),
             wanted: own.len(),
@@ -42,7 +49,7 @@ pub fn collect(table: &Table, cells: &[Cell], until: Option<u64>, command: &str)
             validation: of(|s| s.validation),
             validation_smoothed: of(|s| s.validation_smoothed),
             test: of(|s| s.test),
-            reached: levels(table.family).iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
+            reached: levels(family).iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
             paper: row.paper,
             seeds,
             more: serde_json::Map::new(),
@@ -51,7 +58,7 @@ pub fn collect(table: &Table, cells: &[Cell], until: Option<u64>, command: &str)
     let test = rows.first().map(|r| r.test).unwrap_or_default();
     let percent = |share: Option<f64>| share.map(|v| 100.0 * v);
     Ok(Results {
-        name: format!("{}-{}{}", table.family, table.name, until.map_or(String::new(), |n| format!("-until-{n}"))),
+        name: format!("{}-{}{}", family, table.name, until.map_or(String::new(), |n| format!("-until-{n}"))),
         title: format!("{}{}", table.title, until.map_or(String::new(), |n| format!(", after {n} episodes"))),
         value: percent(test.mean),
         unit: "% test success".into(),
@@ -63,7 +70,7 @@ pub fn collect(table: &Table, cells: &[Cell], until: Option<u64>, command: &str)
         command: command.to_owned(),
         program: env!("CARGO_PKG_VERSION").into(),
         complete: rows.iter().all(|r| r.complete == r.wanted),
-        levels: levels(table.family).to_vec(),
+        levels: levels(family).to_vec(),
         rows,
     })
 }

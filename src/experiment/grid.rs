@@ -1,8 +1,8 @@
 //! A grid of runs: the rows of a table times seeds, several at once, each an ordinary run in a folder of its own. What
 //! was interrupted goes on where it stopped; what is complete is not repeated.
 
-use super::results::Paper;
 use crate::config::run::{ConfigError, RunConfig};
+use crate::family::tables::Table;
 use crate::output::file;
 use crate::registry::AnyFamily;
 use crate::run::{Command, Event};
@@ -14,37 +14,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A table of runs.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// Task family.
-    pub family: &'static str,
-    /// Name within the family: `main`.
-    pub name: String,
-    /// What it shows, in one line.
-    pub title: &'static str,
-    /// Rows.
-    pub rows: Vec<Row>,
-}
-
-/// One row of a table.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// Name of the row and its folder.
-    pub name: &'static str,
-    /// What people call it.
-    pub title: &'static str,
-    /// Settings `key=value` that make it.
-    pub settings: Vec<String>,
-    /// The paper's figures.
-    pub paper: Paper,
-}
-
 /// How a table is carried out.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The families that tables may be of.
     pub registry: crate::registry::Registry,
+    /// Task family of the table.
+    pub family: String,
     /// Folder of the table's runs: `ROW/seed-N` below it.
     pub folder: PathBuf,
     /// Preset that all rows start from.
@@ -127,8 +103,8 @@ pub fn cells(table: &Table, plan: &Plan) -> Result<Vec<Cell>, ConfigError> {
             set.extend(plan.episodes.map(|n| format!("schedule.episodes={n}")));
             set.push(format!("seed={seed}"));
             let config = plan.registry.configure(&plan.preset, seed, &set)?;
-            if config.family != table.family {
-                return Err(ConfigError(format!("the preset `{}` is not of the task {}", plan.preset, table.family)));
+            if config.family != plan.family {
+                return Err(ConfigError(format!("the preset `{}` is not of the task {}", plan.preset, plan.family)));
             }
             if config.schedule.episodes == 0 {
                 return Err(ConfigError(format!(
@@ -136,7 +112,7 @@ pub fn cells(table: &Table, plan: &Plan) -> Result<Vec<Cell>, ConfigError> {
                     plan.preset
                 )));
             }
-            let folder = plan.folder.join(row.name).join(format!("seed-{seed}"));
+            let folder = plan.folder.join(&row.name).join(format!("seed-{seed}"));
             cells.push(Cell { row: index, name: format!("{} seed {seed}", row.name), folder, config });
         }
     }

@@ -1,5 +1,6 @@
 //! The file that a table or figure leaves behind: everything a report needs, so that no run folder is read again.
 
+use crate::family::tables::Paper;
 use crate::run::Reached;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -121,20 +122,6 @@ pub struct LevelResult {
     pub episodes_smoothed: Summary,
     /// Pieces of teaching until then.
     pub descriptions_smoothed: Summary,
-}
-
-/// The paper's figures for a row, in percent and as it counts; `None` where it gives none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Paper {
-    /// Validation success, %.
-    pub validation: Option<f64>,
-    /// Test success, %.
-    pub test: Option<f64>,
-    /// Level of validation success that `to_level` is about, %.
-    pub level: Option<f64>,
-    /// Episodes, which the paper counts as pieces of teaching, until that level.
-    pub to_level: Option<f64>,
 }
 
 /// One run of a row.

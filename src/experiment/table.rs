@@ -76,7 +76,7 @@ fn counts(s: &Summary, of: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::results::Paper;
+    use crate::family::tables::Paper;
 
     #[test]
     fn a_row_shows_means_spreads_and_missing_seeds() {

@@ -21,6 +21,7 @@ pub mod python_re;
 pub mod reference_fixtures;
 pub mod settings;
 pub mod setup;
+pub mod tables;
 pub mod teacher;
 pub mod tokenise;
 pub mod world;

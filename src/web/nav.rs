@@ -61,14 +61,14 @@ pub(super) async fn geometry(
     limits: Option<Extension<Arc<Limits>>>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let sheet = match houses::kept(&name) {
+    let sheet = match houses::HOUSES.kept(&name) {
         Some(sheet) => sheet,
         None => {
             // Those that are ready are free.
             if let Some((Extension(client), Extension(limits))) = client.zip(limits) {
                 limits.house(client)?;
             }
-            aside(move || houses::sheet(&name)).await?.ok_or(Error::NotFound("the house"))?
+            aside(move || houses::HOUSES.sheet(&name)).await?.ok_or(Error::NotFound("the house"))?
         }
     };
     let cache = match v {
@@ -183,7 +183,7 @@ pub(super) async fn page(
 
 impl HousePage {
     fn make(page: Page, name: String, wish: &Wish) -> Result<HousePage> {
-        let world = houses::world(&name).ok_or(Error::NotFound("the house"))?;
+        let world = houses::HOUSES.world(&name).ok_or(Error::NotFound("the house"))?;
         let scene = world.scene(&name).ok_or(Error::NotFound("the house"))?;
         let (start, walk) = draw(&world, scene, wish)?;
         let view = world.view(&start, &walk);

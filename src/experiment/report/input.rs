@@ -5,7 +5,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use std::path::Path;
 
-pub use crate::experiment::results::{CurvePoint, LevelResult, Paper, Results, RowResult, SeedResult, Summary};
+pub use crate::experiment::results::{CurvePoint, LevelResult, Results, RowResult, SeedResult, Summary};
 
 impl Results {
     /// The heading: the title, or else the name.

@@ -4,11 +4,11 @@
 //! `vocab.json` (words of the simulation split), `objects.json.gz` and `object_names.json` ([`super::objects`]).
 
 use super::action::heading_index;
-use super::files::{DataError, read_json, write_json};
 use super::graph::{Graphs, load_graphs};
 use super::objects::{ObjectName, Objects, load_names, load_objects};
 use super::tokenise::tokenise;
 use super::{Start, Walk};
+use crate::datafile::{DataError, read_json, write_json};
 use crate::protocol::Split;
 use crate::vocab::{SPECIAL, Vocabulary};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Walking through houses as people meet it: words, an example, and how walks look.
 
 use super::drawing::Map;
-use super::houses::{self, EXAMPLE};
+use super::houses::{EXAMPLE, HOUSES};
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
 use crate::config::run::{Preset, RunConfig};
@@ -104,7 +104,7 @@ fn guide_view() -> Value {
         let (path, heading) = GUIDE_WALK;
         let viewpoints: Vec<String> = path.iter().map(|i| format!("{EXAMPLE}-{i}")).collect();
         let start = Start { scan: EXAMPLE.into(), viewpoint: viewpoints[0].clone(), heading };
-        houses::world(EXAMPLE).map_or(Value::Null, |world| world.view(&start, &Walk { viewpoints }))
+        HOUSES.world(EXAMPLE).map_or(Value::Null, |world| world.view(&start, &Walk { viewpoints }))
     };
     VIEW.get_or_init(make).clone()
 }
@@ -139,7 +139,7 @@ impl Family for NavFamily {
         let View { house, seed, mut path, words } = read(view)?;
         match audience {
             Audience::Teacher => {
-                let version = houses::sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
+                let version = HOUSES.sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
                 if seed.is_some() {
                     path.iter_mut().for_each(|stop| stop.things.clear());
                 }
@@ -149,7 +149,7 @@ impl Family for NavFamily {
             }
             Audience::Researcher => {
                 // Only a house that is at hand: a list of many walks must not make a house for each.
-                let sheet = houses::kept(&house);
+                let sheet = HOUSES.kept(&house);
                 let map = Map::of(&path, sheet.as_ref().and_then(|sheet| sheet.house.as_ref()));
                 ExecutionRow { map, spoken: words.join(" ") }.render()
             }
@@ -185,7 +185,7 @@ impl Family for NavFamily {
                 (i, name)
             })
             .collect();
-        let (houses, rooms) = houses::known();
+        let (houses, rooms) = HOUSES.known();
         TryFields { houses, rooms, headings }.render().map_err(failed)
     }
 

@@ -3,7 +3,7 @@
 //! A viewpoint is a place where the agent can stand; an edge joins two viewpoints between which nothing is in the way.
 //! The weight of an edge is the straight-line distance in metres.
 
-use super::files::{DataError, read_json};
+use crate::datafile::{DataError, read_json};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};

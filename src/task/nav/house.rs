@@ -243,7 +243,7 @@ pub struct Stairs {
 /// A thing: furniture, or something on it, on the wall, on the floor or under the ceiling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// What people call it ([`catalogue::PIECES`]).
+    /// What people call it ([`catalogue::pieces`]).
     pub kind: String,
     /// Its room.
     pub room: usize,

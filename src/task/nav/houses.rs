@@ -1,7 +1,7 @@
 //! Houses by name, for pages: walks that people look at name their house, and the page fetches it once.
 //!
-//! A generated house is made again from its name. Real houses are those of the worlds that this process holds
-//! ([`remember`]); when the last run in them has ended, pages show the walk alone.
+//! A generated house is made again from its name. Real houses are those of the worlds that runs hold
+//! ([`Houses::remember`]); when the last run in them has ended, pages show the walk alone.
 
 use super::house::House;
 use super::scene::{Content, Scene};
@@ -31,8 +31,8 @@ pub struct Sheet {
     pub house: Option<House>,
 }
 
-/// What a sheet takes.
-#[derive(Clone)]
+/// Weighs sheets by the bytes that they take.
+#[derive(Clone, Debug)]
 struct Bytes;
 
 impl Weighter<String, Arc<Sheet>> for Bytes {
@@ -42,45 +42,77 @@ impl Weighter<String, Arc<Sheet>> for Bytes {
     }
 }
 
-/// Those who ask for the same house while it is being made wait for the one who makes it.
-static KEEP: LazyLock<Cache<String, Arc<Sheet>, Bytes>> =
-    LazyLock::new(|| Cache::with_weighter(KEPT, KEPT_BYTES, Bytes));
-static WORLDS: Mutex<Vec<Weak<NavWorld>>> = Mutex::new(Vec::new());
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The houses that pages can show: those of worlds that are in use, and generated ones.
+#[derive(Debug)]
+pub struct Houses {
+    /// Sheets that were asked for. Those who ask for the same house while it is being made wait for the one who makes it.
+    sheets: Cache<String, Arc<Sheet>, Bytes>,
+    worlds: Mutex<Vec<Weak<NavWorld>>>,
 }
 
-/// Lets pages show the houses of a world for as long as somebody holds it.
-pub fn remember(world: &Arc<NavWorld>) {
-    let mut worlds = locked(&WORLDS);
-    worlds.retain(|known| known.strong_count() > 0);
-    worlds.push(Arc::downgrade(world));
-}
-
-/// A world in which the house of a name is: one that was remembered, or one of this house alone.
-pub fn world(name: &str) -> Option<Arc<NavWorld>> {
-    let living = living(name);
-    living.or_else(|| Some(Arc::new(NavWorld::of_house(Scene::generated(made(name)?).ok()?))))
-}
-
-fn living(name: &str) -> Option<Arc<NavWorld>> {
-    locked(&WORLDS).iter().filter_map(Weak::upgrade).find(|world| world.scene(name).is_some())
-}
-
-/// Houses of the worlds that are held, and the kinds of rooms in them, each sorted; at most 200 houses.
-pub fn known() -> (Vec<String>, Vec<String>) {
-    let worlds: Vec<_> = locked(&WORLDS).iter().filter_map(Weak::upgrade).collect();
-    let (mut names, mut rooms) = (BTreeSet::new(), BTreeSet::new());
-    for scene in worlds.iter().flat_map(|world| world.scenes()).take(200) {
-        names.insert(scene.name.clone());
-        rooms.extend((0..scene.graph.len()).filter_map(|i| scene.room(i).map(str::to_owned)));
+impl Default for Houses {
+    fn default() -> Self {
+        Houses { sheets: Cache::with_weighter(KEPT, KEPT_BYTES, Bytes), worlds: Mutex::default() }
     }
-    (names.into_iter().collect(), rooms.into_iter().collect())
 }
+
+impl Houses {
+    fn worlds(&self) -> MutexGuard<'_, Vec<Weak<NavWorld>>> {
+        self.worlds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets pages show the houses of a world for as long as somebody holds it.
+    pub fn remember(&self, world: &Arc<NavWorld>) {
+        let mut worlds = self.worlds();
+        worlds.retain(|known| known.strong_count() > 0);
+        worlds.push(Arc::downgrade(world));
+    }
+
+    /// A world in which the house of a name is: one that was remembered, or one of this house alone.
+    pub fn world(&self, name: &str) -> Option<Arc<NavWorld>> {
+        let in_use = self.world_in_use(name);
+        in_use.or_else(|| Some(Arc::new(NavWorld::of_house(Scene::generated(generated(name)?).ok()?))))
+    }
+
+    fn world_in_use(&self, name: &str) -> Option<Arc<NavWorld>> {
+        self.worlds().iter().filter_map(Weak::upgrade).find(|world| world.scene(name).is_some())
+    }
+
+    /// Houses of the worlds that are in use, and the kinds of rooms in them, each sorted; at most 200 houses.
+    pub fn known(&self) -> (Vec<String>, Vec<String>) {
+        let worlds: Vec<_> = self.worlds().iter().filter_map(Weak::upgrade).collect();
+        let (mut names, mut rooms) = (BTreeSet::new(), BTreeSet::new());
+        for scene in worlds.iter().flat_map(|world| world.scenes()).take(200) {
+            names.insert(scene.name.clone());
+            rooms.extend((0..scene.graph.len()).filter_map(|i| scene.room(i).map(str::to_owned)));
+        }
+        (names.into_iter().collect(), rooms.into_iter().collect())
+    }
+
+    /// The house of a name as pages draw it. Making one takes some hundredths of a second; those in use are kept.
+    pub fn sheet(&self, name: &str) -> Option<Arc<Sheet>> {
+        self.sheets
+            .get_or_insert_with(name, || {
+                let sheet = match self.world_in_use(name) {
+                    Some(world) => Sheet::of(world.scene(name).ok_or(())?),
+                    None => Sheet::of_house(generated(name).ok_or(())?),
+                };
+                Ok::<_, ()>(Arc::new(sheet))
+            })
+            .ok()
+    }
+
+    /// The sheet of a house if it is ready.
+    pub fn kept(&self, name: &str) -> Option<Arc<Sheet>> {
+        self.sheets.get(name)
+    }
+}
+
+/// The houses of this process.
+pub static HOUSES: LazyLock<Houses> = LazyLock::new(Houses::default);
 
 /// The generated house of a name: `house-7` is that of the seed 7.
-fn made(name: &str) -> Option<House> {
+fn generated(name: &str) -> Option<House> {
     if name == EXAMPLE {
         return serde_json::from_str(include_str!("example_house.json")).ok();
     }
@@ -88,23 +120,6 @@ fn made(name: &str) -> Option<House> {
     let house = House::generate(seed);
     // `house-007` is not the name of `house-7`.
     (house.name == name).then_some(house)
-}
-
-/// The house of a name as pages draw it. Making one takes some hundredths of a second; those in use are kept.
-pub fn sheet(name: &str) -> Option<Arc<Sheet>> {
-    KEEP.get_or_insert_with(name, || {
-        let sheet = match living(name) {
-            Some(world) => Sheet::of(world.scene(name).ok_or(())?),
-            None => Sheet::of_house(made(name).ok_or(())?),
-        };
-        Ok::<_, ()>(Arc::new(sheet))
-    })
-    .ok()
-}
-
-/// The sheet of a house if it is ready.
-pub fn kept(name: &str) -> Option<Arc<Sheet>> {
-    KEEP.get(name)
 }
 
 impl Sheet {
@@ -142,19 +157,21 @@ mod tests {
 
     #[test]
     fn a_generated_house_is_found_by_its_own_name_alone() {
-        let sheet = sheet("house-7").expect("there is one");
+        let houses = Houses::default();
+        let sheet = houses.sheet("house-7").expect("there is one");
         assert_eq!(sheet.house.as_ref().map(|house| house.seed), Some(7));
-        assert!(Arc::ptr_eq(&sheet, &kept("house-7").expect("it is kept")));
+        assert!(Arc::ptr_eq(&sheet, &houses.kept("house-7").expect("it is kept")));
         for other in ["house-007", "house-", "house--1", "house-7.json", "../house-7", "castle-7", ""] {
-            assert!(super::sheet(other).is_none(), "{other}");
+            assert!(houses.sheet(other).is_none(), "{other}");
         }
     }
 
     #[test]
     fn a_house_asked_for_by_many_at_once_is_made_once() {
+        let houses = Houses::default();
         let sheets: Vec<_> = std::thread::scope(|scope| {
             let asking: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| super::sheet("house-4711").expect("there is one"))).collect();
+                (0..8).map(|_| scope.spawn(|| houses.sheet("house-4711").expect("there is one"))).collect();
             asking.into_iter().map(|one| one.join().expect("it is found")).collect()
         });
         assert!(sheets.iter().all(|sheet| Arc::ptr_eq(sheet, &sheets[0])));
@@ -162,16 +179,18 @@ mod tests {
 
     #[test]
     fn houses_that_are_kept_take_bounded_room() {
-        let sheet = super::sheet("house-1").expect("there is one");
+        let houses = Houses::default();
+        let sheet = houses.sheet("house-1").expect("there is one");
         for n in 0..20_000 {
-            KEEP.insert(format!("another name {n}"), sheet.clone());
+            houses.sheets.insert(format!("another name {n}"), sheet.clone());
         }
-        assert!(KEEP.weight() <= KEPT_BYTES);
+        assert!(houses.sheets.weight() <= KEPT_BYTES);
     }
 
     #[test]
     fn the_version_is_that_of_the_geometry() {
-        let [a, b] = ["house-1", "house-2"].map(|name| sheet(name).expect("there is one").version.clone());
+        let houses = Houses::default();
+        let [a, b] = ["house-1", "house-2"].map(|name| houses.sheet(name).expect("there is one").version.clone());
         assert_eq!(a.len(), 16);
         assert_ne!(a, b);
         assert_eq!(Sheet::of_house(House::generate(1)).version, a);
@@ -179,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_house_of_the_guide_is_there_and_can_be_walked() {
-        let world = world(EXAMPLE).expect("the file is sound");
+        let world = Houses::default().world(EXAMPLE).expect("the file is sound");
         assert!(world.scene(EXAMPLE).is_some_and(|scene| scene.graph.len() >= 40));
     }
 
@@ -188,10 +207,11 @@ mod tests {
         let mut house = House::generate(3);
         house.name = "somewhere".into();
         let world = Arc::new(NavWorld::of_house(Scene::generated(house).expect("sound")));
-        assert!(super::world("somewhere").is_none());
-        remember(&world);
-        assert!(super::world("somewhere").is_some());
+        let houses = Houses::default();
+        assert!(houses.world("somewhere").is_none());
+        houses.remember(&world);
+        assert!(houses.world("somewhere").is_some());
         drop(world);
-        assert!(super::world("somewhere").is_none());
+        assert!(houses.world("somewhere").is_none());
     }
 }

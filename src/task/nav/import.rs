@@ -11,11 +11,11 @@
 pub mod boxes;
 
 use super::corpus::{Corpus, Item, MIN_COUNT, NavData, Words};
-use super::files::{DataError, read_json, write_json};
 use super::generated::single;
 use super::graph::{Graphs, StoredGraph, StoredViewpoint};
 use super::observation::tsv;
 use super::tokenise::tokenise;
+use crate::datafile::{DataError, read_json, write_json};
 use crate::output::folder::{self, Draft, Existing};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

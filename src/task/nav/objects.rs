@@ -1,8 +1,8 @@
 //! Objects of a house, and which of them are seen from where.
 
 use super::action::VIEWS;
-use super::files::{DataError, read_json};
 use super::graph::Graphs;
+use crate::datafile::{DataError, read_json};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

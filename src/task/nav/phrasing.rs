@@ -5,6 +5,7 @@
 //! the walker could take as far as this one: the goal is clear by construction, and [`Ambiguity`] says how clear.
 //! [`words`] puts the facts into sentences.
 
+mod phrases;
 pub mod trace;
 pub mod words;
 

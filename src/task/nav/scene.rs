@@ -179,8 +179,9 @@ impl Scene {
 
 /// All names that views of generated houses can show: things, colours, openings, kinds of rooms, floors and walls.
 pub fn generated_names() -> Vec<String> {
-    let things = catalogue::PIECES.iter().map(|piece| piece.kind).chain(["railing"]);
-    let colours: BTreeSet<&str> = catalogue::PIECES.iter().flat_map(|piece| piece.colours.iter().copied()).collect();
+    let things = catalogue::pieces().iter().map(|piece| piece.kind.as_str()).chain(["railing"]);
+    let colours: BTreeSet<&str> =
+        catalogue::pieces().iter().flat_map(|piece| piece.colours.iter().map(String::as_str)).collect();
     let openings =
         [OpeningKind::Door, OpeningKind::Archway, OpeningKind::FrontDoor, OpeningKind::GlassDoor, OpeningKind::Window];
     let floors = ["wood", "tile", "carpet"].map(|material| format!("{material} floor"));

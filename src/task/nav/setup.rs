@@ -103,7 +103,7 @@ pub(super) fn world(config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {
         other => return Err(no_such_world(other)),
     };
     let world = Arc::new(world.with_marginal(task.marginal).with_perf(task.perf).with_unmoved(task.unmoved));
-    houses::remember(&world);
+    houses::HOUSES.remember(&world);
     Ok(world)
 }
 

@@ -2,7 +2,6 @@
 
 use super::action::{VIEW_STEP, bearing, poses};
 use super::corpus::{Corpus, Item, MIN_COUNT, NavData, Words};
-use super::files::DataError;
 use super::generated::{Generated, Size};
 use super::graph::Graph;
 use super::marginal::Marginal;
@@ -11,6 +10,7 @@ use super::observation::{NAMES, Semantic};
 use super::scene::{Content, Scene, generated_names, turn_in_words};
 use super::settings::Perf;
 use super::{Start, Walk};
+use crate::datafile::DataError;
 use crate::protocol::{Score, Split, Task, World};
 use crate::rng::Stream;
 use rand::RngExt;

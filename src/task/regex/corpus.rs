@@ -10,19 +10,16 @@
 
 use super::PAIRS;
 use super::program::Executor;
-use crate::output::json::MARK;
+use crate::datafile::{DataError, read_bytes, read_json, read_lines, write_with};
 use crate::protocol::Split;
 use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
-/// What every vocabulary begins with: padding, the unknown symbol, start and stop.
+/// The first symbols of every vocabulary: padding, the unknown symbol, start and stop.
 pub const SPECIAL: [&str; 4] = ["<PAD>", "<UNK>", "<", ">"];
 
 /// One task: an expression, the requests it fulfils, and the words it is executed on.
@@ -64,61 +61,8 @@ pub struct Vocabularies {
     pub regex: Vec<String>,
 }
 
-/// Why a corpus cannot be read or written. Each names the file and says what is wrong with it.
-#[derive(Debug, thiserror::Error)]
-pub enum CorpusError {
-    /// A file is missing or unreadable.
-    #[error("{} cannot be read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A file cannot be written.
-    #[error("{} cannot be written: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A file does not hold what it should.
-    #[error("{}: {what}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, in plain words.
-        what: String,
-    },
-    /// One item is not as it should be.
-    #[error("{}: {split} item {number}: {what}", path.display())]
-    Item {
-        /// The file.
-        path: PathBuf,
-        /// Name of the list.
-        split: String,
-        /// Number of the item in its list, counted from 1.
-        number: usize,
-        /// What is wrong, in plain words.
-        what: String,
-    },
-}
-
 /// Names of a corpus's files.
 pub const FILES: [&str; 4] = ["corpus.json.gz", "vocab.json.gz", "unlabeled_regexes.txt.gz", "words.txt.gz"];
-
-impl CorpusError {
-    /// The same error with another name of its file.
-    pub(super) fn renamed(mut self, rename: impl FnOnce(&Path) -> PathBuf) -> CorpusError {
-        let (CorpusError::Read { path, .. }
-        | CorpusError::Write { path, .. }
-        | CorpusError::Content { path, .. }
-        | CorpusError::Item { path, .. }) = &mut self;
-        *path = rename(path);
-        self
-    }
-}
 
 impl Corpus {
     /// Items of a split.
@@ -135,9 +79,9 @@ impl Corpus {
     ///
     /// # Errors
     /// Names the file and the item, and says what is wrong.
-    pub fn load(folder: &Path) -> Result<Corpus, CorpusError> {
+    pub fn load(folder: &Path) -> Result<Corpus, DataError> {
         let path = folder.join("corpus.json.gz");
-        let splits = read_splits(&path, &read_gz(&path)?)?;
+        let splits = read_splits(&path, &read_bytes(&path)?)?;
         let vocabularies = read_vocabularies(&folder.join("vocab.json.gz"))?;
         let unlabeled = read_lines(&folder.join("unlabeled_regexes.txt.gz"))?;
         let words = read_lines(&folder.join("words.txt.gz"))?;
@@ -149,23 +93,20 @@ impl Corpus {
     ///
     /// # Errors
     /// Names the file that could not be written.
-    pub fn save(&self, folder: &Path) -> Result<(), CorpusError> {
-        let failed = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| CorpusError::Write { path: path.clone(), source }
-        };
-        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    pub fn save(&self, folder: &Path) -> Result<(), DataError> {
+        std::fs::create_dir_all(folder).map_err(DataError::write(folder))?;
         let stored = Stored {
             train: self.train.iter().map(StoredItem::from).collect(),
             val: self.validation.iter().map(StoredItem::from).collect(),
             test: self.test.iter().map(StoredItem::from).collect(),
         };
-        write_gz(&folder.join("corpus.json.gz"), |out| serde_json::to_writer(out, &stored).map_err(Into::into))?;
-        write_gz(&folder.join("vocab.json.gz"), |out| {
-            serde_json::to_writer(out, &self.vocabularies).map_err(Into::into)
-        })?;
+        let write = |name: &str, fill: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+            write_with(&folder.join(name), Compression::default(), fill)
+        };
+        write("corpus.json.gz", &|out| serde_json::to_writer(out, &stored).map_err(Into::into))?;
+        write("vocab.json.gz", &|out| serde_json::to_writer(out, &self.vocabularies).map_err(Into::into))?;
         for (name, lines) in [("unlabeled_regexes.txt.gz", &self.unlabeled), ("words.txt.gz", &self.words)] {
-            write_gz(&folder.join(name), |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+            write(name, &|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
         }
         Ok(())
     }
@@ -205,34 +146,24 @@ struct ReadItem {
 /// The splits' names in the file, in the order of [`read_splits`]' result.
 const SPLITS: [&str; 3] = ["train", "val", "test"];
 
-fn read_splits(path: &Path, bytes: &[u8]) -> Result<[Vec<Item>; 3], CorpusError> {
+fn read_splits(path: &Path, bytes: &[u8]) -> Result<[Vec<Item>; 3], DataError> {
     let place = Place::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let read = SplitsSeed { place: &place }.deserialize(&mut json).and_then(|splits| json.end().map(|()| splits));
     let read = read.map_err(|error| match place.split.get().and_then(|at| SPLITS.get(at)) {
-        Some(split) => CorpusError::Item {
-            path: path.to_path_buf(),
-            split: (*split).to_owned(),
-            number: place.number.get(),
-            what: error.to_string(),
-        },
-        None => CorpusError::Content { path: path.to_path_buf(), what: error.to_string() },
+        Some(split) => DataError::content(path, format!("{split} item {}: {error}", place.number.get())),
+        None => DataError::content(path, error.to_string()),
     })?;
     let mut executor = Executor::default();
     let mut splits: [Vec<Item>; 3] = Default::default();
     for (at, items) in read.into_iter().enumerate() {
         let Some(items) = items else {
-            let what = format!("the list `{}` is missing", SPLITS[at]);
-            return Err(CorpusError::Content { path: path.to_path_buf(), what });
+            return Err(DataError::content(path, format!("the list `{}` is missing", SPLITS[at])));
         };
         splits[at].reserve_exact(items.len());
         for (index, item) in items.into_iter().enumerate() {
-            let item = check_item(item, &mut executor).map_err(|what| CorpusError::Item {
-                path: path.to_path_buf(),
-                split: SPLITS[at].to_owned(),
-                number: index + 1,
-                what,
-            })?;
+            let item = check_item(item, &mut executor)
+                .map_err(|what| DataError::content(path, format!("{} item {}: {what}", SPLITS[at], index + 1)))?;
             splits[at].push(item);
         }
     }
@@ -269,10 +200,9 @@ fn check_item(item: ReadItem, executor: &mut Executor) -> Result<Item, String> {
     Ok(Item { expression: item.re, requests, examples })
 }
 
-fn read_vocabularies(path: &Path) -> Result<Vocabularies, CorpusError> {
-    let content = |what| CorpusError::Content { path: path.to_path_buf(), what };
-    let vocabularies: Vocabularies =
-        serde_json::from_slice(&read_gz(path)?).map_err(|error| content(error.to_string()))?;
+fn read_vocabularies(path: &Path) -> Result<Vocabularies, DataError> {
+    let content = |what: String| DataError::content(path, what);
+    let vocabularies: Vocabularies = read_json(path)?;
     for (name, list) in [("word", &vocabularies.word), ("char", &vocabularies.char), ("regex", &vocabularies.regex)] {
         if list.len() <= SPECIAL.len() || list.iter().zip(SPECIAL).any(|(symbol, special)| symbol != special) {
             return Err(content(format!("`{name}` must begin with {} and hold more symbols", SPECIAL.join(" "))));
@@ -284,51 +214,6 @@ fn read_vocabularies(path: &Path) -> Result<Vocabularies, CorpusError> {
         }
     }
     Ok(vocabularies)
-}
-
-fn read_lines(path: &Path) -> Result<Vec<String>, CorpusError> {
-    let content = |what| CorpusError::Content { path: path.to_path_buf(), what };
-    let text = String::from_utf8(read_gz(path)?).map_err(|_| content("the text is not UTF-8".into()))?;
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    if let Some(empty) = lines.iter().position(String::is_empty) {
-        return Err(content(format!("line {} is empty", empty + 1)));
-    }
-    if lines.is_empty() { Err(content("the file is empty".into())) } else { Ok(lines) }
-}
-
-/// Reads a gzip'd file whole.
-pub(super) fn read_gz(path: &Path) -> Result<Vec<u8>, CorpusError> {
-    let failed = |source| CorpusError::Read { path: path.to_path_buf(), source };
-    let mut bytes = Vec::new();
-    GzDecoder::new(File::open(path).map_err(failed)?).read_to_end(&mut bytes).map_err(damaged).map_err(failed)?;
-    if bytes.starts_with(MARK) {
-        bytes.drain(..MARK.len());
-    }
-    Ok(bytes)
-}
-
-/// What the system says of a gzip'd file, in words.
-pub(in crate::task) fn damaged(error: std::io::Error) -> std::io::Error {
-    use std::io::ErrorKind as K;
-    match error.kind() {
-        K::InvalidInput | K::InvalidData | K::UnexpectedEof => {
-            std::io::Error::new(error.kind(), format!("it is no gzip file, or is damaged or cut off ({error})"))
-        }
-        _ => error,
-    }
-}
-
-type Output<'a> = GzEncoder<BufWriter<&'a File>>;
-
-fn write_gz(path: &Path, fill: impl FnOnce(&mut Output) -> std::io::Result<()>) -> Result<(), CorpusError> {
-    let write = || {
-        let file = File::create(path)?;
-        let mut out = GzEncoder::new(BufWriter::new(&file), Compression::default());
-        fill(&mut out)?;
-        out.finish()?.flush()?;
-        file.sync_all()
-    };
-    write().map_err(|source| CorpusError::Write { path: path.to_path_buf(), source })
 }
 
 /// Where the reader is, for its errors.

@@ -8,54 +8,42 @@ use super::corpus::{Corpus, Item, Vocabularies};
 use super::drawing::{TWO_LETTERS, draw_examples, vocabularies};
 use super::marginal::Marginal;
 use super::tokenise::tokenise;
+use crate::datafile::built_in;
 use crate::protocol::Split;
 use crate::rng::{Stream, stream};
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use std::collections::HashMap;
+use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 const TEXTS: [&str; 3] =
     [include_str!("grammar/replace.txt"), include_str!("grammar/insert.txt"), include_str!("grammar/delete.txt")];
 
-/// Words of the list that are left out: nobody should be surprised by them on a page.
-const UNWANTED: &[&str] = &[
-    "backstab",
-    "badass",
-    "boozy",
-    "bust",
-    "chump",
-    "daredevil",
-    "enslave",
-    "fetal",
-    "groin",
-    "handgun",
-    "hate",
-    "humped",
-    "imprudent",
-    "jailbird",
-    "lustfully",
-    "lustily",
-    "lustiness",
-    "lusty",
-    "maimed",
-    "occultist",
-    "overkill",
-    "pantyhose",
-    "poison",
-    "prude",
-    "pureblood",
-    "racism",
-    "thong",
-    "trash",
-    "undead",
-    "undying",
-    "unisexual",
-    "unwed",
-    "villain",
-    "vixen",
-    "wimp",
-    "womanless",
-];
+/// Words of the list that are left out, one a line, so that none on a page offends anybody.
+const UNWANTED: &str = include_str!("grammar/unwanted.txt");
+
+/// A grammar as `grammar/grammars.toml` describes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    kinds: Option<Vec<String>>,
+    letters: String,
+    word_length: (usize, usize),
+    two_letters: bool,
+    share_phrasings: bool,
+    tasks: [usize; 3],
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllSettings {
+    full: Settings,
+    tiny: Settings,
+}
+
+static SETTINGS: LazyLock<AllSettings> =
+    LazyLock::new(|| built_in("grammar/grammars.toml", include_str!("grammar/grammars.toml")));
 
 /// One kind of edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,40 +121,32 @@ pub struct Grammar {
 impl Grammar {
     /// The whole grammar: every kind, all letters, words of 3 to 12 letters.
     pub fn full() -> Grammar {
-        Grammar {
-            kinds: read_kinds(|_| true),
-            letters: ('a'..='z').collect(),
-            words: words(3..=12),
-            two_letters: true,
-            sizes: [8000, 600, 600],
-        }
+        Grammar::of(&SETTINGS.full)
     }
 
     /// A small grammar of the same structure, for tests that learn in a minute: eight kinds, six letters, one letter put
     /// in at a time, words of 3 to 6 letters. A hundred phrasings are too few to learn wording from, so here, and only
     /// here, the splits share them and differ in letters and words.
     pub fn tiny() -> Grammar {
-        const KINDS: [&str; 8] = [
-            "replace-letter",
-            "replace-vowels",
-            "delete-letter",
-            "double-vowels",
-            "before-first",
-            "after-last",
-            "replace-first",
-            "delete-last",
-        ];
-        let mut kinds = read_kinds(|name| KINDS.contains(&name));
-        for kind in &mut kinds {
-            let all: Vec<String> = kind.phrasings.concat();
-            kind.phrasings = std::array::from_fn(|_| all.clone());
+        Grammar::of(&SETTINGS.tiny)
+    }
+
+    fn of(settings: &Settings) -> Grammar {
+        let mut kinds =
+            read_kinds(|name| settings.kinds.as_ref().is_none_or(|all| all.iter().any(|kind| kind == name)));
+        if settings.share_phrasings {
+            for kind in &mut kinds {
+                let all: Vec<String> = kind.phrasings.concat();
+                kind.phrasings = std::array::from_fn(|_| all.clone());
+            }
         }
+        let (shortest, longest) = settings.word_length;
         Grammar {
             kinds,
-            letters: "aeonst".chars().collect(),
-            words: words(3..=6),
-            two_letters: false,
-            sizes: [1500, 200, 200],
+            letters: settings.letters.chars().collect(),
+            words: words(shortest..=longest),
+            two_letters: settings.two_letters,
+            sizes: settings.tasks,
         }
     }
 
@@ -256,8 +236,9 @@ impl Grammar {
 
 /// Words of the EFF's long list with as many letters as asked for.
 fn words(length: std::ops::RangeInclusive<usize>) -> Vec<String> {
+    let unwanted: HashSet<&str> = UNWANTED.lines().collect();
     let fits = |word: &&&str| {
-        length.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase()) && !UNWANTED.contains(*word)
+        length.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase()) && !unwanted.contains(*word)
     };
     diceware_wordlists::EFF_LONG_WORDLIST.iter().filter(fits).map(|word| (*word).to_owned()).collect()
 }
@@ -322,4 +303,32 @@ fn phrasing_tokens(line: &str) -> String {
     let filled = line.replace("{x}", "[ \u{3be} ]").replace("{y}", "[ \u{3c8} ]");
     let tokens = tokenise(&filled, &|_| true).join(" ");
     tokens.replace("[ \u{3be} ]", "{x}").replace("[ \u{3c8} ]", "{y}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::program::Expression;
+    use super::*;
+
+    #[test]
+    fn the_files_of_kinds_are_whole() {
+        let kinds = read_kinds(|_| true);
+        let headings: usize = TEXTS.iter().map(|text| text.lines().filter(|line| line.starts_with("==")).count()).sum();
+        let names: HashSet<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+        assert_eq!((kinds.len(), names.len()), (headings, headings), "a heading is malformed, or a name occurs twice");
+        for kind in &kinds {
+            let letters =
+                Letters { before: kind.names_letter().then_some('a'), after: "b".repeat(kind.puts_letters().min(1)) };
+            assert!(Expression::new(&kind.expression(&letters)).is_some(), "{kind:?}");
+            assert!(kind.phrasings.iter().all(|phrasings| !phrasings.is_empty()), "{kind:?}");
+            for phrasing in kind.phrasings.iter().flatten() {
+                assert_eq!(phrasing.contains("{x}"), kind.names_letter(), "{}: {phrasing}", kind.name);
+                assert_eq!(phrasing.contains("{y}"), kind.puts_letters() > 0, "{}: {phrasing}", kind.name);
+            }
+        }
+        let tiny = SETTINGS.tiny.kinds.as_ref().expect("a list");
+        assert!(tiny.iter().all(|kind| names.contains(kind.as_str())));
+        let known: HashSet<&str> = diceware_wordlists::EFF_LONG_WORDLIST.iter().copied().collect();
+        assert!(UNWANTED.lines().all(|word| known.contains(word)));
+    }
 }

@@ -18,20 +18,20 @@
 //! requests are then not disjoint.
 
 use super::PAIRS;
-use super::corpus::{Corpus, CorpusError, FILES, Item};
+use super::corpus::{Corpus, FILES, Item};
 use super::drawing::{TWO_LETTERS, draw_examples, vocabularies};
 use super::marginal::Marginal;
 use super::program::{Expression, execute};
 use super::python_re::Scratch;
 use super::tokenise::tokenise;
-use crate::output::folder::{self, Draft, Existing, FolderError};
-use crate::output::json::unmarked;
+use crate::datafile::{DataError, read_json};
+use crate::output::folder::{self, Draft, Existing};
 use crate::rng::{Stream, stream};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Data points drawn for each request template; about what the paper's counts give.
 const POINTS: usize = 115;
@@ -51,7 +51,7 @@ const UNLABELED_CHANGED: usize = 15;
 /// Letters of the source: its grammar leaves z out.
 const LETTERS: std::ops::RangeInclusive<char> = 'a'..='y';
 
-/// What an import did.
+/// Counts of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Tasks of the training split.
@@ -62,7 +62,7 @@ pub struct ImportReport {
     pub test: usize,
     /// Regex templates used (0 when `corpus.json` was converted as it is).
     pub regex_templates: usize,
-    /// Request templates used (likewise).
+    /// Request templates used (0 in the same case).
     pub request_templates: usize,
     /// Request templates or items that were left out.
     pub left_out: usize,
@@ -70,38 +70,13 @@ pub struct ImportReport {
     pub words: usize,
     /// Unlabelled expressions.
     pub unlabeled: usize,
-    /// What one should know about the result, in plain sentences.
+    /// Remarks about the result, in plain sentences.
     pub notes: Vec<String>,
 }
 
-/// Why an import failed. Names the file and says what is wrong with it.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    /// There is nothing to import.
-    #[error("{} holds neither templates.json nor corpus.json; name the L3 repository or its folder data/re2", .0.display())]
-    Nothing(PathBuf),
-    /// A file cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A file does not hold what it should.
-    #[error("{}: {what}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, in plain words.
-        what: String,
-    },
-    /// The result cannot be written.
-    #[error(transparent)]
-    Write(#[from] CorpusError),
-    /// The folder to write to cannot be had.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
+fn nothing(folder: &Path) -> DataError {
+    let what = "neither templates.json nor corpus.json; name the L3 repository or its folder data/re2";
+    DataError::Nothing { path: folder.to_path_buf(), what }
 }
 
 /// An item of L3's `corpus.json`. Texts are between `<` and `>`; the expression only begins with `<`.
@@ -127,22 +102,22 @@ struct Source {
 ///
 /// # Errors
 /// As [`import_l3_into`].
-pub fn import_l3(folder: &Path, output: &Path) -> Result<ImportReport, ImportError> {
+pub fn import_l3(folder: &Path, output: &Path) -> Result<ImportReport, DataError> {
     import_l3_into(folder, output, Existing::Replace)
 }
 
-/// The same, saying what becomes of an older corpus.
+/// Imports as [`import_l3`] does; `existing` decides about an older corpus.
 ///
 /// # Errors
 /// When there is nothing to import, a file is malformed, or the corpus cannot be written. `output` is then as it was: the
 /// corpus takes its place once it is whole and could be read again.
-pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Result<ImportReport, ImportError> {
+pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Result<ImportReport, DataError> {
     folder::check(output, existing, &FILES)?;
     let nested = folder.join("data").join("re2");
     let folder = if nested.is_dir() { nested.as_path() } else { folder };
     let (templates, corpus) = (folder.join("templates.json"), folder.join("corpus.json"));
     if !templates.is_file() && !corpus.is_file() {
-        return Err(ImportError::Nothing(folder.to_path_buf()));
+        return Err(nothing(folder));
     }
     let source: Option<Source> = if corpus.is_file() { Some(read_json(&corpus)?) } else { None };
     let mut report = ImportReport::default();
@@ -166,14 +141,8 @@ pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Resul
     Ok(report)
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ImportError> {
-    let bytes = std::fs::read(path).map_err(|source| ImportError::Read { path: path.to_path_buf(), source })?;
-    serde_json::from_slice(unmarked(&bytes))
-        .map_err(|error| ImportError::Content { path: path.to_path_buf(), what: error.to_string() })
-}
-
 /// Words of 3 to 15 letters that crowd-workers or the dataset show, sorted.
-fn dictionary(folder: &Path, source: Option<&Source>, report: &mut ImportReport) -> Result<Vec<String>, ImportError> {
+fn dictionary(folder: &Path, source: Option<&Source>, report: &mut ImportReport) -> Result<Vec<String>, DataError> {
     let mut words = BTreeSet::new();
     let mut add = |text: &str| {
         if (3..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase()) {
@@ -185,17 +154,17 @@ fn dictionary(folder: &Path, source: Option<&Source>, report: &mut ImportReport)
     }
     let turk = folder.join("turk");
     if turk.is_dir() {
-        let failed = |source| ImportError::Read { path: turk.clone(), source };
+        let failed = DataError::read(&turk);
         let mut files = Vec::new();
-        for entry in std::fs::read_dir(&turk).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
+        for entry in std::fs::read_dir(&turk).map_err(&failed)? {
+            let path = entry.map_err(&failed)?.path();
             if path.extension().is_some_and(|e| e == "csv") {
                 files.push(path);
             }
         }
         files.sort();
         for path in files {
-            let content = |error: csv::Error| ImportError::Content { path: path.clone(), what: error.to_string() };
+            let content = |error: csv::Error| DataError::content(&path, error.to_string());
             let mut table = csv::Reader::from_path(&path).map_err(content)?;
             let header = table.headers().map_err(content)?.clone();
             let shown: Vec<usize> = (0..header.len())
@@ -259,8 +228,8 @@ fn request_tokens(text: &str, pattern: &str, replacement: &str) -> Option<String
     (fits && !tokens.contains('[') && !tokens.is_empty()).then_some(tokens)
 }
 
-fn from_templates(path: &Path, words: &[String], report: &mut ImportReport) -> Result<Corpus, ImportError> {
-    let content = |what: String| ImportError::Content { path: path.to_path_buf(), what };
+fn from_templates(path: &Path, words: &[String], report: &mut ImportReport) -> Result<Corpus, DataError> {
+    let content = |what: String| DataError::content(path, what);
     let raw: BTreeMap<String, Vec<String>> = read_json(path)?;
     // How many people gave a request for each regex template.
     let mut given: BTreeMap<String, BTreeMap<(&str, &str), usize>> = BTreeMap::new();
@@ -436,8 +405,8 @@ fn unlabeled(words: &[String]) -> Vec<String> {
 }
 
 /// L3's own dataset, item by item.
-fn convert(path: &Path, source: Option<Source>, report: &mut ImportReport) -> Result<Corpus, ImportError> {
-    let Some(source) = source else { return Err(ImportError::Nothing(path.to_path_buf())) };
+fn convert(path: &Path, source: Option<Source>, report: &mut ImportReport) -> Result<Corpus, DataError> {
+    let Some(source) = source else { return Err(nothing(path)) };
     let mut corpus = Corpus::default();
     for (items, converted, requests) in [
         (source.train, &mut corpus.train, 3),
@@ -453,7 +422,7 @@ fn convert(path: &Path, source: Option<Source>, report: &mut ImportReport) -> Re
     }
     if corpus.train.is_empty() || corpus.validation.is_empty() || corpus.test.is_empty() {
         let what = "a split has no usable item (a request, an expression and five examples)".to_owned();
-        return Err(ImportError::Content { path: path.to_path_buf(), what });
+        return Err(DataError::content(path, what));
     }
     corpus.vocabularies = vocabularies(token_counts(&corpus.train));
     report.notes.push("the splits are the file's own: requests of validation and test also occur in training".into());

@@ -1,6 +1,6 @@
 //! The environment of REGEX tasks.
 
-use super::corpus::{Corpus, CorpusError, Item, Vocabularies};
+use super::corpus::{Corpus, Item, Vocabularies};
 use super::grammar::Grammar;
 use super::letters::form;
 use super::marginal::Marginal;
@@ -8,6 +8,7 @@ use super::metric::similarity;
 use super::program::Expression;
 use super::python_re::Scratch;
 use super::{Edit, Words};
+use crate::datafile::DataError;
 use crate::protocol::{Score, Split, Task, World};
 use crate::rng::Stream;
 use rand::RngExt;
@@ -27,7 +28,7 @@ impl RegexWorld {
     ///
     /// # Errors
     /// When a file is missing or not as it should be; says which, where and how.
-    pub fn load(folder: &Path) -> Result<RegexWorld, CorpusError> {
+    pub fn load(folder: &Path) -> Result<RegexWorld, DataError> {
         let mut corpus = Corpus::load(folder)?;
         let marginal = Marginal::List(std::mem::take(&mut corpus.unlabeled));
         Ok(RegexWorld::new(corpus, marginal))

@@ -1,7 +1,13 @@
-//! What stands in which rooms: sizes, colours, materials, and where a thing goes.
+//! The kinds of things that houses are furnished with, and the rooms that they stand in: the contents of `catalogue.toml`.
+
+use crate::datafile::built_in;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Where a piece goes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Spot {
     /// On the floor, its back to a wall.
     Wall,
@@ -10,13 +16,13 @@ pub enum Spot {
     /// On the floor, away from the walls.
     Middle,
     /// Around a piece of this kind, facing it.
-    Around(&'static str),
+    Around(String),
     /// In front of a piece of this kind.
-    Before(&'static str),
+    Before(String),
     /// At the side of a piece of this kind, its back to the same wall.
-    Beside(&'static str),
+    Beside(String),
     /// On top of a piece of one of these kinds.
-    On(&'static [&'static str]),
+    On(Vec<String>),
     /// Flat on the floor; one walks over it.
     Floor,
     /// On a wall, its lower edge so high.
@@ -26,397 +32,145 @@ pub enum Spot {
 }
 
 /// A kind of thing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// What people call it.
-    pub kind: &'static str,
+    /// The everyday name.
+    pub kind: String,
     /// Width, depth, height in metres.
     pub size: [f64; 3],
     /// Where it goes.
     pub spot: Spot,
     /// Its colours.
-    pub colours: &'static [&'static str],
+    pub colours: Vec<String>,
     /// Its materials.
-    pub materials: &'static [&'static str],
+    pub materials: Vec<String>,
 }
 
-const fn piece(
-    kind: &'static str,
+/// A piece that a kind of room gets.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "(String, usize, f64)")]
+pub struct Furnishing {
+    /// The piece's name.
+    pub kind: String,
+    /// The largest number of them.
+    pub most: usize,
+    /// The chance of each.
+    pub chance: f64,
+}
+
+impl From<(String, usize, f64)> for Furnishing {
+    fn from((kind, most, chance): (String, usize, f64)) -> Furnishing {
+        Furnishing { kind, most, chance }
+    }
+}
+
+/// `catalogue.toml` as it is written; the file describes its fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    palettes: BTreeMap<String, Vec<String>>,
+    pieces: Vec<StoredPiece>,
+    rooms: Vec<StoredRoom>,
+    otherwise: Vec<Furnishing>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredPiece {
+    kind: String,
     size: [f64; 3],
-    spot: Spot,
-    colours: &'static [&'static str],
-    materials: &'static [&'static str],
-) -> Piece {
-    Piece { kind, size, spot, colours, materials }
+    place: Spot,
+    colours: Choice,
+    materials: Choice,
 }
 
-use Spot::{Around, Before, Beside, Ceiling, Corner, Floor, Hung, Middle, On, Wall};
+/// A list of words, or the name of a palette.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Choice {
+    List(Vec<String>),
+    Palette(String),
+}
 
-const WOODS: &[&str] = &["brown", "white", "black", "dark", "light"];
-const WOOD: &[&str] = &["wood"];
-const SOFT: &[&str] = &["gray", "brown", "beige", "blue", "white", "black", "red", "green"];
-const CLOTH: &[&str] = &["fabric", "leather"];
-const FABRIC: &[&str] = &["fabric"];
-const METAL: &[&str] = &["metal"];
-const STEEL: &[&str] = &["white", "silver", "black"];
-const WHITE: &[&str] = &["white"];
-const CERAMIC: &[&str] = &["ceramic"];
-const BRIGHT: &[&str] = &["red", "blue", "green", "yellow", "white", "purple", "orange", "gray"];
-const GREEN: &[&str] = &["green"];
-const LEAVES: &[&str] = &["plant"];
-const GLASS: &[&str] = &["glass"];
-const TABLES: &[&str] = &["table", "coffee table", "side table", "desk", "nightstand", "dresser", "console table"];
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredRoom {
+    kinds: Vec<String>,
+    pieces: Vec<Furnishing>,
+}
+
+struct Catalogue {
+    pieces: Vec<Piece>,
+    rooms: Vec<StoredRoom>,
+    otherwise: Vec<Furnishing>,
+}
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+    let stored: Stored = built_in("catalogue.toml", include_str!("catalogue.toml"));
+    // A palette that is not there leaves an empty list, which the test below finds.
+    let words = |choice: Choice| match choice {
+        Choice::List(words) => words,
+        Choice::Palette(name) => stored.palettes.get(&name).cloned().unwrap_or_default(),
+    };
+    let piece = |StoredPiece { kind, size, place, colours, materials }| Piece {
+        kind,
+        size,
+        spot: place,
+        colours: words(colours),
+        materials: words(materials),
+    };
+    Catalogue {
+        pieces: stored.pieces.into_iter().map(piece).collect(),
+        rooms: stored.rooms,
+        otherwise: stored.otherwise,
+    }
+});
 
 /// All kinds of things.
-pub const PIECES: &[Piece] = &[
-    piece("couch", [2.1, 0.9, 0.8], Wall, SOFT, CLOTH),
-    piece("armchair", [0.85, 0.85, 0.9], Corner, SOFT, CLOTH),
-    piece("coffee table", [1.1, 0.6, 0.45], Before("couch"), WOODS, &["wood", "glass"]),
-    piece("side table", [0.5, 0.5, 0.55], Beside("couch"), WOODS, &["wood", "metal"]),
-    piece("ottoman", [0.6, 0.6, 0.42], Middle, SOFT, CLOTH),
-    piece("tv stand", [1.5, 0.45, 0.5], Wall, WOODS, WOOD),
-    piece("tv", [1.2, 0.08, 0.7], On(&["tv stand"]), &["black"], &["plastic"]),
-    piece("fireplace", [1.5, 0.4, 1.2], Wall, &["white", "red", "gray", "beige"], &["stone", "brick", "marble"]),
-    piece("piano", [1.5, 0.65, 1.15], Wall, &["black", "brown", "white"], WOOD),
-    piece("grand piano", [1.5, 1.7, 1.0], Middle, &["black", "white"], WOOD),
-    piece("bookshelf", [1.0, 0.35, 2.0], Wall, WOODS, WOOD),
-    piece("cabinet", [1.1, 0.45, 1.3], Wall, WOODS, WOOD),
-    piece("console table", [1.2, 0.35, 0.8], Wall, WOODS, &["wood", "metal"]),
-    piece("bench", [1.2, 0.4, 0.45], Wall, WOODS, WOOD),
-    piece("coat rack", [0.4, 0.4, 1.8], Corner, WOODS, &["wood", "metal"]),
-    piece("shoe rack", [0.8, 0.3, 0.5], Wall, WOODS, WOOD),
-    piece("umbrella stand", [0.3, 0.3, 0.6], Corner, &["black", "silver", "white"], METAL),
-    piece("plant", [0.5, 0.5, 1.2], Corner, GREEN, LEAVES),
-    piece("floor lamp", [0.4, 0.4, 1.6], Corner, &["white", "black", "gold"], METAL),
-    piece("statue", [0.45, 0.45, 1.5], Corner, &["white", "gray", "gold"], &["stone"]),
-    piece("grandfather clock", [0.5, 0.35, 2.0], Wall, &["brown", "dark"], WOOD),
-    piece("table", [1.8, 0.95, 0.75], Middle, WOODS, &["wood", "glass"]),
-    piece("chair", [0.45, 0.48, 0.9], Around("table"), WOODS, &["wood", "fabric"]),
-    piece("buffet", [1.6, 0.5, 0.95], Wall, WOODS, WOOD),
-    piece("counter", [2.0, 0.62, 0.92], Wall, &["white", "gray", "black", "brown"], &["stone", "wood", "marble"]),
-    piece("sink", [0.6, 0.45, 0.12], On(&["counter", "vanity"]), &["white", "silver"], &["ceramic", "metal"]),
-    piece("stove", [0.76, 0.65, 0.92], Wall, STEEL, METAL),
-    piece("refrigerator", [0.85, 0.72, 1.8], Wall, STEEL, METAL),
-    piece("dishwasher", [0.6, 0.6, 0.9], Wall, STEEL, METAL),
-    piece("island", [1.6, 0.8, 0.92], Middle, &["white", "gray", "black", "brown"], &["stone", "wood", "marble"]),
-    piece("stool", [0.38, 0.38, 0.7], Before("island"), WOODS, &["wood", "metal"]),
-    piece("microwave", [0.5, 0.38, 0.3], On(&["counter", "shelf"]), STEEL, METAL),
-    piece("toaster", [0.3, 0.2, 0.2], On(&["counter", "island"]), STEEL, METAL),
-    piece("bowl", [0.35, 0.35, 0.12], On(&["table", "island"]), BRIGHT, CERAMIC),
-    piece("bed", [1.7, 2.05, 0.65], Wall, &["white", "gray", "blue", "beige", "brown", "red", "green"], FABRIC),
-    piece("bunk bed", [1.05, 2.05, 1.7], Corner, WOODS, WOOD),
-    piece("nightstand", [0.48, 0.42, 0.58], Beside("bed"), WOODS, WOOD),
-    piece("pillow", [0.55, 0.35, 0.16], On(&["bed", "couch", "armchair"]), BRIGHT, FABRIC),
-    piece("dresser", [1.2, 0.5, 0.95], Wall, WOODS, WOOD),
-    piece("wardrobe", [1.3, 0.6, 2.05], Wall, WOODS, WOOD),
-    piece("trunk", [0.9, 0.45, 0.5], Before("bed"), &["brown", "black"], &["wood", "leather"]),
-    piece("desk", [1.4, 0.7, 0.75], Wall, WOODS, &["wood", "glass"]),
-    piece("office chair", [0.6, 0.6, 1.0], Before("desk"), &["black", "gray", "white"], CLOTH),
-    piece("computer", [0.55, 0.2, 0.45], On(&["desk"]), &["black", "silver"], &["plastic"]),
-    piece("lamp", [0.28, 0.28, 0.5], On(TABLES), &["white", "yellow", "gold"], &["ceramic", "metal"]),
-    piece(
-        "vase",
-        [0.2, 0.2, 0.35],
-        On(&["table", "console table", "coffee table", "dresser", "buffet"]),
-        BRIGHT,
-        CERAMIC,
-    ),
-    piece("books", [0.3, 0.22, 0.15], On(TABLES), BRIGHT, &["paper"]),
-    piece("filing cabinet", [0.48, 0.6, 1.1], Wall, &["gray", "black", "white"], METAL),
-    piece("globe", [0.4, 0.4, 0.5], On(&["desk", "console table"]), &["blue"], &["plastic"]),
-    piece("vanity", [1.1, 0.55, 0.85], Wall, &["white", "brown", "gray"], &["wood", "marble"]),
-    piece("toilet", [0.4, 0.68, 0.78], Wall, WHITE, CERAMIC),
-    piece("bathtub", [1.6, 0.75, 0.55], Wall, WHITE, CERAMIC),
-    piece("shower", [0.9, 0.9, 2.0], Corner, &["clear", "white"], GLASS),
-    piece("trash can", [0.3, 0.3, 0.45], Corner, &["silver", "black", "white"], METAL),
-    piece("laundry basket", [0.45, 0.4, 0.55], Corner, &["white", "brown", "beige"], &["wicker"]),
-    piece("towel", [0.5, 0.06, 0.7], Hung(0.9), BRIGHT, FABRIC),
-    piece("washing machine", [0.62, 0.62, 0.88], Wall, &["white", "silver"], METAL),
-    piece("dryer", [0.62, 0.62, 0.88], Wall, &["white", "silver"], METAL),
-    piece("ironing board", [1.2, 0.38, 0.9], Wall, BRIGHT, FABRIC),
-    piece("shelf", [1.0, 0.35, 1.7], Wall, WOODS, &["wood", "metal"]),
-    piece("boxes", [0.7, 0.5, 0.7], Corner, &["brown"], &["cardboard"]),
-    piece("suitcase", [0.5, 0.3, 0.7], Corner, &["black", "blue", "red"], &["plastic"]),
-    piece("treadmill", [0.8, 1.7, 1.3], Wall, &["black", "gray"], METAL),
-    piece("exercise bike", [0.55, 1.1, 1.2], Wall, &["black", "gray"], METAL),
-    piece("weights", [1.2, 0.5, 0.8], Wall, &["black"], METAL),
-    piece("exercise ball", [0.65, 0.65, 0.65], Corner, BRIGHT, &["plastic"]),
-    piece("pool table", [2.3, 1.25, 0.82], Middle, &["green", "blue", "red"], WOOD),
-    piece("foosball table", [1.4, 0.75, 0.9], Middle, &["brown", "black"], WOOD),
-    piece("bar", [1.8, 0.6, 1.1], Wall, &["brown", "black", "dark"], WOOD),
-    piece("arcade machine", [0.7, 0.75, 1.75], Wall, &["black", "red", "blue"], &["plastic"]),
-    piece("toy chest", [0.9, 0.45, 0.5], Wall, BRIGHT, WOOD),
-    piece("rocking horse", [0.4, 0.9, 0.8], Middle, &["brown", "white"], WOOD),
-    piece("teddy bear", [0.35, 0.3, 0.45], Corner, &["brown", "white"], FABRIC),
-    piece("easel", [0.7, 0.6, 1.4], Corner, &["brown", "white"], WOOD),
-    piece("guitar", [0.4, 0.3, 1.05], Corner, &["brown", "red", "black"], WOOD),
-    piece("drums", [1.3, 1.2, 1.0], Corner, &["red", "black", "white"], METAL),
-    piece("music stand", [0.45, 0.4, 1.2], Before("piano"), &["black"], METAL),
-    piece("wicker chair", [0.7, 0.7, 0.9], Corner, &["white", "brown"], &["wicker"]),
-    piece("rug", [2.2, 1.5, 0.02], Floor, BRIGHT, FABRIC),
-    piece("bath mat", [0.8, 0.5, 0.02], Floor, BRIGHT, FABRIC),
-    piece("picture", [0.7, 0.04, 0.5], Hung(1.35), BRIGHT, &["paper", "canvas"]),
-    piece("painting", [1.1, 0.04, 0.8], Hung(1.25), BRIGHT, &["canvas"]),
-    piece("mirror", [0.8, 0.04, 0.9], Hung(1.15), &["silver", "gold", "black"], GLASS),
-    piece("clock", [0.35, 0.05, 0.35], Hung(1.7), &["white", "black"], &["plastic"]),
-    piece("chandelier", [0.7, 0.7, 0.5], Ceiling, &["gold", "silver", "white"], &["glass", "metal"]),
-    piece("ceiling fan", [1.1, 1.1, 0.35], Ceiling, &["white", "brown"], &["wood"]),
-];
+pub fn pieces() -> &'static [Piece] {
+    &CATALOGUE.pieces
+}
 
 /// The piece of a name.
 pub fn find(kind: &str) -> Option<&'static Piece> {
-    PIECES.iter().find(|piece| piece.kind == kind)
+    pieces().iter().find(|piece| piece.kind == kind)
 }
 
-/// What a room of a kind gets, the most important first: piece, how many at most, and the chance of each.
-pub fn recipe(room: &str) -> &'static [(&'static str, usize, f64)] {
-    match room {
-        "living room" | "family room" => &[
-            ("couch", 2, 0.85),
-            ("coffee table", 1, 0.9),
-            ("tv stand", 1, 0.75),
-            ("tv", 1, 0.95),
-            ("fireplace", 1, 0.45),
-            ("armchair", 2, 0.6),
-            ("side table", 1, 0.6),
-            ("piano", 1, 0.2),
-            ("grand piano", 1, 0.12),
-            ("bookshelf", 2, 0.4),
-            ("cabinet", 1, 0.3),
-            ("floor lamp", 1, 0.6),
-            ("plant", 2, 0.5),
-            ("ottoman", 1, 0.3),
-            ("rug", 1, 0.8),
-            ("painting", 1, 0.6),
-            ("picture", 2, 0.5),
-            ("pillow", 3, 0.6),
-            ("lamp", 1, 0.5),
-            ("vase", 1, 0.5),
-            ("books", 1, 0.4),
-            ("clock", 1, 0.3),
-            ("chandelier", 1, 0.25),
-            ("ceiling fan", 1, 0.2),
-            ("grandfather clock", 1, 0.15),
-            ("statue", 1, 0.12),
-        ],
-        "kitchen" => &[
-            ("counter", 2, 0.95),
-            ("sink", 1, 1.0),
-            ("stove", 1, 1.0),
-            ("refrigerator", 1, 1.0),
-            ("island", 1, 0.6),
-            ("stool", 3, 0.7),
-            ("dishwasher", 1, 0.5),
-            ("table", 1, 0.3),
-            ("chair", 4, 0.8),
-            ("cabinet", 1, 0.5),
-            ("trash can", 1, 0.5),
-            ("microwave", 1, 0.6),
-            ("toaster", 1, 0.5),
-            ("bowl", 1, 0.5),
-            ("plant", 1, 0.2),
-            ("clock", 1, 0.4),
-            ("picture", 1, 0.3),
-        ],
-        "dining room" => &[
-            ("table", 1, 1.0),
-            ("chair", 8, 0.9),
-            ("buffet", 1, 0.6),
-            ("cabinet", 1, 0.5),
-            ("plant", 2, 0.4),
-            ("rug", 1, 0.4),
-            ("chandelier", 1, 0.8),
-            ("painting", 1, 0.6),
-            ("mirror", 1, 0.3),
-            ("vase", 1, 0.6),
-            ("bowl", 1, 0.4),
-            ("picture", 1, 0.4),
-            ("floor lamp", 1, 0.2),
-            ("grandfather clock", 1, 0.2),
-        ],
-        "bedroom" => &[
-            ("bed", 1, 0.92),
-            ("bunk bed", 1, 0.12),
-            ("nightstand", 2, 0.85),
-            ("dresser", 1, 0.7),
-            ("wardrobe", 1, 0.5),
-            ("desk", 1, 0.3),
-            ("office chair", 1, 0.8),
-            ("armchair", 1, 0.35),
-            ("trunk", 1, 0.35),
-            ("bookshelf", 1, 0.2),
-            ("tv stand", 1, 0.2),
-            ("tv", 1, 0.9),
-            ("plant", 1, 0.3),
-            ("floor lamp", 1, 0.25),
-            ("rug", 1, 0.5),
-            ("pillow", 3, 0.8),
-            ("lamp", 2, 0.6),
-            ("mirror", 1, 0.4),
-            ("picture", 2, 0.5),
-            ("painting", 1, 0.25),
-            ("books", 1, 0.3),
-            ("ceiling fan", 1, 0.4),
-            ("teddy bear", 1, 0.15),
-            ("suitcase", 1, 0.12),
-        ],
-        "bathroom" => &[
-            ("bathtub", 1, 0.5),
-            ("vanity", 1, 1.0),
-            ("sink", 1, 1.0),
-            ("toilet", 1, 1.0),
-            ("shower", 1, 0.55),
-            ("mirror", 1, 0.9),
-            ("trash can", 1, 0.4),
-            ("laundry basket", 1, 0.3),
-            ("towel", 2, 0.7),
-            ("bath mat", 1, 0.6),
-            ("picture", 1, 0.2),
-            ("plant", 1, 0.12),
-        ],
-        "hallway" => &[
-            ("console table", 2, 0.6),
-            ("bench", 1, 0.4),
-            ("plant", 2, 0.5),
-            ("cabinet", 1, 0.3),
-            ("bookshelf", 1, 0.2),
-            ("statue", 1, 0.25),
-            ("grandfather clock", 1, 0.25),
-            ("lamp", 1, 0.5),
-            ("vase", 2, 0.5),
-            ("mirror", 1, 0.6),
-            ("painting", 2, 0.6),
-            ("picture", 4, 0.7),
-            ("rug", 1, 0.5),
-            ("clock", 1, 0.2),
-            ("chandelier", 1, 0.2),
-        ],
-        "entry" => &[
-            ("console table", 1, 0.6),
-            ("coat rack", 1, 0.6),
-            ("bench", 1, 0.5),
-            ("shoe rack", 1, 0.5),
-            ("umbrella stand", 1, 0.4),
-            ("plant", 2, 0.5),
-            ("statue", 1, 0.2),
-            ("rug", 1, 0.8),
-            ("mirror", 1, 0.6),
-            ("chandelier", 1, 0.5),
-            ("picture", 1, 0.5),
-            ("vase", 1, 0.6),
-        ],
-        "office" => &[
-            ("desk", 1, 1.0),
-            ("office chair", 1, 0.95),
-            ("computer", 1, 0.85),
-            ("bookshelf", 2, 0.7),
-            ("filing cabinet", 1, 0.5),
-            ("armchair", 1, 0.4),
-            ("couch", 1, 0.2),
-            ("plant", 1, 0.5),
-            ("lamp", 1, 0.6),
-            ("globe", 1, 0.3),
-            ("rug", 1, 0.4),
-            ("picture", 2, 0.6),
-            ("clock", 1, 0.4),
-            ("books", 1, 0.5),
-            ("trash can", 1, 0.5),
-            ("ceiling fan", 1, 0.2),
-        ],
-        "library" => &[
-            ("bookshelf", 5, 0.9),
-            ("desk", 1, 0.6),
-            ("office chair", 1, 0.6),
-            ("armchair", 2, 0.8),
-            ("table", 1, 0.3),
-            ("chair", 4, 0.5),
-            ("fireplace", 1, 0.3),
-            ("floor lamp", 1, 0.7),
-            ("globe", 1, 0.6),
-            ("rug", 1, 0.8),
-            ("books", 2, 0.7),
-            ("painting", 1, 0.5),
-            ("chandelier", 1, 0.3),
-            ("statue", 1, 0.3),
-        ],
-        "laundry room" => &[
-            ("washing machine", 1, 1.0),
-            ("dryer", 1, 0.9),
-            ("counter", 1, 0.4),
-            ("sink", 1, 0.6),
-            ("shelf", 1, 0.6),
-            ("ironing board", 1, 0.4),
-            ("laundry basket", 2, 0.7),
-            ("towel", 1, 0.4),
-            ("trash can", 1, 0.3),
-        ],
-        "closet" => {
-            &[("shelf", 2, 0.7), ("shoe rack", 1, 0.6), ("boxes", 1, 0.5), ("suitcase", 1, 0.5), ("mirror", 1, 0.3)]
+/// The pieces that a room of a kind gets, the most important first.
+pub fn furnishings(room: &str) -> &'static [Furnishing] {
+    let known = CATALOGUE.rooms.iter().find(|known| known.kinds.iter().any(|kind| kind == room));
+    known.map_or(&CATALOGUE.otherwise, |known| &known.pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::KINDS;
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_file_is_whole_and_refers_to_what_it_has() {
+        let names: HashSet<&str> = pieces().iter().map(|piece| piece.kind.as_str()).collect();
+        assert_eq!(names.len(), pieces().len(), "a name occurs twice");
+        for piece in pieces() {
+            assert!(!piece.colours.is_empty() && !piece.materials.is_empty(), "{piece:?}");
+            assert!(piece.size.iter().all(|x| (0.01..3.0).contains(x)), "{piece:?}");
+            let others: Vec<&String> = match &piece.spot {
+                Spot::Around(kind) | Spot::Before(kind) | Spot::Beside(kind) => vec![kind],
+                Spot::On(kinds) => kinds.iter().collect(),
+                _ => Vec::new(),
+            };
+            assert!(others.iter().all(|other| names.contains(other.as_str())), "{piece:?}");
         }
-        "pantry" => &[("shelf", 3, 0.9), ("boxes", 1, 0.4), ("trash can", 1, 0.2), ("microwave", 1, 0.2)],
-        "storage room" => &[("shelf", 2, 0.8), ("boxes", 3, 0.8), ("suitcase", 2, 0.6), ("cabinet", 1, 0.4)],
-        "gym" => &[
-            ("treadmill", 2, 0.8),
-            ("exercise bike", 1, 0.8),
-            ("weights", 1, 0.8),
-            ("bench", 1, 0.6),
-            ("exercise ball", 2, 0.7),
-            ("mirror", 2, 0.8),
-            ("tv stand", 1, 0.3),
-            ("tv", 1, 0.9),
-            ("towel", 1, 0.6),
-            ("plant", 1, 0.2),
-            ("ceiling fan", 1, 0.3),
-        ],
-        "game room" => &[
-            ("pool table", 1, 0.8),
-            ("foosball table", 1, 0.4),
-            ("bar", 1, 0.5),
-            ("arcade machine", 2, 0.5),
-            ("couch", 1, 0.5),
-            ("tv stand", 1, 0.4),
-            ("tv", 1, 0.9),
-            ("armchair", 1, 0.4),
-            ("plant", 1, 0.3),
-            ("picture", 2, 0.6),
-            ("clock", 1, 0.4),
-            ("rug", 1, 0.3),
-        ],
-        "playroom" => &[
-            ("toy chest", 1, 0.9),
-            ("rocking horse", 1, 0.6),
-            ("table", 1, 0.4),
-            ("chair", 4, 0.6),
-            ("bookshelf", 1, 0.6),
-            ("teddy bear", 2, 0.8),
-            ("easel", 1, 0.5),
-            ("couch", 1, 0.3),
-            ("rug", 1, 0.8),
-            ("picture", 2, 0.5),
-        ],
-        "music room" => &[
-            ("grand piano", 1, 0.6),
-            ("piano", 1, 0.5),
-            ("music stand", 1, 0.6),
-            ("guitar", 2, 0.8),
-            ("drums", 1, 0.5),
-            ("bookshelf", 1, 0.4),
-            ("couch", 1, 0.4),
-            ("rug", 1, 0.5),
-            ("painting", 1, 0.5),
-            ("floor lamp", 1, 0.5),
-        ],
-        "sunroom" => &[
-            ("wicker chair", 3, 0.8),
-            ("plant", 4, 0.8),
-            ("coffee table", 1, 0.5),
-            ("couch", 1, 0.5),
-            ("bench", 1, 0.5),
-            ("rug", 1, 0.5),
-            ("ceiling fan", 1, 0.5),
-            ("table", 1, 0.4),
-            ("chair", 4, 0.6),
-        ],
-        _ => &[("picture", 1, 0.5)],
+        for room in &CATALOGUE.rooms {
+            assert!(room.kinds.iter().all(|kind| KINDS.contains(&kind.as_str())), "{:?}", room.kinds);
+        }
+        for furnishing in CATALOGUE.rooms.iter().flat_map(|room| &room.pieces).chain(&CATALOGUE.otherwise) {
+            assert!(names.contains(furnishing.kind.as_str()), "{furnishing:?}");
+            assert!(furnishing.most > 0 && (0.0..=1.0).contains(&furnishing.chance), "{furnishing:?}");
+        }
+        let furnished: HashSet<&str> =
+            CATALOGUE.rooms.iter().flat_map(|room| &room.pieces).map(|f| f.kind.as_str()).collect();
+        assert_eq!(furnished, names, "every piece stands in some room");
     }
 }

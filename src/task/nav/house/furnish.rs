@@ -1,7 +1,7 @@
 //! Putting things into rooms: nothing overlaps, no door or archway is blocked, and every door of a room can be reached
 //! from every other.
 
-use super::catalogue::{Piece, Spot, find, recipe};
+use super::catalogue::{Furnishing, Piece, Spot, find, furnishings};
 use super::{Finish, House, Item, Opening, ROOM_HEIGHT, Rect, centimetres};
 use crate::rng::Stream;
 use rand::RngExt;
@@ -21,7 +21,7 @@ pub(super) fn furnish(house: &mut House, chance: &mut Stream) {
     rail_stairwells(house);
     for index in 0..house.rooms.len() {
         let mut room = Bare::of(house, index);
-        for (kind, most, share) in recipe(&house.rooms[index].kind) {
+        for Furnishing { kind, most, chance: share } in furnishings(&house.rooms[index].kind) {
             let Some(piece) = find(kind) else { continue };
             let (mut finish, mut size) = (None, None);
             for _ in 0..*most {
@@ -30,8 +30,8 @@ pub(super) fn furnish(house: &mut House, chance: &mut Stream) {
                 }
                 // Things of a kind look alike within a room, as chairs of a table do; they vary between rooms.
                 let finish = finish.get_or_insert_with(|| Finish {
-                    colour: piece.colours.choose(chance).copied().unwrap_or("white").to_owned(),
-                    material: piece.materials.choose(chance).copied().unwrap_or("wood").to_owned(),
+                    colour: piece.colours.choose(chance).map_or("white", String::as_str).to_owned(),
+                    material: piece.materials.choose(chance).map_or("wood", String::as_str).to_owned(),
                 });
                 let size = size.get_or_insert_with(|| {
                     let scale = chance.random_range(0.9..1.12);
@@ -124,7 +124,7 @@ impl Bare {
         (0..TRIES).find_map(|_| {
             let (at, bottom, turn) = self.propose(piece, size, chance)?;
             let item = Item {
-                kind: piece.kind.to_owned(),
+                kind: piece.kind.clone(),
                 room: self.index,
                 at: at.map(centimetres),
                 bottom: centimetres(bottom),
@@ -132,18 +132,18 @@ impl Bare {
                 turn,
                 finish: finish.clone(),
             };
-            self.fits(&item, piece.spot).then_some(item)
+            self.fits(&item, &piece.spot).then_some(item)
         })
     }
 
     /// A place for a piece that may or may not fit: middle, height, quarter turns. `None` where there can be none.
     fn propose(&self, piece: &Piece, [w, d, h]: [f64; 3], chance: &mut Stream) -> Option<([f64; 2], f64, u8)> {
         let r = self.inner;
-        let pick = |kinds: &[&str], chance: &mut Stream| {
-            let them: Vec<&Item> = self.items.iter().filter(|item| kinds.contains(&item.kind.as_str())).collect();
+        let pick = |kinds: &[String], chance: &mut Stream| {
+            let them: Vec<&Item> = self.items.iter().filter(|item| kinds.contains(&item.kind)).collect();
             them.choose(chance).copied()
         };
-        Some(match piece.spot {
+        Some(match &piece.spot {
             Spot::Wall | Spot::Hung(_) => {
                 let turn = chance.random_range(0..4u8);
                 let depth = d / 2.0 + 0.01;
@@ -172,7 +172,7 @@ impl Bare {
                 ([x + dx, y + dy], bottom, turn)
             }
             Spot::Around(kind) => {
-                let table = pick(&[kind], chance)?;
+                let table = pick(std::slice::from_ref(kind), chance)?;
                 let turn = chance.random_range(0..4u8);
                 let t = table.rect();
                 let long = if turn.is_multiple_of(2) { t.width() } else { t.depth() };
@@ -184,8 +184,8 @@ impl Bare {
                 (against(&t.grown(d * 0.75), turn, along + d * 0.75, d / 2.0), 0.0, turn)
             }
             Spot::Before(kind) => {
-                let other = pick(&[kind], chance)?;
-                let gap = if matches!(piece.kind, "coffee table" | "trunk") { 0.38 } else { 0.06 };
+                let other = pick(std::slice::from_ref(kind), chance)?;
+                let gap = if matches!(piece.kind.as_str(), "coffee table" | "trunk") { 0.38 } else { 0.06 };
                 let gap = if piece.kind == "trunk" { 0.04 } else { gap };
                 let out = other.size[1] / 2.0 + gap + d / 2.0;
                 let sideways = if piece.kind == "stool" { chance.random_range(-0.6..0.6) } else { 0.0 };
@@ -197,7 +197,7 @@ impl Bare {
                 (offset(other, sideways, out), 0.0, turn)
             }
             Spot::Beside(kind) => {
-                let other = pick(&[kind], chance)?;
+                let other = pick(std::slice::from_ref(kind), chance)?;
                 let side = other.size[0] / 2.0 + w / 2.0 + 0.05;
                 let side = if chance.random_bool(0.5) { side } else { -side };
                 (offset(other, side, (d - other.size[1]) / 2.0), 0.0, other.turn)
@@ -218,7 +218,7 @@ impl Bare {
         })
     }
 
-    fn fits(&self, item: &Item, spot: Spot) -> bool {
+    fn fits(&self, item: &Item, spot: &Spot) -> bool {
         let rect = item.rect();
         if !self.inner.grown(0.02).covers(&rect) {
             return false;
@@ -231,14 +231,14 @@ impl Bare {
         };
         // A sink is let into its counter; chairs stand half under the table, seats lower than its top; a pillow sinks in.
         let pardoned = |other: &&Item| match spot {
-            Spot::On(kinds) => kinds.contains(&other.kind.as_str()),
-            Spot::Around(kind) => other.kind == kind,
+            Spot::On(kinds) => kinds.contains(&other.kind),
+            Spot::Around(kind) => other.kind == *kind,
             _ => false,
         };
         if self.items.iter().filter(|other| !pardoned(other)).any(|other| overlaps(&other)) {
             return false;
         }
-        if spot == Spot::Floor || spot == Spot::Ceiling {
+        if matches!(spot, Spot::Floor | Spot::Ceiling) {
             return true;
         }
         // A piece at a wall hides no window that reaches down to it, and nothing hangs in a door.

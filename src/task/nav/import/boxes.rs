@@ -5,10 +5,10 @@
 //! `visible_pos` a box `[x, y, width, height]` in pixels of a 640 × 480 image.
 
 use super::super::action::{VIEWS, bearing, elevation, view_direction, wrapped};
-use super::super::files::{DataError, read_json};
 use super::super::graph::distance_between;
 use super::super::objects::{Object, ObjectName, Objects, Sighting, Sightings};
 use super::{SourceHouse, rounded};
+use crate::datafile::{DataError, read_json};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::f64::consts::TAU;

@@ -7,7 +7,7 @@
 //! - length of the index (u64), and SHA-256 of everything before.
 
 use super::super::action::VIEWS;
-use super::super::files::DataError;
+use crate::datafile::DataError;
 use half::f16;
 use memmap2::Mmap;
 use sha2::{Digest, Sha256};

@@ -2,8 +2,8 @@
 //! vfov, and in base64 36 × 2048 little-endian 32-bit floats (views in the order of [`super::super::action`]).
 
 use super::super::action::VIEWS;
-use super::super::files::DataError;
 use super::store::Writer;
+use crate::datafile::DataError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fs::File;

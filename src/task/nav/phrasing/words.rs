@@ -1,70 +1,27 @@
 //! Facts of a walk, put into sentences.
 //!
 //! Facts that happen together become one clause ("turn left into the kitchen"); clauses become sentences of one to three.
-//! Every choice of words is drawn.
+//! Every choice of words is drawn from the lists in [`phrases`](super::phrases).
 
 use super::Plan;
+use super::phrases::{PHRASES, words};
 use super::trace::{Fact, Side, Thing, Turn};
 use crate::rng::Stream;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// Names that people also use, after the name itself; it comes more often than each of the others.
-const SYNONYMS: &[(&str, &[&str])] = &[
-    ("couch", &["sofa", "couch"]),
-    ("tv", &["television", "tv screen"]),
-    ("tv stand", &["tv console", "media cabinet"]),
-    ("refrigerator", &["fridge", "refrigerator"]),
-    ("plant", &["potted plant", "house plant"]),
-    ("picture", &["framed picture", "photograph", "picture frame"]),
-    ("painting", &["large painting", "piece of art"]),
-    ("bathtub", &["tub", "bath"]),
-    ("nightstand", &["bedside table", "night table"]),
-    ("bookshelf", &["bookcase", "book shelf"]),
-    ("stove", &["oven", "range"]),
-    ("armchair", &["arm chair", "easy chair"]),
-    ("dresser", &["chest of drawers", "dresser"]),
-    ("wardrobe", &["closet", "armoire"]),
-    ("trunk", &["chest", "trunk at the foot of the bed"]),
-    ("island", &["kitchen island", "center island"]),
-    ("counter", &["countertop", "counter"]),
-    ("vanity", &["bathroom vanity", "bathroom cabinet"]),
-    ("washing machine", &["washer", "laundry machine"]),
-    ("floor lamp", &["standing lamp", "tall lamp"]),
-    ("rug", &["carpet", "area rug"]),
-    ("desk", &["writing desk", "work desk"]),
-    ("office chair", &["desk chair", "swivel chair"]),
-    ("front door", &["entrance door", "main door"]),
-    ("glass door", &["sliding door", "patio door", "sliding glass door"]),
-    ("statue", &["sculpture", "statue"]),
-    ("bench", &["bench seat", "bench"]),
-    ("piano", &["upright piano", "piano"]),
-    ("pool table", &["billiard table", "pool table"]),
-    ("hallway", &["hall", "corridor", "hallway"]),
-    ("entry", &["entryway", "foyer", "entrance", "entry hall"]),
-    ("living room", &["lounge", "living area", "sitting room"]),
-    ("family room", &["den", "family room"]),
-    ("dining room", &["dining area", "dining room"]),
-    ("kitchen", &["kitchen area", "kitchen"]),
-    ("bathroom", &["restroom", "washroom", "bathroom"]),
-    ("closet", &["walk in closet", "closet"]),
-    ("office", &["study", "home office"]),
-    ("laundry room", &["utility room", "laundry"]),
-    ("gym", &["exercise room", "workout room"]),
-    ("library", &["reading room", "library"]),
-    ("storage room", &["storage area", "storage room"]),
-    ("playroom", &["kids room", "play area"]),
-    ("archway", &["arch", "opening", "wide opening"]),
-    ("door", &["doorway", "open door", "door"]),
-];
-
-/// Things whose material people name rather than a colour, or that have none to name.
-const PLAIN: &[&str] = &["plant", "window", "front door", "glass door", "shower", "toilet", "bathtub", "mirror"];
-
 /// Puts a plan into sentences.
 pub(super) fn say(plan: &Plan, chance: &mut Stream) -> String {
     let clauses = Speaker { chance }.clauses(plan);
     sentences(&clauses, chance)
+}
+
+/// Draws one of several phrases; a single one is taken without a draw.
+fn pick<'t>(choices: &'t [String], chance: &mut Stream) -> &'t str {
+    match choices {
+        [one] => one,
+        several => several.choose(chance).map_or("", String::as_str),
+    }
 }
 
 /// Joins clauses: one to three a sentence.
@@ -75,12 +32,7 @@ fn sentences(clauses: &[String], chance: &mut Stream) -> String {
         let count = [1, 2, 2, 2, 3].choose(chance).copied().unwrap_or(2).min(clauses.len() - at);
         let mut sentence = clauses[at].clone();
         for (k, clause) in clauses[at + 1..at + count].iter().enumerate() {
-            let joint = if k + 2 == count {
-                [" and ", " and ", ", then ", " and then ", ", and "].choose(chance)
-            } else {
-                [", ", ", ", ", then "].choose(chance)
-            };
-            sentence.push_str(joint.copied().unwrap_or(", "));
+            sentence.push_str(pick(words(if k + 2 == count { "last_joint" } else { "joint" }), chance));
             sentence.push_str(clause);
         }
         if !text.is_empty() {
@@ -112,20 +64,32 @@ fn side(side: Side) -> &'static str {
 }
 
 impl Speaker<'_> {
-    fn pick<'t>(&mut self, choices: &[&'t str]) -> &'t str {
-        choices.choose(self.chance).copied().unwrap_or("go")
+    fn pick<'t>(&mut self, choices: &'t [String]) -> &'t str {
+        pick(choices, self.chance)
     }
 
-    fn verb(&mut self, first: bool) -> &'static str {
-        let verbs = ["walk", "walk", "go", "go", "head", "move", "proceed"];
-        let further = ["walk", "go", "continue", "head", "keep going", "move", "proceed", "carry on"];
-        if first { self.pick(&verbs) } else { self.pick(&further) }
+    /// Draws a phrase and fills its slots, from left to right: with the values given for them, the others with drawn words.
+    /// `first` says whether the phrase begins the request.
+    fn fill(&mut self, choices: &[String], first: bool, values: &[(&str, &str)]) -> String {
+        let mut rest = self.pick(choices);
+        let mut text = String::new();
+        while let Some((before, after)) = rest.split_once('{') {
+            let (slot, after) = after.split_once('}').unwrap_or((after, ""));
+            text.push_str(before);
+            text.push_str(match (values.iter().find(|(name, _)| *name == slot), slot) {
+                (Some((_, value)), _) => value,
+                (None, "verb") => self.pick(words(if first { "verb_first" } else { "verb_further" })),
+                (None, list) => self.pick(words(list)),
+            });
+            rest = after;
+        }
+        text.push_str(rest);
+        text
     }
 
     /// The name, or another that people use for it.
     fn name(&mut self, name: &str) -> String {
-        let other = SYNONYMS.iter().find(|(known, _)| *known == name).map(|(_, others)| *others);
-        match other {
+        match PHRASES.synonyms.get(name) {
             Some(others) if self.chance.random_bool(0.4) => self.pick(others).to_owned(),
             _ => name.to_owned(),
         }
@@ -136,7 +100,7 @@ impl Speaker<'_> {
         match thing.colour {
             Some("dark") => format!("the dark {name}"),
             Some("light") => format!("the light colored {name}"),
-            Some(colour) if !PLAIN.contains(&thing.kind) => format!("the {colour} {name}"),
+            Some(colour) if !PHRASES.colourless.iter().any(|kind| kind == thing.kind) => format!("the {colour} {name}"),
             _ => format!("the {name}"),
         }
     }
@@ -169,7 +133,7 @@ impl Speaker<'_> {
                 }
             }
         }
-        clauses.push(self.pick(&["stop there", "stop", "wait there"]).to_owned());
+        clauses.push(self.pick(words("stop_there")).to_owned());
         clauses
     }
 
@@ -178,246 +142,145 @@ impl Speaker<'_> {
         if self.chance.random_bool(0.15) {
             return None;
         }
+        let phrases = &PHRASES.pairs;
+        // The names are drawn before the phrase, in the order of this match.
         Some(match (a, b) {
             (Fact::Leave(from), Fact::Enter(to)) => {
                 let (from, to) = (self.room(from), self.room(to));
-                match self.chance.random_range(0..5) {
-                    0 => format!("leave {from} and enter {to}"),
-                    1 => format!("exit {from} into {to}"),
-                    2 => format!("{} out of {from} and into {to}", self.verb(first)),
-                    3 => format!("{} from {from} into {to}", self.verb(first)),
-                    _ => format!("step out of {from} into {to}"),
-                }
+                self.fill(&phrases.leave_enter, first, &[("from", &from), ("to", &to)])
             }
             (Fact::Leave(from), Fact::Through(way)) => {
                 let (from, way) = (self.room(from), self.name(way));
-                match self.chance.random_range(0..3) {
-                    0 => format!("exit {from} through the {way}"),
-                    1 => format!("leave {from} by the {way}"),
-                    _ => format!("{} out of {from} through the {way}", self.verb(first)),
-                }
+                self.fill(&phrases.leave_through, first, &[("from", &from), ("way", &way)])
             }
             (Fact::Through(way), Fact::Enter(to)) => {
                 let (way, to) = (self.name(way), self.room(to));
-                match self.chance.random_range(0..3) {
-                    0 => format!("enter {to} through the {way}"),
-                    1 => format!("pass through the {way} into {to}"),
-                    _ => format!("{} through the {way} into {to}", self.verb(first)),
-                }
+                self.fill(&phrases.through_enter, first, &[("way", &way), ("to", &to)])
             }
             (Fact::Turn(Turn::To(to)), Fact::Enter(room)) => {
                 let (turn, room) = (self.turn(*to), self.room(room));
-                match self.chance.random_range(0..4) {
-                    0 => format!("enter {room} on your {}", side(*to)),
-                    1 => format!("{turn} and enter {room}"),
-                    _ => format!("{turn} into {room}"),
-                }
+                self.fill(&phrases.turn_enter, first, &[("turn", &turn), ("room", &room), ("side", side(*to))])
             }
             (Fact::Turn(Turn::To(to)), Fact::Through(way)) => {
                 let (turn, way) = (self.turn(*to), self.name(way));
-                match self.chance.random_range(0..3) {
-                    0 => format!("{} through the {way} on the {}", self.verb(first), side(*to)),
-                    1 => format!("{turn} and go through the {way}"),
-                    _ => format!("{turn} through the {way}"),
-                }
+                self.fill(&phrases.turn_through, first, &[("turn", &turn), ("way", &way), ("side", side(*to))])
             }
             (Fact::Enter(room), Fact::Turn(Turn::To(to))) => {
                 let (room, turn) = (self.room(room), self.turn(*to));
-                match self.chance.random_range(0..6) {
-                    0 => format!("when you get to {room}, {turn}"),
-                    1 => format!("once in {room}, {turn}"),
-                    2 => format!("once you are inside {room}, {turn}"),
-                    3 => format!("{turn} after entering {room}"),
-                    4 => format!("{turn} when you reach {room}"),
-                    _ => format!("{} into {room} and {turn}", self.verb(first)),
-                }
+                self.fill(&phrases.enter_turn, first, &[("room", &room), ("turn", &turn)])
             }
             (Fact::Pass(thing, None), Fact::Turn(Turn::To(to))) => {
                 let (thing, turn) = (self.thing(thing), self.turn(*to));
-                match self.chance.random_range(0..5) {
-                    0 => format!("after you pass {thing}, {turn}"),
-                    1 => format!("{turn} after {thing}"),
-                    2 => format!("{turn} once you have passed {thing}"),
-                    3 => format!("{turn} just past {thing}"),
-                    _ => format!("{} past {thing} and {turn}", self.verb(first)),
-                }
+                self.fill(&phrases.pass_turn, first, &[("thing", &thing), ("turn", &turn)])
             }
             (Fact::Toward(thing), Fact::Turn(Turn::To(to))) => {
                 let (thing, turn) = (self.thing(thing), self.turn(*to));
-                match self.chance.random_range(0..3) {
-                    0 => format!("{turn} before you reach {thing}"),
-                    1 => format!("with {thing} ahead of you, {turn}"),
-                    _ => format!("{} toward {thing}, but then {turn}", self.verb(first)),
-                }
+                self.fill(&phrases.toward_turn, first, &[("thing", &thing), ("turn", &turn)])
             }
             (Fact::Through(way), Fact::Turn(Turn::To(to))) => {
                 let (way, turn) = (self.name(way), self.turn(*to));
-                match self.chance.random_range(0..3) {
-                    0 => format!("after the {way}, {turn}"),
-                    1 => format!("{turn} right after the {way}"),
-                    _ => format!("{} through the {way} and {turn}", self.verb(first)),
-                }
+                self.fill(&phrases.through_turn, first, &[("way", &way), ("turn", &turn)])
             }
             (Fact::Up, Fact::Turn(Turn::To(to))) => {
                 let turn = self.turn(*to);
-                format!("{} and {turn}", self.pick(&["go up the stairs", "climb the steps", "walk upstairs"]))
+                self.fill(&phrases.up_turn, first, &[("turn", &turn)])
             }
-            (Fact::Turn(Turn::To(to)), Fact::Leave(room)) => format!("{} out of {}", self.turn(*to), self.room(room)),
+            (Fact::Turn(Turn::To(to)), Fact::Leave(room)) => {
+                let (turn, room) = (self.turn(*to), self.room(room));
+                self.fill(&phrases.turn_leave, first, &[("turn", &turn), ("room", &room)])
+            }
             (Fact::Turn(Turn::To(to)), Fact::Up | Fact::Down) => {
-                let up = if matches!(b, Fact::Up) { "up" } else { "down" };
+                let climb = if matches!(b, Fact::Up) { "up" } else { "down" };
                 let turn = self.turn(*to);
-                let joint = self.pick(&["and go", "and walk", "and head"]);
-                format!("{turn} {joint} {up} the {}", self.pick(&["stairs", "steps", "staircase"]))
+                self.fill(&phrases.turn_climb, first, &[("turn", &turn), ("climb", climb)])
             }
             (Fact::Turn(Turn::To(to)), Fact::Toward(thing)) => {
                 let (turn, thing) = (self.turn(*to), self.thing(thing));
-                format!("{turn} {} {thing}", self.pick(&["toward", "towards", "facing"]))
+                self.fill(&phrases.turn_toward, first, &[("turn", &turn), ("thing", &thing)])
             }
             (Fact::Turn(Turn::To(to)), Fact::Pass(thing, None)) => {
                 let (turn, thing) = (self.turn(*to), self.thing(thing));
-                format!("{turn} {} {thing}", self.pick(&["and walk past", "at", "and pass", "and go by"]))
+                self.fill(&phrases.turn_pass, first, &[("turn", &turn), ("thing", &thing)])
             }
             _ => return None,
         })
     }
 
     fn turn(&mut self, to: Side) -> String {
-        let to = side(to);
-        match self.chance.random_range(0..8) {
-            0 => format!("make a {to}"),
-            1 => format!("take a {to}"),
-            2 => format!("go {to}"),
-            3 => format!("make a {to} turn"),
-            4 => format!("turn to the {to}"),
-            5 => format!("take a {to} turn"),
-            _ => format!("turn {to}"),
-        }
+        self.fill(&PHRASES.clauses.turn, false, &[("side", side(to))])
     }
 
     fn clause(&mut self, fact: &Fact, first: bool) -> String {
+        let phrases = &PHRASES.clauses;
         match fact {
             Fact::Turn(Turn::To(to)) => self.turn(*to),
-            Fact::Turn(Turn::Slightly(to)) => {
-                let to = side(*to);
-                match self.chance.random_range(0..4) {
-                    0 => format!("veer {to}"),
-                    1 => format!("bear {to}"),
-                    2 => format!("turn slightly {to}"),
-                    _ => format!("make a slight {to}"),
-                }
-            }
-            Fact::Turn(Turn::Around) => {
-                let choices = ["turn around", "turn around", "turn all the way around", "make a u-turn", "turn back"];
-                self.pick(&choices).to_owned()
-            }
-            Fact::Turn(Turn::Straight) => {
-                let choices =
-                    ["go straight", "walk straight ahead", "walk forward", "go straight ahead", "keep straight"];
-                let further = ["continue straight", "continue forward", "keep going straight", "walk straight"];
-                if first { self.pick(&choices) } else { self.pick(&further) }.to_owned()
-            }
+            Fact::Turn(Turn::Slightly(to)) => self.fill(&phrases.turn_slightly, first, &[("side", side(*to))]),
+            Fact::Turn(Turn::Around) => self.fill(&phrases.turn_around, first, &[]),
+            Fact::Turn(Turn::Straight) if first => self.fill(&phrases.straight_first, first, &[]),
+            Fact::Turn(Turn::Straight) => self.fill(&phrases.straight_further, first, &[]),
             Fact::Leave(room) => {
                 let room = self.room(room);
-                match self.chance.random_range(0..4) {
-                    0 => format!("leave {room}"),
-                    1 => format!("exit {room}"),
-                    2 => format!("walk out of {room}"),
-                    _ => format!("{} out of {room}", self.verb(first)),
-                }
+                self.fill(&phrases.leave, first, &[("room", &room)])
             }
             Fact::Enter(room) => {
                 let room = self.room(room);
-                match self.chance.random_range(0..5) {
-                    0 => format!("enter {room}"),
-                    1 => format!("step into {room}"),
-                    2 => format!("{} to {room}", self.verb(first)),
-                    _ => format!("{} into {room}", self.verb(first)),
-                }
+                self.fill(&phrases.enter, first, &[("room", &room)])
             }
             Fact::Through(way) => {
                 let way = self.name(way);
-                match self.chance.random_range(0..3) {
-                    0 => format!("pass through the {way}"),
-                    _ => format!("{} through the {way}", self.verb(first)),
+                self.fill(&phrases.through, first, &[("way", &way)])
+            }
+            Fact::Up => self.fill(&phrases.up, first, &[]),
+            Fact::Down => self.fill(&phrases.down, first, &[]),
+            Fact::Pass(thing, on) => {
+                let thing = self.thing(thing);
+                match on {
+                    Some(on) => self.fill(&phrases.pass_on_side, first, &[("thing", &thing), ("side", side(*on))]),
+                    None => self.fill(&phrases.pass, first, &[("thing", &thing)]),
                 }
             }
-            Fact::Up => {
-                let choices =
-                    ["go up the stairs", "walk up the stairs", "head up the steps", "climb the stairs", "go upstairs"];
-                self.pick(&choices).to_owned()
-            }
-            Fact::Down => {
-                let choices = [
-                    "go down the stairs",
-                    "walk down the stairs",
-                    "head down the steps",
-                    "go downstairs",
-                    "take the stairs down",
-                ];
-                self.pick(&choices).to_owned()
-            }
-            Fact::Pass(thing, on) => self.pass(thing, *on, first),
             Fact::Over(thing) => {
                 let thing = self.thing(thing);
-                let way = self.pick(&["across", "over"]);
-                format!("{} {way} {thing}", self.verb(first))
+                let way = self.pick(words("across"));
+                self.fill(&phrases.over, first, &[("way", way), ("thing", &thing)])
             }
             Fact::Toward(thing) => {
                 let thing = self.thing(thing);
-                let way = self.pick(&["toward", "towards", "in the direction of"]);
-                format!("{} {way} {thing}", self.verb(first))
+                let way = self.pick(words("toward"));
+                self.fill(&phrases.toward, first, &[("way", way), ("thing", &thing)])
             }
             end => self.end(&[*end]),
         }
     }
 
-    fn pass(&mut self, thing: &Thing, on: Option<Side>, first: bool) -> String {
-        let thing = self.thing(thing);
-        match (on, self.chance.random_range(0..4)) {
-            (Some(on), 0) => format!("pass {thing} on your {}", side(on)),
-            (Some(on), 1) => format!("{} past {thing} on the {}", self.verb(first), side(on)),
-            (Some(on), 2) => format!("keep {thing} on your {}", side(on)),
-            (Some(on), _) => format!("{} by {thing} on your {} side", self.verb(first), side(on)),
-            (None, 0) => format!("pass {thing}"),
-            (None, 1) => format!("{} by {thing}", self.verb(first)),
-            (None, _) => format!("{} past {thing}", self.verb(first)),
-        }
-    }
-
-    /// Where to stop.
+    /// The end of the walk: where to stop.
     fn end(&mut self, facts: &[Fact]) -> String {
-        let stop = self.pick(&["stop", "stop", "stop", "wait", "wait", "come to a stop", "stand"]);
-        let mut text = stop.to_owned();
+        let phrases = &PHRASES.ends;
+        let mut text = self.pick(words("stop")).to_owned();
         for (k, fact) in facts.iter().enumerate() {
             let place = match fact {
                 Fact::Inside(room) => {
                     let room = self.room(room);
-                    format!("{} {room}", self.pick(&["in", "in", "inside"]))
+                    self.fill(&phrases.inside, false, &[("room", &room)])
                 }
                 Fact::AtDoor(room) => {
                     let room = self.room(room);
-                    match self.chance.random_range(0..4) {
-                        0 => format!("at the door of {room}"),
-                        1 => format!("at the entrance to {room}"),
-                        2 => format!("in the doorway to {room}"),
-                        _ => format!("in the doorway of {room}"),
-                    }
+                    self.fill(&phrases.at_door, false, &[("room", &room)])
                 }
-                Fact::Top => self.pick(&["at the top of the stairs", "at the top of the steps"]).to_owned(),
-                Fact::Bottom => self.pick(&["at the bottom of the stairs", "at the foot of the stairs"]).to_owned(),
-                Fact::OnStairs => self.pick(&["on the stairs", "on the steps", "on the staircase"]).to_owned(),
+                Fact::Top => self.fill(&phrases.top, false, &[]),
+                Fact::Bottom => self.fill(&phrases.bottom, false, &[]),
+                Fact::OnStairs => self.fill(&phrases.on_stairs, false, &[]),
                 Fact::Beside(thing) => {
                     let thing = self.thing(thing);
-                    format!("{} {thing}", self.pick(&["next to", "next to", "by", "beside", "near", "close to"]))
+                    self.fill(&phrases.beside, false, &[("thing", &thing)])
                 }
                 Fact::Before(thing) => {
                     let thing = self.thing(thing);
-                    format!("{} {thing}", self.pick(&["in front of", "in front of", "facing", "before"]))
+                    self.fill(&phrases.before, false, &[("thing", &thing)])
                 }
                 _ => continue,
             };
-            let joint = if k >= 2 { " and " } else { " " };
-            text.push_str(joint);
+            text.push_str(if k >= 2 { " and " } else { " " });
             text.push_str(&place);
         }
         text

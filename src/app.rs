@@ -8,9 +8,10 @@ use crate::config::run::TeacherMode;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
 use crate::family::kit::FamilyTrainer;
+use crate::launch::{LaunchError, Launcher, NewRun, PresetInfo};
 use crate::output::{self, note};
 use crate::registry;
-use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState};
+use crate::run::{Command, Event, RunHandle, RunState};
 use crate::store::{Run, Store};
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use crate::web::listener::ConnectionLimits;
@@ -456,7 +457,7 @@ async fn serve_with(
             access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
             loopback: settings.steering() == Steering::ThisMachine,
             trust_proxy: settings.trust_proxy,
-            panoramas: settings.nav_panoramas.clone(),
+            pictures: settings.nav_panoramas.clone(),
             connections,
             rate_limits: settings.rate_limits,
             ..WebSettings::default()

@@ -22,10 +22,10 @@ pub mod app;
 pub mod backup;
 pub mod cli;
 pub mod config;
-pub mod error;
 pub mod experiment;
 pub mod export;
 pub mod family;
+pub mod launch;
 
 pub mod nn;
 pub mod output;

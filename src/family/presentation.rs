@@ -1,5 +1,6 @@
 //! How a family shows executions to people: names, wording and HTML.
 
+use super::pages::FamilyPages;
 use serde::{Deserialize, Serialize};
 
 /// For whom an execution is rendered.
@@ -80,6 +81,11 @@ pub trait Family: Send + Sync {
     /// have them fetched together with it.
     fn modules(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Pages and resources of the family's own, which the web application serves below the family's name.
+    fn pages(&self) -> Option<FamilyPages> {
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 use super::drawing::Map;
 use super::houses::{self, EXAMPLE};
 use super::{Start, Walk};
+use crate::family::pages::FamilyPages;
 use crate::family::{Audience, Change, Family, Guide, RenderError};
 use crate::protocol::World;
 use askama::Template;
@@ -188,6 +189,10 @@ impl Family for NavFamily {
 
     fn modules(&self) -> &'static [&'static str] {
         &MODULES
+    }
+
+    fn pages(&self) -> Option<FamilyPages> {
+        Some(super::pages::pages())
     }
 }
 

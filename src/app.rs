@@ -7,10 +7,11 @@ use crate::config::run::Feedback;
 use crate::config::run::TeacherMode;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
+use crate::launch::{LaunchError, Launcher, NewRun, PresetInfo};
 use crate::output::lock::FolderLock;
 use crate::output::{self, note};
 use crate::registry::{AnyFamily, Registry};
-use crate::run::{Command, Event, LaunchError, Launcher, NewRun, PresetInfo, RunHandle, RunState};
+use crate::run::{Command, Event, RunHandle, RunState};
 use crate::store::{Run, Store};
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use crate::web::listener::ConnectionLimits;
@@ -436,7 +437,7 @@ async fn serve_with(
             access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
             loopback: settings.steering() == Steering::ThisMachine,
             trust_proxy: settings.trust_proxy,
-            panoramas: settings.nav_panoramas.clone(),
+            pictures: settings.nav_panoramas.clone(),
             connections,
             rate_limits: settings.rate_limits,
             ..WebSettings::default()
@@ -456,7 +457,7 @@ async fn serve_with(
         // Runs are left as they are; what people said goes from the log into the database's file all the same.
         let _ = tokio::time::timeout(AT_ONCE, store.close()).await;
         note!("Ended at once; runs go on from their last checkpoint.");
-        std::process::exit(crate::cli::Exit::Failed as i32);
+        std::process::exit(1);
     });
     let served = crate::web::serve(state, listener).await;
     let handles = store_handles(&runs, &manager);

@@ -2,6 +2,7 @@
 //! (its [`World`], its [`Agent`], and a [`Teacher`] where it has a simulated one). Nothing here names a family.
 
 pub mod files;
+pub mod pages;
 mod presentation;
 pub mod shipped;
 pub mod tables;
@@ -69,6 +70,11 @@ pub trait Family: Send + Sync + 'static {
     /// have them fetched together with it.
     fn modules(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Pages and resources of the family's own, which the web application serves below the family's name.
+    fn pages(&self) -> Option<pages::FamilyPages> {
+        None
     }
 
     // How runs are made.

@@ -23,10 +23,10 @@ pub mod backup;
 pub mod cli;
 pub mod config;
 pub mod datafile;
-pub mod error;
 pub mod experiment;
 pub mod export;
 pub mod family;
+pub mod launch;
 
 pub mod nn;
 pub mod output;

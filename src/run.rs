@@ -3,7 +3,6 @@
 
 use crate::config::run::TeacherMode;
 use crate::protocol::{Rate, ReserveRows};
-use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot, watch};
@@ -229,67 +228,6 @@ pub struct RunHandle {
     pub events: broadcast::Sender<Arc<Event>>,
     /// The current status.
     pub status: watch::Receiver<Status>,
-}
-
-/// A named configuration that a new run can start from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PresetInfo {
-    /// Family and preset: `regex/small`.
-    pub name: String,
-    /// What people call the family: "Word editing".
-    pub title: String,
-    /// One sentence: what it is for, how long it takes.
-    pub about: String,
-    /// Who teaches unless told otherwise.
-    pub teacher: TeacherMode,
-    /// Why it cannot be started as it is, and what to do: a folder of data or a teacher's models are missing. `None`: it
-    /// can.
-    pub missing: Option<String>,
-}
-
-/// What a person asks for when they start a run.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewRun {
-    /// Name of a preset: `regex/small`, or `small` where only one family has it.
-    pub preset: String,
-    /// Seed of every random stream of the run.
-    pub seed: u64,
-    /// Who teaches; `None`: as the preset has it.
-    #[serde(default)]
-    pub teacher: Option<TeacherMode>,
-    /// Settings that differ from the preset's, as `key=value`.
-    #[serde(default)]
-    pub set: Vec<String>,
-}
-
-/// Why a run was not started.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// Something about the wish must be changed; a plain sentence says what.
-    #[error("{0}")]
-    Wish(String),
-    /// The run is in a state that does not allow it; a plain sentence says which.
-    #[error("{0}")]
-    State(String),
-    /// The store could not take it or give it.
-    #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
-    /// It could not be done, and nobody foresaw why; the cause is for the log.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// Starts runs. The server's own manager is one; pages know nothing else of it.
-pub trait Launcher: Send + Sync {
-    /// What a run can start from, the server's default first.
-    fn presets(&self) -> Vec<PresetInfo>;
-
-    /// Starts a new run; its id. When it returns, the run is stored and alive.
-    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>>;
-
-    /// Lets a stored run that has ended go on from its last checkpoint.
-    fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>>;
 }
 
 /// When one run's validation success first reached a level.

@@ -34,7 +34,9 @@ impl Reply {
 async fn asked(settings: WebSettings, path: &str, headers: &[(&str, &str)]) -> Reply {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("iliad.sqlite")).await.unwrap();
-    let router = router(support::app_state(store, settings));
+    let mut state = support::app_state(store, settings);
+    state.families = iliad::registry::Registry::builtin().families();
+    let router = router(state);
     let mut request = Request::builder().uri(path);
     for (name, value) in [("host", "127.0.0.1:8080")].iter().chain(headers) {
         request = request.header(*name, *value);
@@ -113,7 +115,7 @@ async fn photographs_come_out_of_their_folder_and_nothing_else_does() {
     std::fs::write(album.join("houseA/two.png"), b"png").unwrap();
     std::fs::write(album.join("houseA/notes.txt"), b"text").unwrap();
     std::fs::write(album.join("outside.jpg"), b"secret").unwrap();
-    let settings = || WebSettings { panoramas: Some(album.clone()), ..WebSettings::default() };
+    let settings = || WebSettings { pictures: Some(album.clone()), ..WebSettings::default() };
 
     let list = asked(settings(), "/nav/panoramas/houseA", &[]).await;
     assert_eq!(list.text(), r#"["one","two"]"#);

@@ -79,7 +79,7 @@ impl Server {
     }
 
     /// From here on runs can be started.
-    pub fn launch_with(&mut self, launcher: std::sync::Arc<dyn iliad::run::Launcher>) {
+    pub fn launch_with(&mut self, launcher: std::sync::Arc<dyn iliad::launch::Launcher>) {
         self.state.launcher = Some(launcher);
         self.router = router(self.state.clone());
     }

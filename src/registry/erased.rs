@@ -1,6 +1,7 @@
 //! A family without its types, as pages, runs and commands hold it. Every [`Family`] is one; nobody implements it by hand.
 
 use crate::config::run::{Preset, RunConfig};
+use crate::family::pages::FamilyPages;
 use crate::family::{Audience, Change, Family, Guide, Progress, RenderError, TeacherReport, TeacherTraining};
 use crate::protocol::{Evaluation, Split};
 use crate::run::RunHandle;
@@ -34,6 +35,9 @@ pub trait AnyFamily: Send + Sync {
     fn script(&self) -> Option<&'static str>;
     /// [`Family::modules`].
     fn modules(&self) -> &'static [&'static str];
+
+    /// [`Family::pages`].
+    fn pages(&self) -> Option<FamilyPages>;
 
     /// Named configurations.
     fn presets(&self) -> Vec<Preset>;
@@ -109,6 +113,10 @@ impl<F: Family> AnyFamily for F {
 
     fn modules(&self) -> &'static [&'static str] {
         Family::modules(self)
+    }
+
+    fn pages(&self) -> Option<FamilyPages> {
+        Family::pages(self)
     }
 
     fn presets(&self) -> Vec<Preset> {

@@ -22,6 +22,7 @@ pub mod mirror;
 pub mod model;
 pub mod objects;
 pub mod observation;
+mod pages;
 pub mod phrasing;
 pub mod reference_fixtures;
 pub mod scene;

@@ -13,8 +13,8 @@ mod stream;
 
 pub use limits::{ConnectionLimits, raise_descriptors};
 
-pub(super) use exchange::Exchange;
-pub(super) use limits::holder;
+pub(crate) use exchange::Exchange;
+pub(crate) use limits::holder;
 
 use axum::Router;
 use axum::body::Body;

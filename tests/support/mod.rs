@@ -112,6 +112,9 @@ impl AnyFamily for Pairs {
     fn modules(&self) -> &'static [&'static str] {
         &[]
     }
+    fn pages(&self) -> Option<iliad::family::pages::FamilyPages> {
+        None
+    }
     // Pages are all that these tests need of it: runs of it are made up.
     fn presets(&self) -> Vec<Preset> {
         Vec::new()

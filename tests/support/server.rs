@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("mixed") => TeacherMode::Mixed { share: 0.3 },
         _ => TeacherMode::Human,
     };
-    settings.panoramas = given("--nav-panoramas").map(PathBuf::from);
+    settings.pictures = given("--nav-panoramas").map(PathBuf::from);
     let store = Store::open(&folder.join("iliad.sqlite")).await?;
     let mut state = support::app_state(store.clone(), settings);
     state.families = iliad::registry::Registry::builtin().families();

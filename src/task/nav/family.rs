@@ -5,6 +5,7 @@ use super::houses::{EXAMPLE, HOUSES};
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
 use crate::config::run::{Preset, RunConfig};
+use crate::family::pages::FamilyPages;
 use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
 use crate::protocol::{Agent, Teacher, World};
 use crate::rng::Stream;
@@ -195,6 +196,10 @@ impl Family for NavFamily {
 
     fn modules(&self) -> &'static [&'static str] {
         &MODULES
+    }
+
+    fn pages(&self) -> Option<FamilyPages> {
+        Some(super::pages::pages())
     }
 
     fn presets(&self) -> Vec<Preset> {

@@ -4,6 +4,7 @@
 //! for it take from the bucket when they are asked; a guess at a token must be refused *before* it is compared and be
 //! charged only when it was wrong, so buckets can be looked into here.
 
+use super::standing::{Quota, Standing};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
@@ -15,32 +16,6 @@ const MOST: usize = 50_000;
 
 /// How often forgetting is tried at most.
 const FORGET_EVERY: Duration = Duration::from_secs(1);
-
-/// How many at once, and how long it takes to get one back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quota {
-    /// Name in the headers.
-    pub name: &'static str,
-    /// How many at once.
-    pub burst: u32,
-    /// Until one comes back.
-    pub each: Duration,
-}
-
-/// How a key stands with its bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Whose quota.
-    pub quota: Quota,
-    /// Whether there was one left.
-    pub allowed: bool,
-    /// How many are left.
-    pub left: u32,
-    /// Until there is one, if there is none.
-    pub wait: Duration,
-    /// Until all are there again.
-    pub full: Duration,
-}
 
 struct Keys<K> {
     full_at: HashMap<Option<K>, Instant>,

@@ -1,7 +1,8 @@
 //! Wrong access tokens: how many an address may still try, and one line in the log for many of them.
 
 use super::Client;
-use super::bucket::{Buckets, Standing};
+use super::bucket::Buckets;
+use super::standing::Standing;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ const BURST: u32 = 10;
 const EACH: Duration = Duration::from_secs(6);
 
 /// How often wrong tokens are told in the log at most.
-pub(in crate::web) const TELL_EVERY: Duration = Duration::from_secs(30);
+pub(crate) const TELL_EVERY: Duration = Duration::from_secs(30);
 
 /// Wrong values remembered of an address: a browser that goes on sending an old cookie guesses once.
 const WRONG: usize = 16;
@@ -23,9 +24,9 @@ const MOST: usize = 4096;
 
 type Mark = [u8; 32];
 
-/// What became of a token or cookie.
+/// The result of looking at a token or cookie.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::web) enum Verdict {
+pub(crate) enum Verdict {
     /// It is right.
     Right,
     /// It is wrong.
@@ -46,13 +47,13 @@ struct Memory {
     wrong: HashMap<IpAddr, VecDeque<Mark>>,
     good: HashSet<Mark>,
     order: VecDeque<Mark>,
-    /// What was refused last: a request may be judged more than once, and is told once.
+    /// The value that was refused last: a request may be judged more than once, and is reported once.
     refused: Option<Mark>,
     told: Told,
 }
 
 /// Wrong tokens, by address.
-pub(in crate::web) struct Guesses {
+pub(crate) struct Guesses {
     buckets: Buckets<IpAddr>,
     memory: Mutex<Memory>,
 }
@@ -70,7 +71,7 @@ impl Guesses {
 
     /// A session that was just opened with the right token: its cookie is right from now on, whatever others at the same
     /// address guess.
-    pub(in crate::web) fn remember(&self, cookie: &str) {
+    pub(crate) fn remember(&self, cookie: &str) {
         let mut memory = self.memory();
         let mark = Sha256::digest(cookie).into();
         if memory.good.insert(mark) {
@@ -85,7 +86,7 @@ impl Guesses {
 
     /// Looks at a token or cookie. `is_right` compares it; it is not asked when the address has guessed too often. A good
     /// session's cookie holds a number that cannot be guessed, so it is always looked at.
-    pub(in crate::web) fn judge(&self, client: Client, given: &str, is_right: impl Fn() -> bool) -> Verdict {
+    pub(crate) fn judge(&self, client: Client, given: &str, is_right: impl Fn() -> bool) -> Verdict {
         let now = Instant::now();
         let mark: Mark = Sha256::digest(given).into();
         let mut memory = self.memory();
@@ -119,7 +120,7 @@ impl Guesses {
     }
 
     /// Tells the log of wrong tokens that have not been told yet.
-    pub(in crate::web) fn tell(&self) {
+    pub(crate) fn tell(&self) {
         self.memory().told.tell(Instant::now());
     }
 }

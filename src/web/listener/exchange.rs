@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A request that is being answered. It ends when the last holder lets go: handler, or the response's body.
-pub(in crate::web) struct Exchange {
+pub(crate) struct Exchange {
     connection: Arc<Connection>,
     number: u64,
 }
@@ -19,12 +19,12 @@ impl Exchange {
     }
 
     /// From here on the peer's body is waited for.
-    pub(in crate::web) fn wait_for_body(&self) {
+    pub(crate) fn wait_for_body(&self) {
         self.connection.step(self.number, Step::Body(std::time::Instant::now()));
     }
 
     /// From here on it is the server's move.
-    pub(in crate::web) fn work(&self) {
+    pub(crate) fn work(&self) {
         self.connection.step(self.number, Step::Working);
     }
 

@@ -72,7 +72,7 @@ pub fn raise_descriptors() -> usize {
 
 /// Whose an address is: an IPv4 address as it is (also inside IPv6), an IPv6 address by its /64, which one household or
 /// machine has to itself.
-pub(in crate::web) fn holder(address: IpAddr) -> IpAddr {
+pub(crate) fn holder(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) if !six.is_loopback() => {
             let [a, b, c, d, ..] = six.segments();

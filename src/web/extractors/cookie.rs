@@ -1,0 +1,52 @@
+//! Cookies that the server sets, and the random tokens in them.
+
+use crate::web::error::Error;
+use crate::web::settings::WebSettings;
+use axum::http::header::{self, HeaderValue};
+use axum::response::Response;
+use axum_extra::extract::cookie::{Cookie, SameSite};
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+/// 128 random bits from the operating system. A secret must not be reproducible, so it is the one thing in the crate
+/// that does not come from `rng::stream`.
+pub(crate) fn new_token() -> Result<String, Error> {
+    let mut bytes = [0; 16];
+    SysRng.try_fill_bytes(&mut bytes).map_err(|error| Error::Panic(format!("no randomness: {error}")))?;
+    Ok(hex::encode(bytes))
+}
+
+/// Adds a cookie that lasts a year, that scripts cannot read and other sites' forms do not send.
+pub(crate) fn set_cookie(
+    settings: &WebSettings,
+    response: &mut Response,
+    name: &'static str,
+    value: &str,
+    secure: bool,
+) {
+    add_cookie(settings, response, (name, value), time::Duration::days(365), secure);
+}
+
+/// Has the browser forget a cookie.
+pub(crate) fn drop_cookie(settings: &WebSettings, response: &mut Response, name: &'static str, secure: bool) {
+    add_cookie(settings, response, (name, ""), time::Duration::ZERO, secure);
+}
+
+fn add_cookie(
+    settings: &WebSettings,
+    response: &mut Response,
+    (name, value): (&'static str, &str),
+    age: time::Duration,
+    secure: bool,
+) {
+    let base = &settings.base_path;
+    let cookie = Cookie::build((name, value))
+        .path(if base.is_empty() { "/" } else { base })
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .secure(secure)
+        .max_age(age);
+    if let Ok(value) = HeaderValue::from_str(&cookie.to_string()) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+}

@@ -1,0 +1,93 @@
+//! How numbers, times and addresses are written.
+
+use crate::protocol::Rate;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// Percent-encodes everything that means something in a query string.
+pub(crate) fn encode(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => (byte as char).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+/// A count with thousands separated: `12,345`.
+pub(crate) fn count(number: &u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 description`, `2 descriptions`.
+pub(crate) fn counted(number: &u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if *number == 1 { "" } else { "s" })
+}
+
+/// A text whose first letter stands within a sentence.
+pub(crate) fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A rate as people read it, with the number of cases it rests on: `87.5% of 200`.
+pub(crate) fn rate(rate: &Rate) -> String {
+    format!("{:.1}% of {}", rate.value * 100.0, count(&rate.n))
+}
+
+/// Exact time for machines and for hovering.
+pub(crate) fn exact(at: &OffsetDateTime) -> String {
+    at.format(&Rfc3339).unwrap_or_default()
+}
+
+/// Time as people say it, seen from `now`.
+pub(crate) fn ago_from(at: OffsetDateTime, now: OffsetDateTime) -> String {
+    let seconds = (now - at).whole_seconds();
+    let (number, unit) = match seconds {
+        i64::MIN..60 => return "just now".to_owned(),
+        60..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{number} {unit}{} ago", if number == 1 { "" } else { "s" })
+}
+
+/// Time as people say it.
+pub(crate) fn ago(at: &OffsetDateTime) -> String {
+    ago_from(*at, OffsetDateTime::now_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        let written: Vec<String> = [0, 999, 1000, 1_234_567].iter().map(count).collect();
+        assert_eq!(written, ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(counted(&1, "description"), "1 description");
+    }
+
+    #[test]
+    fn times_are_relative() {
+        let now = OffsetDateTime::from_unix_timestamp(1_000_000).unwrap();
+        let said = |seconds| ago_from(now - time::Duration::seconds(seconds), now);
+        assert_eq!(
+            [said(-5), said(59), said(60), said(7_200), said(200_000)],
+            ["just now", "just now", "1 minute ago", "2 hours ago", "2 days ago"]
+        );
+    }
+
+    #[test]
+    fn encoding_leaves_nothing_to_interpret() {
+        assert_eq!(encode("/runs/a?x=1&y=é"), "/runs/a%3Fx%3D1%26y%3D%C3%A9");
+    }
+}

@@ -1,0 +1,19 @@
+//! Handlers: a file for each page or resource, with its template, its handlers and its tests.
+
+pub(crate) mod access;
+pub(crate) mod answers;
+pub(crate) mod assets;
+pub(crate) mod docs;
+pub(crate) mod events;
+pub(crate) mod export;
+pub(crate) mod guide;
+pub(crate) mod health;
+pub(crate) mod home;
+pub(crate) mod launch_api;
+pub(crate) mod not_found;
+pub(crate) mod run;
+pub(crate) mod run_api;
+pub(crate) mod runs;
+pub(crate) mod teach;
+pub(crate) mod teach_api;
+pub(crate) mod undo;

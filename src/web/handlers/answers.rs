@@ -1,0 +1,176 @@
+//! Back: a person's last answers, to be read again and corrected.
+
+use crate::family::Audience;
+use crate::store::{AnswerKind, OwnAnswer, StoreError};
+use crate::web::error::{Error, Result};
+use crate::web::extractors::cookie::new_token;
+use crate::web::extractors::input::{Form, Path, Query};
+use crate::web::extractors::visitor::{Guest, Returned, Visitor};
+use crate::web::format;
+use crate::web::page::run_view::RunView;
+use crate::web::page::{self, Page};
+use crate::web::services::teaching::{self, Given, OWN_ANSWERS};
+use crate::web::state::AppState;
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+
+struct Item {
+    own: OwnAnswer,
+    html: String,
+    /// What the box of the form holds.
+    text: String,
+    key: String,
+    problem: Option<String>,
+}
+
+impl Item {
+    /// Who said what; `nothing` are the family's words for an execution that did nothing.
+    fn said(&self, nothing: &str) -> String {
+        match self.own.kind {
+            AnswerKind::Described => "You wrote".to_owned(),
+            AnswerKind::NothingChanged => format!("You said that {}", format::lower(nothing)),
+            AnswerKind::CannotDescribe => "You said that it cannot be described".to_owned(),
+            AnswerKind::Skipped => "You skipped this".to_owned(),
+        }
+    }
+
+    /// Whether the agent has learned from it. An update takes in other kinds than descriptions, but learns nothing from them.
+    fn learnt(&self) -> bool {
+        self.own.kind == AnswerKind::Described && self.own.used_in_update.is_some()
+    }
+
+    /// What became of it.
+    fn fate(&self) -> String {
+        match (self.own.kind, self.own.used_in_update) {
+            (AnswerKind::Described, Some(update)) => {
+                format!("the agent has learned from it (update {})", format::count(&update))
+            }
+            (AnswerKind::Described, None) => "the agent has not learned from it yet".to_owned(),
+            _ => "nothing is learned from this".to_owned(),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "answers.html")]
+struct AnswersPage {
+    page: Page,
+    view: RunView,
+    items: Vec<Item>,
+    /// The answer that took the place of another just now.
+    corrected: Option<i64>,
+    /// The answer that could not be taken back.
+    learnt: Option<i64>,
+    /// Text whose answer is no longer in the list, with the reason why it was not stored.
+    homeless: Option<(String, String)>,
+}
+
+/// Query of the page: the answer that was just corrected, or could not be taken back.
+#[derive(Deserialize)]
+pub(crate) struct Corrected {
+    corrected: Option<i64>,
+    learnt: Option<i64>,
+}
+
+async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Vec<Item>> {
+    let own = state.store.own_answers(&view.run.id, visitor.teacher.id, OWN_ANSWERS).await?;
+    let mut items = Vec::new();
+    for own in own {
+        let text = if own.kind == AnswerKind::Described { own.text.clone() } else { String::new() };
+        let html = view.family.render(&own.view, Audience::Teacher).unwrap_or_else(|error| {
+            tracing::warn!(%error, answer = own.answer, "an own answer cannot be drawn");
+            String::new()
+        });
+        let key = new_token()?;
+        items.push(Item { own, html, text, key, problem: None });
+    }
+    Ok(items)
+}
+
+/// `GET /teach/{run}/answers`.
+pub(crate) async fn page(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Query(Corrected { corrected, learnt }): Query<Corrected>,
+    page: Page,
+    Guest(visitor): Guest,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    let items = match &visitor {
+        Some(visitor) => items(&state, &view, visitor).await?,
+        None => Vec::new(),
+    };
+    Ok(page::html(&AnswersPage { page, view, items, corrected, learnt, homeless: None }))
+}
+
+/// What the form of one answer sends.
+#[derive(Deserialize)]
+pub(crate) struct Sent {
+    execution: i64,
+    client_key: String,
+    #[serde(default)]
+    text: String,
+}
+
+/// `POST /teach/{run}/answers/{answer}`: the plain form. An error shows the list again with the text in its box.
+pub(crate) async fn correct(
+    State(state): State<AppState>,
+    Path((run, answer)): Path<(String, i64)>,
+    page: Page,
+    visitor: Result<Returned>,
+    Form(sent): Form<Sent>,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    let text = sent.text.replace("\r\n", "\n");
+    let visitor = match visitor.and_then(|Returned(visitor)| visitor.ok_or(Error::NotFound("the answer"))) {
+        Ok(visitor) => visitor,
+        // Nobody knows whose list this is, but the words must come back.
+        Err(error) => {
+            let problem = error.problem();
+            let status = problem.status();
+            let homeless = Some((text, problem.detail));
+            let again = AnswersPage { page, view, items: Vec::new(), corrected: None, learnt: None, homeless };
+            return Ok((status, page::html(&again)).into_response());
+        }
+    };
+    let given = |client_key: String| Given {
+        client_key,
+        execution: sent.execution,
+        kind: AnswerKind::Described,
+        text: text.clone(),
+        shown_at: None,
+        active_ms: None,
+        confirmed: false,
+    };
+    let stored = match teaching::correct(&state, &view, &visitor, answer, given(sent.client_key.clone())).await {
+        Err(Error::Store(StoreError::KeyReused { .. })) => {
+            // A correction that arrived before, and other words since: an answer to the same execution replaces it.
+            let key = teaching::key_of_words(&sent.client_key, &text);
+            teaching::answer(&state, &view, &visitor, given(key)).await
+        }
+        other => other,
+    };
+    let error = match stored {
+        Ok(thanks) => {
+            let to = page.url(&format!("/teach/{run}/answers?corrected={}", thanks.answer));
+            return Ok(Redirect::to(&to).into_response());
+        }
+        Err(error) => error,
+    };
+    let problem = error.problem();
+    let status = problem.status();
+    let mut items = items(&state, &view, &visitor).await?;
+    let mut homeless = None;
+    match items.iter_mut().find(|item| item.own.answer == answer) {
+        Some(item) => {
+            item.text = text;
+            item.problem = Some(problem.detail);
+        }
+        // Corrected elsewhere meanwhile: the list holds the newest version, and these words have no box there.
+        None => homeless = Some((text, problem.detail)),
+    }
+    Ok((status, page::html(&AnswersPage { page, view, items, corrected: None, learnt: None, homeless }))
+        .into_response())
+}

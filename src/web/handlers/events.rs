@@ -1,0 +1,232 @@
+//! Runs' events as server-sent events: one run at its own address, or several in one stream.
+//!
+//! A browser opens six connections a host at most, so its pages share one stream of all the runs they show
+//! ([`shared`]). Programs that follow one run have it simpler ([`stream`]).
+//!
+//! Every event carries the update that the run was at as its id. A client that comes back sends the id it saw last and
+//! is told `resync`: what happened meanwhile is in the store, so it fetches a snapshot instead of being sent a backlog.
+//! A listener that is too slow for the trainer is told the same.
+
+use crate::registry::AnyFamily;
+use crate::run::{Event as RunEvent, RunHandle, Status};
+use crate::web::error::{Error, Result};
+use crate::web::extractors::access::Steering;
+use crate::web::extractors::input::{Path, Query};
+use crate::web::page::episode::EpisodeJson;
+use crate::web::state::AppState;
+use crate::web::state::run_log::LogWriter;
+use axum::extract::State;
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{self, Stream, StreamExt};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
+
+/// How long a browser waits before it comes back.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Silence after which a comment is sent, so that proxies keep the connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Most runs that one stream carries.
+const MOST_RUNS: usize = 64;
+
+/// Events of a shared stream that may wait for a slow client before its runs are told to resync.
+const WAITING: usize = 64;
+
+/// What happened in a run, before it is written for a stream.
+struct Told {
+    name: &'static str,
+    update: u64,
+    data: Value,
+}
+
+impl Told {
+    fn new(name: &'static str, update: u64, data: &impl Serialize) -> Told {
+        match serde_json::to_value(data) {
+            Ok(data) => Told { name, update, data },
+            Err(_) => Told { name: "resync", update, data: json!({}) },
+        }
+    }
+
+    /// As an event of the run's own stream.
+    fn alone(&self) -> Event {
+        self.event(&self.data)
+    }
+
+    /// As an event of a stream that several runs share.
+    fn tagged(&self, run: &str) -> Event {
+        self.event(&json!({ "run": run, "data": self.data }))
+    }
+
+    fn event(&self, data: &Value) -> Event {
+        let event = Event::default().event(self.name).id(self.update.to_string());
+        // Some readers of events split at characters that JSON lets stand in a string.
+        match crate::output::json::line(data) {
+            Ok(data) => event.data(data),
+            Err(_) => Event::default().event("resync").data("{}"),
+        }
+    }
+}
+
+/// Everything that a run tells from now on; its first word is the status. It ends when the trainer of that time has let
+/// go or another takes its place.
+fn follow(family: &'static dyn AnyFamily, handle: &RunHandle, again: bool) -> impl Stream<Item = Told> + Send + use<> {
+    let received = BroadcastStream::new(handle.events.subscribe());
+    let status = handle.status.clone();
+    let now: Status = status.borrow().clone();
+    let mut first = vec![Told::new("status", now.update, &now)];
+    if again {
+        first.push(Told::new("resync", now.update, &json!({})));
+    }
+    let mut writer = LogWriter::from(&now);
+    let rest = received.flat_map(move |received| {
+        let update = status.borrow().update;
+        let told: Vec<Told> = match received {
+            Ok(one) => {
+                let lines = writer.lines(&one).into_iter();
+                let lines = lines.map(|message| Told::new("log", update, &json!({ "message": message })));
+                told(family, update, &one).into_iter().chain(lines).collect()
+            }
+            Err(BroadcastStreamRecvError::Lagged(missed)) => {
+                vec![Told::new("resync", update, &json!({ "missed": missed }))]
+            }
+        };
+        stream::iter(told)
+    });
+    stream::iter(first).chain(rest)
+}
+
+/// The event as it is; the lines of the log come from the log writer.
+fn told(family: &dyn AnyFamily, update: u64, told: &RunEvent) -> Option<Told> {
+    Some(match told {
+        RunEvent::Status(status) => Told::new("status", update, status),
+        RunEvent::Point(point) => Told::new("point", update, point),
+        RunEvent::Episode(row) => Told::new("episode", update, &EpisodeJson::of(family, row.clone())),
+        RunEvent::Checkpoint(row) => Told::new("checkpoint", update, row),
+        RunEvent::Log { .. } => return None,
+    })
+}
+
+/// Server-sent events until the server ends.
+fn response(state: &AppState, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let events = events.enumerate().map(|(i, event)| if i == 0 { event.retry(RETRY) } else { event });
+    let events = events.take_until(state.shutdown.clone().cancelled_owned());
+    let sse = Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    let unbuffered = [(HeaderName::from_static("x-accel-buffering"), "no"), (header::CACHE_CONTROL, "no-store")];
+    (unbuffered, sse).into_response()
+}
+
+/// `GET /runs/{run}/events`. 204 for a run that is not alive: browsers then do not come back.
+pub(crate) async fn stream(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let stored = state.store.run(&run).await?;
+    let family = state.family(&stored.family).ok_or(Error::NotFound("the task family"))?;
+    let Some(handle) = state.runs.get(&run) else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    // The handle's sender is not held by the stream: it ends when the trainer lets go of its own.
+    let told = follow(family, &handle, headers.contains_key("last-event-id"));
+    Ok(response(&state, told.map(|told| told.alone())))
+}
+
+/// Query of [`shared`].
+#[derive(Deserialize)]
+pub(crate) struct Wanted {
+    /// Run ids with commas between them.
+    #[serde(default)]
+    runs: String,
+}
+
+/// `GET /events?runs=a,b`: the events of several runs in one stream, each as `{"run": …, "data": …}`. It outlives them: a
+/// run that has no trainer is told as `absent`, and one that comes alive begins with its status and `resync`.
+pub(crate) async fn shared(
+    _: Steering,
+    State(state): State<AppState>,
+    Query(Wanted { runs }): Query<Wanted>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let mut wanted: Vec<&str> = runs.split(',').filter(|run| !run.is_empty()).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    if wanted.is_empty() || wanted.len() > MOST_RUNS {
+        let sentence = format!("Name 1 to {MOST_RUNS} runs, with commas between them: /events?runs=a,b.");
+        return Err(Error::change("runs", sentence));
+    }
+    let mut followed = Vec::new();
+    for run in wanted {
+        let stored = state.store.run(run).await?;
+        followed.push((stored.id, state.family(&stored.family).ok_or(Error::NotFound("the task family"))?));
+    }
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let again = headers.contains_key("last-event-id");
+    for (run, family) in followed {
+        let (state, sender) = (state.clone(), sender.clone());
+        tokio::spawn(async move {
+            let gone = sender.clone();
+            tokio::select! {
+                () = follow_lives(&state, &run, family, again, &sender) => {}
+                // The client has left, or the server ends: nobody reads any more.
+                () = gone.closed() => {}
+            }
+        });
+    }
+    Ok(response(&state, ReceiverStream::new(receiver)))
+}
+
+/// Tells of a run through all the trainers it has, one after the other.
+async fn follow_lives(
+    state: &AppState,
+    run: &str,
+    family: &'static dyn AnyFamily,
+    mut again: bool,
+    sender: &mpsc::Sender<Event>,
+) {
+    let mut changes = state.runs.changes();
+    loop {
+        changes.mark_unchanged();
+        let Some(handle) = state.runs.get(run) else {
+            if sender.send(Told::new("absent", 0, &json!({})).tagged(run)).await.is_err() {
+                return;
+            }
+            again = true;
+            while state.runs.get(run).is_none() {
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+            continue;
+        };
+        let mut told = std::pin::pin!(follow(family, &handle, again));
+        // What tells this trainer from the next, without keeping its channel of events open.
+        let status = handle.status.clone();
+        drop(handle);
+        again = true;
+        loop {
+            tokio::select! {
+                one = told.next() => match one {
+                    Some(one) if sender.send(one.tagged(run)).await.is_ok() => {}
+                    Some(_) => return,
+                    None => break,
+                },
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    if state.runs.get(run).is_none_or(|now| !now.status.same_channel(&status)) {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}

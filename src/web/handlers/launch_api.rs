@@ -1,0 +1,38 @@
+//! Starting runs over JSON: what there is to start from, a new run, an ended run that goes on.
+
+use crate::launch::{NewRun, PresetInfo};
+use crate::web::error::Result;
+use crate::web::extractors::access::Steering;
+use crate::web::extractors::input::{Json, Path};
+use crate::web::services::launching;
+use crate::web::state::AppState;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+
+/// The new run.
+#[derive(Serialize)]
+pub(crate) struct Created {
+    id: String,
+}
+
+/// `GET /api/presets`: what a run can start from, the default first.
+pub(crate) async fn presets(_: Steering, State(state): State<AppState>) -> axum::Json<Vec<PresetInfo>> {
+    axum::Json(state.launcher.as_ref().map(|launcher| launcher.presets()).unwrap_or_default())
+}
+
+/// `POST /api/runs`: starts a run.
+pub(crate) async fn create(
+    _: Steering,
+    State(state): State<AppState>,
+    Json(wish): Json<NewRun>,
+) -> Result<(StatusCode, axum::Json<Created>)> {
+    let id = launching::start(&state, wish).await?;
+    Ok((StatusCode::CREATED, axum::Json(Created { id })))
+}
+
+/// `POST /api/runs/{run}/go-on`: an ended run goes on from its last checkpoint.
+pub(crate) async fn go_on(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+    launching::resume(&state, &run).await?;
+    Ok(StatusCode::ACCEPTED)
+}

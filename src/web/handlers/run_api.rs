@@ -1,0 +1,231 @@
+//! A run as JSON: what the dashboard shows and what it commands.
+
+use crate::config::run::TeacherMode;
+use crate::family::Audience;
+use crate::run::{CheckpointRow, Command, Point, RunState, Status};
+use crate::store::PoolCounts;
+use crate::web::error::{Error, Result};
+use crate::web::extractors::access::Steering;
+use crate::web::extractors::input::{Json, Path, Query};
+use crate::web::page::episode::EpisodeJson;
+use crate::web::page::run_view::RunView;
+use crate::web::services::commands;
+use crate::web::state::{AppState, LogLine};
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::OffsetDateTime;
+use tokio::sync::oneshot;
+
+/// Most points a chart gets; the store thins evenly.
+const POINTS: usize = 2_000;
+
+/// Most characters of a request that is tried.
+const REQUEST_LIMIT: usize = 500;
+
+/// A run in one JSON object.
+#[derive(Serialize)]
+pub(crate) struct RunJson {
+    id: String,
+    family: String,
+    title: &'static str,
+    preset: String,
+    seed: u64,
+    live: bool,
+    #[serde(with = "time::serde::rfc3339")]
+    created_at: OffsetDateTime,
+    status: Status,
+}
+
+impl From<RunView> for RunJson {
+    fn from(view: RunView) -> RunJson {
+        let RunView { run, family, status, live, .. } = view;
+        RunJson {
+            id: run.id,
+            family: run.family,
+            title: family.title(),
+            preset: run.preset,
+            seed: run.seed,
+            live,
+            created_at: run.created_at,
+            status,
+        }
+    }
+}
+
+/// `GET /api/runs`: all runs, newest first.
+pub(crate) async fn list(_: Steering, State(state): State<AppState>) -> Result<axum::Json<Vec<RunJson>>> {
+    Ok(axum::Json(RunView::all(&state).await?.into_iter().map(RunJson::from).collect()))
+}
+
+/// Answer of `GET /api/runs/{run}`.
+#[derive(Serialize)]
+pub(crate) struct Snapshot {
+    #[serde(flatten)]
+    run: RunJson,
+    config: Value,
+    pool: PoolCounts,
+    log: Vec<LogLine>,
+}
+
+/// `GET /api/runs/{run}`: status, configuration, pool and log.
+pub(crate) async fn status(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+) -> Result<axum::Json<Snapshot>> {
+    let view = RunView::load(&state, &run).await?;
+    let (config, pool, log) = (view.run.config.clone(), state.store.pool(&run).await?, state.runs.log(&run));
+    Ok(axum::Json(Snapshot { run: view.into(), config, pool, log }))
+}
+
+/// Query of lists: how many.
+#[derive(Deserialize)]
+pub(crate) struct Limit {
+    limit: Option<u32>,
+}
+
+/// `GET /api/runs/{run}/points`: the curves, oldest first.
+pub(crate) async fn points(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Query(Limit { limit }): Query<Limit>,
+) -> Result<axum::Json<Vec<Point>>> {
+    let run = state.store.run(&run).await?;
+    let limit = limit.map_or(POINTS, |limit| (limit as usize).clamp(1, POINTS));
+    Ok(axum::Json(state.store.points(&run.id, limit).await?))
+}
+
+/// `GET /api/runs/{run}/episodes`: the latest, newest first.
+pub(crate) async fn episodes(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Query(Limit { limit }): Query<Limit>,
+) -> Result<axum::Json<Vec<EpisodeJson>>> {
+    let view = RunView::load(&state, &run).await?;
+    let rows = state.store.recent_episodes(&run, limit.unwrap_or(40).clamp(1, 200)).await?;
+    Ok(axum::Json(rows.into_iter().map(|row| EpisodeJson::of(view.family, row)).collect()))
+}
+
+/// `GET /api/runs/{run}/checkpoints`: newest first.
+pub(crate) async fn checkpoints(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+) -> Result<axum::Json<Vec<CheckpointRow>>> {
+    let run = state.store.run(&run).await?;
+    Ok(axum::Json(state.store.checkpoints(&run.id).await?))
+}
+
+/// `POST /api/runs/{run}/pause`.
+pub(crate) async fn pause(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+    commands::send(&state, &run, Command::Pause).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// `POST /api/runs/{run}/resume`.
+pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+    commands::send(&state, &run, Command::Resume).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// `POST /api/runs/{run}/stop`: a checkpoint is written and the run ends.
+pub(crate) async fn stop(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+    commands::send(&state, &run, Command::Stop).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// `POST /api/runs/{run}/teacher`: who teaches from now on. The body is a teacher mode.
+pub(crate) async fn teacher(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Json(mode): Json<TeacherMode>,
+) -> Result<StatusCode> {
+    let view = RunView::load(&state, &run).await?;
+    if let TeacherMode::Mixed { share } = mode
+        && !(0.0..=1.0).contains(&share)
+    {
+        return Err(Error::change("share", "The share that goes to people must lie between 0 and 1."));
+    }
+    if mode != TeacherMode::Simulated && !view.algorithm().taught_by_people() {
+        return Err(Error::change(
+            "no-people",
+            format!(
+                "People teach by describing what the agent did, and this run learns from {} ({}).",
+                view.feedback().words(),
+                view.algorithm().typed()
+            ),
+        ));
+    }
+    // A run that gets ready has not looked for its teacher's models yet; it decides itself when it has.
+    let looked = !matches!(view.status.state, RunState::Starting { .. });
+    if mode != TeacherMode::Human && view.live && looked && !view.status.simulated_available {
+        return Err(Error::change(
+            "no-simulated-teacher",
+            "This run has no simulated teacher. Train one and start a run with its file in teacher.models, or let people teach.",
+        ));
+    }
+    commands::send(&state, &run, Command::SetTeacher(mode)).await?;
+    state.store.set_teacher_mode(&run, mode).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// `POST /api/runs/{run}/checkpoints`: writes one now.
+pub(crate) async fn checkpoint_now(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+) -> Result<(StatusCode, axum::Json<CheckpointRow>)> {
+    commands::is_ready(&RunView::load(&state, &run).await?)?;
+    let (send, receive) = oneshot::channel();
+    commands::send(&state, &run, Command::Checkpoint(send)).await?;
+    Ok((StatusCode::CREATED, axum::Json(commands::reply(&state, &run, receive).await?)))
+}
+
+/// Body of `POST …/try`.
+#[derive(Deserialize)]
+pub(crate) struct TryBody {
+    request: String,
+    start: Value,
+}
+
+/// Answer of `POST …/try`.
+#[derive(Serialize)]
+pub(crate) struct TriedJson {
+    html: String,
+    text: String,
+    summary: String,
+    valid: bool,
+    update: u64,
+}
+
+/// `POST /api/runs/{run}/try`: what the agent would do now.
+pub(crate) async fn try_agent(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Json(TryBody { request, start }): Json<TryBody>,
+) -> Result<axum::Json<TriedJson>> {
+    let view = RunView::load(&state, &run).await?;
+    if request.trim().is_empty() {
+        return Err(Error::change("empty", "Write what the agent should do first."));
+    }
+    if request.chars().count() > REQUEST_LIMIT {
+        return Err(Error::change("too-long", format!("A request may have {REQUEST_LIMIT} characters; shorten it.")));
+    }
+    commands::is_ready(&view)?;
+    let (send, receive) = oneshot::channel();
+    commands::send(&state, &run, Command::Try { request, start, reply: send }).await?;
+    let tried = commands::reply(&state, &run, receive).await?;
+    Ok(axum::Json(TriedJson {
+        html: view.family.render(&tried.view, Audience::Teacher)?,
+        text: view.family.render_text(&tried.view)?,
+        summary: tried.summary,
+        valid: tried.valid,
+        update: tried.update,
+    }))
+}

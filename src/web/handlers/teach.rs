@@ -1,0 +1,231 @@
+//! The teacher's page, whole without a script: one execution, one sentence, next.
+
+use crate::store::{AnswerKind, StoreError};
+use crate::web::error::{Error, Problem, Result};
+use crate::web::extractors::input::{Form, Path, Query};
+use crate::web::extractors::visitor::{Guest, Returned, Visitor};
+use crate::web::format;
+use crate::web::page::guide;
+use crate::web::page::run_view::RunView;
+use crate::web::page::{self, Page};
+use crate::web::services::teaching::{self, Given, Shown};
+use crate::web::services::undo;
+use crate::web::settings::TEXT_LIMIT;
+use crate::web::state::AppState;
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use serde_json::json;
+
+/// Reasons for skipping that the menu offers; own words are possible beside them.
+const SKIP_REASONS: [&str; 3] =
+    ["I do not understand what happened", "Too much happened at once", "Something looks broken"];
+
+#[derive(Template)]
+#[template(path = "teach.html")]
+struct TeachPage {
+    page: Page,
+    view: RunView,
+    shown: Option<Shown>,
+    /// Whether the request is shown beside it.
+    asked: bool,
+    /// Why there is nothing to describe.
+    idle: String,
+    /// Text that was sent and not stored.
+    text: String,
+    problem: Option<String>,
+    /// Whether the person is asked to say once more that nothing changed.
+    doubt: bool,
+    thanks: Option<String>,
+    /// The answer that may be taken back with one press: the one that was just stored.
+    undo: Option<i64>,
+    reasons: &'static [&'static str],
+    /// What the script needs to know, as JSON.
+    data: String,
+}
+
+/// Query of the page: what was just stored, or taken back, after a plain form was sent.
+#[derive(Deserialize)]
+pub(crate) struct Said {
+    said: Option<AnswerKind>,
+    undone: Option<i64>,
+}
+
+/// `GET /teach/{run}`.
+pub(crate) async fn page(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Query(Said { said, undone }): Query<Said>,
+    page: Page,
+    Guest(visitor): Guest,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    if !visitor.as_ref().is_some_and(|visitor| visitor.teacher.seen_guide) && !view.ended() {
+        return guide::show(page, view, true);
+    }
+    let Some(visitor) = visitor else { return Ok(page::html(&teach_page(&state, page, view, None, None))) };
+    if let Some(answer) = undone
+        && let Some(back) = undo::undone(&state, &view, &visitor, answer).await?
+    {
+        let text = if back.kind == AnswerKind::Described { back.said } else { String::new() };
+        let again = teach_page(&state, page, view, Some(back.shown), Some(back.notice));
+        return Ok(page::html(&TeachPage { text, ..again }));
+    }
+    let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
+    let Some(kind) = said else { return Ok(page::html(&teach_page(&state, page, view, shown, None))) };
+    let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
+    let thanks = teaching::sentence(kind, counts, view.family.nothing_changed());
+    let undo = state.store.own_answers(&run, visitor.teacher.id, 1).await?.first().map(|own| own.answer);
+    Ok(page::html(&TeachPage { undo, ..teach_page(&state, page, view, shown, Some(thanks)) }))
+}
+
+fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>, thanks: Option<String>) -> TeachPage {
+    let data = json!({
+        "run": view.run.id,
+        "api": page.url(&format!("/api/runs/{}", view.run.id)),
+        "limit": TEXT_LIMIT,
+        "lease_seconds": shown.as_ref().map_or(state.settings.lease_ttl.as_secs().min(60), |shown| shown.lease_seconds),
+        "ended": view.ended(),
+        "nothing": view.family.nothing_changed(),
+        "shown": shown.as_ref().map(|shown| json!({
+            "execution": shown.execution,
+            "client_key": shown.client_key,
+            "shown_at": format::exact(&shown.shown_at),
+            "text": shown.text,
+            "doubt": shown.doubt,
+        })),
+    });
+    TeachPage {
+        idle: view.nothing_to_describe(),
+        text: String::new(),
+        problem: None,
+        doubt: false,
+        undo: None,
+        reasons: &SKIP_REASONS,
+        data: data.to_string(),
+        asked: shown.as_ref().is_some_and(|shown| shown.request.is_some()),
+        page,
+        view,
+        shown,
+        thanks,
+    }
+}
+
+/// What the plain form sends.
+#[derive(Deserialize)]
+pub(crate) struct Sent {
+    execution: i64,
+    client_key: String,
+    kind: AnswerKind,
+    #[serde(default)]
+    text: String,
+    /// A reason chosen from the menu.
+    reason: Option<String>,
+    /// Sent once the person was asked whether nothing changed.
+    confirmed: Option<String>,
+    #[serde(default)]
+    shown_at: String,
+}
+
+impl Sent {
+    /// What the person said. Browsers send line ends as CRLF; a person typed one line end.
+    fn words(&self) -> String {
+        let text = self.text.replace("\r\n", "\n");
+        match &self.reason {
+            Some(reason) if self.kind == AnswerKind::Skipped && text.trim().is_empty() => reason.clone(),
+            _ => text,
+        }
+    }
+
+    /// The kind as it is written in forms and addresses.
+    fn kind_word(&self) -> String {
+        serde_json::to_value(self.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// The page of last resort: the store does not answer at all, and the words are still there to be sent again.
+#[derive(Template)]
+#[template(path = "unsent.html")]
+struct UnsentPage {
+    page: Page,
+    problem: Problem,
+    /// Whether sending it again says once more that nothing changed.
+    doubt: bool,
+    action: String,
+    sent: Sent,
+    kind: String,
+    text: String,
+}
+
+/// `POST /teach/{run}`: the plain form. Whatever goes wrong, a page comes back with the text in the box.
+pub(crate) async fn send(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    page: Page,
+    visitor: Result<Returned>,
+    Form(sent): Form<Sent>,
+) -> Response {
+    let text = sent.words();
+    let action = page.url(&format!("/teach/{}", format::encode(&run)));
+    // Who has no row has had nothing, and an answer that is refused makes none.
+    let visitor = visitor.and_then(|Returned(visitor)| visitor.ok_or(StoreError::NeverYours.into()));
+    let (visitor, error) = match visitor {
+        Ok(visitor) => match attempt(&state, &run, &visitor, &sent, &text).await {
+            Ok(()) => return Redirect::to(&format!("{action}?said={}", sent.kind_word())).into_response(),
+            Err(error) => (Some(visitor), error),
+        },
+        Err(error) => (None, error),
+    };
+    let doubt = matches!(error, Error::Unconfirmed(_));
+    let problem = error.problem();
+    if problem.status >= 500 {
+        tracing::error!(%error, "an answer could not be stored");
+    }
+    let status = problem.status();
+    let again = match &visitor {
+        Some(visitor) => show_again(&state, &run, visitor, &sent).await,
+        None => None,
+    };
+    let html = match again {
+        Some((view, shown)) => {
+            let mut again = teach_page(&state, page, view, Some(shown), None);
+            (again.text, again.doubt, again.problem) = (text, doubt, Some(problem.detail));
+            page::html(&again)
+        }
+        None => {
+            let kind = sent.kind_word();
+            page::html(&UnsentPage { page, problem, doubt, action, sent, kind, text })
+        }
+    };
+    (status, html).into_response()
+}
+
+async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, text: &str) -> Result<()> {
+    let view = RunView::load(state, run).await?;
+    let given = |client_key: String| Given {
+        client_key,
+        execution: sent.execution,
+        kind: sent.kind,
+        text: text.to_owned(),
+        shown_at: Some(sent.shown_at.clone()),
+        active_ms: None,
+        confirmed: sent.confirmed.is_some(),
+    };
+    match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
+        // The browser's back button, other words, sent again: what was said last is what the person means.
+        Err(Error::Store(StoreError::KeyReused { .. })) => {
+            let key = teaching::key_of_words(&sent.client_key, text);
+            teaching::answer(state, &view, visitor, given(key)).await
+        }
+        other => other,
+    }
+    .map(|_| ())
+}
+
+/// The same execution once more, to be shown above words that could not be stored. `None` when it cannot be had.
+async fn show_again(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
+    let view = RunView::load(state, run).await.ok()?;
+    let shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;
+    (shown.execution == sent.execution).then_some((view, shown))
+}

@@ -1,0 +1,179 @@
+//! The teacher's page as JSON addresses. Its script uses these; so may other programs.
+
+use crate::family::Audience;
+use crate::store::{AnswerKind, StoreError, TeacherCounts};
+use crate::web::error::{Error, Result};
+use crate::web::extractors::input::{Json, Path};
+use crate::web::extractors::visitor::{KnownVisitor, Returned};
+use crate::web::page::run_view::RunView;
+use crate::web::services::teaching::{self, EXCEPT, Given, OWN_ANSWERS, Shown, Thanks};
+use crate::web::state::AppState;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+/// Body of `POST …/lease`.
+#[derive(Deserialize)]
+pub(crate) struct Ask {
+    /// Executions the page has already.
+    #[serde(default)]
+    except: Vec<i64>,
+}
+
+/// Answer of `POST …/lease`: an execution, or the reason why there is none.
+#[derive(Serialize)]
+pub(crate) struct Offer {
+    /// The execution; absent when there is none.
+    #[serde(flatten)]
+    shown: Option<Shown>,
+    /// What the run is doing: `starting`, `running`, `paused`, `stopped`, `failed`.
+    state: &'static str,
+    /// Whether the run can give no more executions.
+    ended: bool,
+    /// Plain sentence about why there is none, or what to know about the run.
+    message: Option<String>,
+    /// The teacher's own figures.
+    counts: TeacherCounts,
+}
+
+/// `POST /api/runs/{run}/lease`.
+pub(crate) async fn lease(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    KnownVisitor(visitor): KnownVisitor,
+    Json(ask): Json<Ask>,
+) -> Result<axum::Json<Offer>> {
+    if ask.except.len() > EXCEPT {
+        return Err(Error::Unreadable(format!("except may name at most {EXCEPT} executions")));
+    }
+    let view = RunView::load(&state, &run).await?;
+    let shown = teaching::lease(&state, &view, &visitor, &ask.except).await?;
+    let message = match &shown {
+        Some(_) => view.remark().map(str::to_owned),
+        None => Some(view.nothing_to_describe()),
+    };
+    let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
+    Ok(axum::Json(Offer { shown, state: view.class(), ended: view.ended(), message, counts }))
+}
+
+/// Answer of `POST …/renew`.
+#[derive(Serialize)]
+pub(crate) struct Renewed {
+    /// When the lease now ends.
+    #[serde(with = "time::serde::rfc3339")]
+    expires_at: OffsetDateTime,
+}
+
+/// `POST /api/runs/{run}/executions/{execution}/renew`.
+pub(crate) async fn renew(
+    State(state): State<AppState>,
+    Path((run, execution)): Path<(String, i64)>,
+    Returned(visitor): Returned,
+) -> Result<axum::Json<Renewed>> {
+    state.store.execution_in(&run, execution).await?;
+    let visitor = visitor.ok_or(StoreError::LeaseLost)?;
+    let expires_at = state.store.renew(execution, visitor.teacher.id, teaching::ttl(&state)).await?;
+    Ok(axum::Json(Renewed { expires_at }))
+}
+
+/// `POST /api/runs/{run}/executions/{execution}/release`. The body is not read: the page sends it while it closes.
+pub(crate) async fn release(
+    State(state): State<AppState>,
+    Path((run, execution)): Path<(String, i64)>,
+    Returned(visitor): Returned,
+) -> Result<StatusCode> {
+    state.store.execution_in(&run, execution).await?;
+    if let Some(visitor) = visitor {
+        state.store.release(execution, visitor.teacher.id).await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Body of `POST …/answers` and `POST …/answers/{answer}/correct`.
+#[derive(Deserialize)]
+pub(crate) struct AnswerBody {
+    client_key: String,
+    execution: i64,
+    kind: AnswerKind,
+    #[serde(default)]
+    text: String,
+    shown_at: Option<String>,
+    active_ms: Option<u64>,
+    #[serde(default)]
+    confirmed: bool,
+}
+
+impl From<AnswerBody> for Given {
+    fn from(body: AnswerBody) -> Given {
+        let AnswerBody { client_key, execution, kind, text, shown_at, active_ms, confirmed } = body;
+        Given { client_key, execution, kind, text, shown_at, active_ms, confirmed }
+    }
+}
+
+fn status_of(thanks: &Thanks) -> StatusCode {
+    if thanks.again { StatusCode::OK } else { StatusCode::CREATED }
+}
+
+/// `POST /api/runs/{run}/answers`: 201 when stored, 200 when it had been stored before.
+pub(crate) async fn answer(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Returned(visitor): Returned,
+    Json(body): Json<AnswerBody>,
+) -> Result<(StatusCode, axum::Json<Thanks>)> {
+    let view = RunView::load(&state, &run).await?;
+    // Who has no row has had nothing, and an answer that is refused makes none.
+    let visitor = visitor.ok_or(StoreError::NeverYours)?;
+    let thanks = teaching::answer(&state, &view, &visitor, body.into()).await?;
+    Ok((status_of(&thanks), axum::Json(thanks)))
+}
+
+/// `POST /api/runs/{run}/answers/{answer}/correct`.
+pub(crate) async fn correct(
+    State(state): State<AppState>,
+    Path((run, answer)): Path<(String, i64)>,
+    Returned(visitor): Returned,
+    Json(body): Json<AnswerBody>,
+) -> Result<(StatusCode, axum::Json<Thanks>)> {
+    let view = RunView::load(&state, &run).await?;
+    let visitor = visitor.ok_or(StoreError::NotFound("the answer"))?;
+    let thanks = teaching::correct(&state, &view, &visitor, answer, body.into()).await?;
+    Ok((status_of(&thanks), axum::Json(thanks)))
+}
+
+/// One of the person's own answers.
+#[derive(Serialize)]
+pub(crate) struct Own {
+    answer: i64,
+    execution: i64,
+    kind: AnswerKind,
+    text: String,
+    html: String,
+    #[serde(with = "time::serde::rfc3339")]
+    created_at: OffsetDateTime,
+    used_in_update: Option<u64>,
+}
+
+/// `GET /api/runs/{run}/answers`: the visitor's latest answers that may still be corrected, newest first.
+pub(crate) async fn own(
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+    Returned(visitor): Returned,
+) -> Result<axum::Json<Vec<Own>>> {
+    let view = RunView::load(&state, &run).await?;
+    let Some(visitor) = visitor else { return Ok(axum::Json(Vec::new())) };
+    let answers = state.store.own_answers(&run, visitor.teacher.id, OWN_ANSWERS).await?;
+    let own = answers.into_iter().map(|own| {
+        Ok(Own {
+            html: view.family.render(&own.view, Audience::Researcher).map_err(Error::Render)?,
+            answer: own.answer,
+            execution: own.execution,
+            kind: own.kind,
+            text: own.text,
+            created_at: own.created_at,
+            used_in_update: own.used_in_update,
+        })
+    });
+    Ok(axum::Json(own.collect::<Result<_>>()?))
+}

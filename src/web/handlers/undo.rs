@@ -1,0 +1,44 @@
+//! The addresses at which people take an answer back.
+
+use crate::store::StoreError;
+use crate::web::error::{Error, Result};
+use crate::web::extractors::input::Path;
+use crate::web::extractors::visitor::Returned;
+use crate::web::format;
+use crate::web::page::Page;
+use crate::web::page::run_view::RunView;
+use crate::web::services::undo::{TakenBack, take_back};
+use crate::web::state::AppState;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+
+/// `POST /api/runs/{run}/answers/{answer}/undo`. The body is not read.
+pub(crate) async fn api(
+    State(state): State<AppState>,
+    Path((run, answer)): Path<(String, i64)>,
+    Returned(visitor): Returned,
+) -> Result<axum::Json<TakenBack>> {
+    let view = RunView::load(&state, &run).await?;
+    let visitor = visitor.ok_or(StoreError::NotFound("the answer"))?;
+    Ok(axum::Json(take_back(&state, &view, &visitor, answer).await?))
+}
+
+/// `POST /teach/{run}/answers/{answer}/undo`: the button without a script. The page that comes shows the execution again;
+/// what cannot be taken back is found among the last answers, where it can be corrected.
+pub(crate) async fn plain(
+    State(state): State<AppState>,
+    Path((run, answer)): Path<(String, i64)>,
+    page: Page,
+    Returned(visitor): Returned,
+) -> Result<Response> {
+    let view = RunView::load(&state, &run).await?;
+    let visitor = visitor.ok_or(StoreError::NotFound("the answer"))?;
+    let teach = page.url(&format!("/teach/{}", format::encode(&run)));
+    let to = match take_back(&state, &view, &visitor, answer).await {
+        Ok(TakenBack { undone: true, .. }) => format!("{teach}?undone={answer}"),
+        Ok(_) => format!("{teach}/answers?learnt={answer}#answer-{answer}"),
+        Err(Error::Store(StoreError::Superseded)) => format!("{teach}/answers"),
+        Err(error) => return Err(error),
+    };
+    Ok(Redirect::to(&to).into_response())
+}

@@ -1,0 +1,9 @@
+//! Layers around the handlers.
+
+pub(crate) mod body;
+pub(crate) mod errors;
+pub(crate) mod family_pages;
+pub(crate) mod log;
+pub(crate) mod rate_limits;
+pub(crate) mod security;
+pub(crate) mod visitor_cookie;

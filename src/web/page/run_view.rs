@@ -1,0 +1,216 @@
+//! A run as pages see it: alive in this process, or what the store remembers of it.
+
+use crate::config::run::TeacherMode;
+use crate::config::run::{AlgorithmName, Feedback};
+use crate::registry::AnyFamily;
+use crate::run::{RunState, Status};
+use crate::store::Run;
+use crate::web::error::{Error, Result};
+use crate::web::format;
+use crate::web::state::AppState;
+
+/// A run with its status.
+pub(crate) struct RunView {
+    /// The stored row.
+    pub(crate) run: Run,
+    /// The task family.
+    pub(crate) family: &'static dyn AnyFamily,
+    /// Current status; for a run that is not alive, put together from the store.
+    pub(crate) status: Status,
+    /// Whether the run's trainer is alive in this process.
+    pub(crate) live: bool,
+    /// Whether the store has a description that a person typed, used or not.
+    taught: bool,
+}
+
+impl RunView {
+    /// The run called `id`.
+    pub(crate) async fn load(state: &AppState, id: &str) -> Result<RunView> {
+        let run = state.store.run(id).await?;
+        RunView::of(state, run).await
+    }
+
+    /// All runs that can be shown, newest first. A run of a family that this build does not know is left out.
+    pub(crate) async fn all(state: &AppState) -> Result<Vec<RunView>> {
+        let mut views = Vec::new();
+        for run in state.store.runs().await? {
+            if state.family(&run.family).is_some() {
+                views.push(RunView::of(state, run).await?);
+            }
+        }
+        Ok(views)
+    }
+
+    /// The view of a stored run.
+    pub(crate) async fn of(state: &AppState, run: Run) -> Result<RunView> {
+        let family = state.family(&run.family).ok_or(Error::NotFound("the task family"))?;
+        let handle = state.runs.get(&run.id);
+        let live = handle.is_some();
+        let status = match handle.map(|handle| handle.status.borrow().clone()) {
+            // A trainer that has not read its checkpoint yet, or never could, has counted nothing; the store has.
+            Some(Status { state: now, teacher, simulated_available, device, update: 0, episodes: 0, .. })
+                if now != RunState::Running && now != RunState::Paused =>
+            {
+                Status { state: now, teacher, simulated_available, device, ..remembered(state, &run).await? }
+            }
+            Some(status) => status,
+            None => {
+                let status = remembered(state, &run).await?;
+                let refusal = state.runs.refusal(&run.id).map(|message| RunState::Failed { message });
+                Status { state: refusal.unwrap_or(status.state), ..status }
+            }
+        };
+        let taught = status.descriptions_human > 0 || state.store.has_descriptions(&run.id).await?;
+        Ok(RunView { run, family, status, live, taught })
+    }
+
+    /// One word for the state.
+    pub(crate) fn word(&self) -> &'static str {
+        match &self.status.state {
+            RunState::Starting { .. } => "Getting ready",
+            RunState::Running => "Learning",
+            RunState::Paused => "Paused",
+            RunState::Stopped => "Ended",
+            RunState::Failed { .. } => "Stopped by an error",
+        }
+    }
+
+    /// The state as a class name.
+    pub(crate) fn class(&self) -> &'static str {
+        match &self.status.state {
+            RunState::Starting { .. } => "starting",
+            RunState::Running => "running",
+            RunState::Paused => "paused",
+            RunState::Stopped => "stopped",
+            RunState::Failed { .. } => "failed",
+        }
+    }
+
+    /// Whether the run can still learn.
+    pub(crate) fn ended(&self) -> bool {
+        !self.live || matches!(self.status.state, RunState::Stopped | RunState::Failed { .. })
+    }
+
+    /// The run's algorithm; ADEL where an earlier version stored none.
+    pub(crate) fn algorithm(&self) -> AlgorithmName {
+        serde_json::from_value(self.run.config["algorithm"]["name"].clone()).unwrap_or_default()
+    }
+
+    /// What a piece of teaching is for the run's algorithm, and what its counters count.
+    pub(crate) fn feedback(&self) -> Feedback {
+        self.algorithm().feedback()
+    }
+
+    /// Why the run stopped, where an error stopped it.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        match &self.status.state {
+            RunState::Failed { message } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Whether the run has used all the episodes it may have, so that there is nothing to go on with.
+    pub(crate) fn spent(&self) -> bool {
+        let budget = self.run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
+        budget > 0 && self.status.episodes >= budget
+    }
+
+    /// What the agent can do and from whom it learned, in a sentence or two for newcomers.
+    pub(crate) fn standing(&self) -> String {
+        let Status { descriptions_human: people, descriptions_simulated: simulated, best_validation, .. } =
+            &self.status;
+        let from_people = format::counted(people, "description");
+        let from = match (people, simulated, self.feedback()) {
+            (0, 0, Feedback::Descriptions) if self.taught => {
+                "People have described what it did. It has not learned from their descriptions yet".to_owned()
+            }
+            (0, 0, Feedback::Descriptions) if self.asks_people() => {
+                return "It has learned nothing yet: the first description can be yours.".to_owned();
+            }
+            (0, 0, _) => "It has learned nothing yet".to_owned(),
+            (_, 0, _) => format!("It has learned from {from_people} by people"),
+            (0, _, Feedback::Descriptions) => {
+                format!("It has learned from {} by a simulated teacher", format::counted(simulated, "description"))
+            }
+            (_, _, Feedback::Descriptions) => format!(
+                "It has learned from {from_people} by people and {} by a simulated teacher",
+                format::count(simulated)
+            ),
+            (_, _, other) => format!("It has learned from {}", format::counted(simulated, other.word())),
+        };
+        match best_validation {
+            Some(rate) if rate.value > 0.0 => {
+                let right = (rate.value * rate.n as f64).round() as u64;
+                let (right, n) = (format::count(&right), format::count(&rate.n));
+                format!("{from}. In its best test it did {right} of {n} new requests right.")
+            }
+            Some(rate) => format!("{from}. In its tests it did none of {} new requests right.", format::count(&rate.n)),
+            None => format!("{from}. It has not been tested yet."),
+        }
+    }
+
+    /// Whether people are asked to describe, as far as the run's mode says.
+    fn asks_people(&self) -> bool {
+        !self.ended() && self.status.teacher != TeacherMode::Simulated
+    }
+
+    /// Validation success in words, when there is a reading.
+    pub(crate) fn success(&self) -> Option<String> {
+        self.status.best_validation.as_ref().map(format::rate)
+    }
+
+    /// What a teacher is told when there is nothing to describe: what is the case, and what to do.
+    pub(crate) fn nothing_to_describe(&self) -> String {
+        if self.ended() {
+            return match &self.status.state {
+                RunState::Failed { .. } => {
+                    "The agent stopped because of an error. The people who run this study can see on its page what happened; there is nothing you need to do.".to_owned()
+                }
+                _ => "This run has ended. Thank you for teaching. The start page shows whether another agent wants to learn.".to_owned(),
+            };
+        }
+        match (&self.status.state, self.status.teacher) {
+            (RunState::Starting { what, .. }, _) => format!(
+                "The agent is getting ready ({what}). Leave this page open: the first thing to describe will appear here by itself."
+            ),
+            (_, TeacherMode::Simulated) => {
+                "At the moment a simulated teacher describes what the agent does, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then goes on by itself.".to_owned()
+            }
+            (RunState::Paused, _) => {
+                "The agent is paused and has nothing more ready for you. Leave this page open: it goes on by itself when the agent does.".to_owned()
+            }
+            _ => "There is nothing for you to describe just now: what the agent has ready, you have seen or others are describing. The next ones appear here by themselves.".to_owned(),
+        }
+    }
+
+    /// What a teacher should know though there is something to describe.
+    pub(crate) fn remark(&self) -> Option<&'static str> {
+        (!self.ended() && self.status.state == RunState::Paused).then_some(
+            "The agent is paused. You can go on describing: it will learn from your descriptions when it goes on.",
+        )
+    }
+}
+
+/// What the store remembers of a run that is not alive: a few rows, so that it costs nothing to ask for an old run.
+async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
+    let standing = state.store.standing(&run.id).await?;
+    let last = standing.last.unwrap_or_default();
+    Ok(Status {
+        run: run.id.clone(),
+        state: RunState::Stopped,
+        teacher: run.teacher,
+        simulated_available: false,
+        device: "not running".to_owned(),
+        update: last.update,
+        episodes: last.episodes,
+        descriptions_human: standing.people,
+        // Demonstrations and rewards are in the points only.
+        descriptions_simulated: standing.simulated.max(last.descriptions.saturating_sub(standing.people)),
+        lambda: last.lambda.unwrap_or_default(),
+        episodes_per_second: 0.0,
+        validation: standing.validation,
+        best_validation: standing.best,
+        seconds: last.seconds,
+        spare_words: None,
+    })
+}

@@ -1,0 +1,137 @@
+//! The addresses of the web application and the layers around them.
+//!
+//! Layers, outermost first: request number and log span, who is asking, security headers, rendering of errors, cookies of
+//! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
+//! but event streams and exports. Below all of them is the listener, with limits on connections.
+
+use crate::web::extractors::access::Steering;
+use crate::web::handlers::{
+    access, answers, assets, docs, events, export, guide, health, home, launch_api, not_found, run, run_api, runs,
+    teach, teach_api, undo,
+};
+use crate::web::limits::Limits;
+use crate::web::limits::standing::Quota;
+use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, visitor_cookie};
+use crate::web::settings::BODY_LIMIT;
+use crate::web::state::AppState;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::{from_extractor_with_state, from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use std::sync::Arc;
+use std::time::Duration;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::timeout::TimeoutLayer;
+use tower_http::trace::TraceLayer;
+
+/// How long an ordinary request may take.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// Every address, without the layers.
+fn routes(state: &AppState) -> Router<AppState> {
+    let ordinary = Router::new()
+        .route("/", get(home::home))
+        .route("/healthz", get(health::healthz))
+        .route("/static/{*path}", get(assets::asset))
+        .route("/access", get(access::form).post(access::enter))
+        .route("/access/leave", post(access::leave))
+        .route("/docs", get(docs::index))
+        .route("/docs/{*page}", get(docs::page))
+        .route("/licence", get(docs::licence))
+        .route("/teach/{run}", get(teach::page).post(teach::send))
+        .route("/teach/{run}/guide", get(guide::page).post(guide::seen))
+        .route("/teach/{run}/answers", get(answers::page))
+        .route("/teach/{run}/answers/{answer}", post(answers::correct))
+        .route("/teach/{run}/answers/{answer}/undo", post(undo::plain))
+        .route("/runs", get(runs::page).post(runs::create))
+        .route("/runs/{run}", get(run::page))
+        .route("/runs/{run}/go-on", post(runs::go_on))
+        .route("/api/presets", get(launch_api::presets))
+        .route("/api/runs", get(run_api::list).post(launch_api::create))
+        .route("/api/runs/{run}/go-on", post(launch_api::go_on))
+        .route("/api/runs/{run}", get(run_api::status))
+        .route("/api/runs/{run}/points", get(run_api::points))
+        .route("/api/runs/{run}/episodes", get(run_api::episodes))
+        .route("/api/runs/{run}/checkpoints", get(run_api::checkpoints).post(run_api::checkpoint_now))
+        .route("/api/runs/{run}/pause", post(run_api::pause))
+        .route("/api/runs/{run}/resume", post(run_api::resume))
+        .route("/api/runs/{run}/stop", post(run_api::stop))
+        .route("/api/runs/{run}/teacher", post(run_api::teacher))
+        .route("/api/runs/{run}/try", post(run_api::try_agent))
+        .route("/api/runs/{run}/lease", post(teach_api::lease))
+        .route("/api/runs/{run}/executions/{execution}/renew", post(teach_api::renew))
+        .route("/api/runs/{run}/executions/{execution}/release", post(teach_api::release))
+        .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
+        .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
+        .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
+        .merge(family_routes(state))
+        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
+    let long = Router::new()
+        .route("/events", get(events::shared))
+        .route("/runs/{run}/events", get(events::stream))
+        .route("/runs/{run}/export.jsonl", get(export::jsonl))
+        .route("/runs/{run}/export.csv", get(export::csv))
+        .route("/runs/{run}/export.schema.json", get(export::schema));
+    ordinary.merge(long)
+}
+
+/// The addresses that the families bring, each family's below its own name.
+fn family_routes(state: &AppState) -> Router<AppState> {
+    let mut routes = Router::new();
+    for family in state.families {
+        let Some(pages) = family.pages() else { continue };
+        let shared = family_pages::FamilyRoutes { state: state.clone(), family: *family };
+        let context = shared.context();
+        let mut own = pages.open;
+        if pages.researchers.has_routes() {
+            own = own.merge(pages.researchers.route_layer(from_extractor_with_state::<Steering, _>(state.clone())));
+        }
+        let own = own.with_state(context);
+        let layer = from_fn_with_state(shared, family_pages::serve);
+        routes = routes.merge(Router::new().nest(&format!("/{}", family.name()), own).route_layer(layer));
+    }
+    routes
+}
+
+/// The buckets of a server.
+pub(crate) fn limits_of(state: &AppState) -> Arc<Limits> {
+    let work = state.families.iter().filter_map(|family| {
+        let limit = family.pages()?.work_limit?;
+        Some((family.name(), Quota { name: limit.name, burst: limit.burst, each: limit.each }))
+    });
+    Limits::new(&state.settings, work)
+}
+
+/// The whole application as a router.
+pub fn router(state: AppState) -> Router {
+    let limits = limits_of(&state);
+    router_within(state, limits)
+}
+
+pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
+    let base = state.settings.base_path.clone();
+    let routes = match base.as_str() {
+        "" => routes(&state),
+        // Both forms are served: some proxies pass the prefix on, some strip it.
+        base => Router::new().nest(base, routes(&state)).merge(routes(&state)),
+    };
+    routes
+        .fallback(not_found::fallback)
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(from_fn_with_state(state.clone(), body::read_whole))
+        .layer(from_fn_with_state(state.clone(), security::same_site))
+        .layer(from_fn_with_state((state.clone(), limits.clone()), rate_limits::count))
+        .layer(CatchPanicLayer::custom(errors::panicked))
+        .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(state.clone(), visitor_cookie::keep_cookie))
+        .layer(from_fn_with_state(state.clone(), errors::render_errors))
+        .layer(from_fn(security::security_headers))
+        .layer(from_fn_with_state((state.clone(), limits), rate_limits::introduce))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(TraceLayer::new_for_http().make_span_with(log::span))
+        .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
+        .with_state(state)
+}

@@ -1,0 +1,6 @@
+//! The actions that pages and JSON addresses share.
+
+pub(crate) mod commands;
+pub(crate) mod launching;
+pub(crate) mod teaching;
+pub(crate) mod undo;

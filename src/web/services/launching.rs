@@ -1,0 +1,46 @@
+//! Starting runs, and resuming runs that have ended.
+
+use crate::config::run::TeacherMode;
+use crate::launch::{LaunchError, Launcher, NewRun};
+use crate::web::error::{Error, Result};
+use crate::web::page::run_view::RunView;
+use crate::web::state::AppState;
+
+/// Largest seed. JSON numbers are exact up to here in every language, browsers included.
+pub(crate) const LARGEST_SEED: u64 = (1 << 53) - 1;
+
+fn launcher(state: &AppState) -> Result<&dyn Launcher> {
+    let none = || Error::conflict("cannot-start", "This server only shows runs; it cannot start any.");
+    state.launcher.as_deref().ok_or_else(none)
+}
+
+fn refused(error: LaunchError) -> Error {
+    match error {
+        LaunchError::Wish(sentence) => Error::change("wish", sentence),
+        LaunchError::State(sentence) => Error::conflict("cannot-start", sentence),
+        LaunchError::Store(error) => Error::Store(error),
+        LaunchError::Failed(cause) => Error::NotStarted(cause),
+    }
+}
+
+/// Starts a run and returns its id.
+pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<String> {
+    if wish.seed > LARGEST_SEED {
+        return Err(Error::change("seed", "The seed must be a whole number from 0 to 9007199254740991."));
+    }
+    if let Some(TeacherMode::Mixed { share }) = wish.teacher
+        && !(0.0..=1.0).contains(&share)
+    {
+        return Err(Error::change("share", "The share that goes to people must lie between 0 and 1."));
+    }
+    launcher(state)?.create(wish).await.map_err(refused)
+}
+
+/// Resumes a run that has ended, from its last checkpoint.
+pub(crate) async fn resume(state: &AppState, run: &str) -> Result<()> {
+    let view = RunView::load(state, run).await?;
+    if !view.ended() {
+        return Err(Error::conflict("going", "This run is going on already."));
+    }
+    launcher(state)?.resume(run).await.map_err(refused)
+}

@@ -1,0 +1,324 @@
+//! Leasing, showing and answering, for the teacher's page and the JSON addresses.
+
+use crate::family::{Audience, Change};
+use crate::registry::AnyFamily;
+use crate::run::Command;
+use crate::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts};
+use crate::web::error::{Error, Result};
+use crate::web::extractors::cookie::new_token;
+use crate::web::extractors::visitor::Visitor;
+use crate::web::format;
+use crate::web::page::run_view::RunView;
+use crate::web::settings::TEXT_LIMIT;
+use crate::web::state::AppState;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+/// How many of a person's own answers the Back page lists.
+pub(crate) const OWN_ANSWERS: u32 = 20;
+
+/// Most executions that a page may say it has already. It has two.
+pub(crate) const EXCEPT: usize = 32;
+
+/// How many executions that cannot be drawn are passed over before giving up.
+const PASSED_OVER: usize = 5;
+
+/// An execution drawn for a teacher.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Shown {
+    /// Key of the execution.
+    pub(crate) execution: i64,
+    /// Number of the episode in the run.
+    pub(crate) episode: u64,
+    /// The family's drawing.
+    pub(crate) html: String,
+    /// The same in plain text.
+    pub(crate) text: String,
+    /// The request, in a run that lets teachers see it.
+    pub(crate) request: Option<String>,
+    /// The question that "nothing changed" is met with; `None` when it is believed at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doubt: Option<String>,
+    /// Key that makes sending the answer twice harmless.
+    pub(crate) client_key: String,
+    /// When the lease ends unless it is renewed.
+    #[serde(with = "time::serde::rfc3339")]
+    pub(crate) expires_at: OffsetDateTime,
+    /// When it was given out.
+    #[serde(with = "time::serde::rfc3339")]
+    pub(crate) shown_at: OffsetDateTime,
+    /// Seconds from then to the end of the lease.
+    #[serde(skip)]
+    pub(crate) lease_seconds: u64,
+}
+
+/// The lease of settings as the store wants it.
+pub(crate) fn ttl(state: &AppState) -> time::Duration {
+    time::Duration::try_from(state.settings.lease_ttl).unwrap_or(time::Duration::minutes(3))
+}
+
+/// Leases an execution to the visitor and draws it. `None` when there is none, or the run has ended.
+pub(crate) async fn lease(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    except: &[i64],
+) -> Result<Option<Shown>> {
+    if view.ended() {
+        return Ok(None);
+    }
+    let mut except = except.to_vec();
+    for _ in 0..=PASSED_OVER {
+        let Some(leased) = state.store.lease(&view.run.id, visitor.teacher.id, &except, ttl(state)).await? else {
+            return Ok(None);
+        };
+        let drawn = draw(view.family, &leased.view, Audience::Teacher);
+        match drawn {
+            Ok((html, text)) => {
+                let shown_at = OffsetDateTime::now_utc();
+                // Two readings of the clock, which may be set between them: never more than a lease can have.
+                let lease_seconds =
+                    (leased.expires_at - shown_at).whole_seconds().clamp(1, ttl(state).whole_seconds().max(1));
+                let lease_seconds = lease_seconds.unsigned_abs();
+                return Ok(Some(Shown {
+                    execution: leased.execution,
+                    episode: leased.episode,
+                    html,
+                    text,
+                    doubt: question(view.family, &leased.view),
+                    request: leased.request,
+                    client_key: new_token()?,
+                    expires_at: leased.expires_at,
+                    shown_at,
+                    lease_seconds,
+                }));
+            }
+            // One damaged row must not stand in the way of all others, nor take one of the places that a person has.
+            Err(error) => {
+                state.store.release(leased.execution, visitor.teacher.id).await?;
+                tracing::warn!(execution = leased.execution, %error, "passing over an execution that cannot be drawn");
+                except.push(leased.execution);
+            }
+        }
+    }
+    Err(Error::Panic("many executions in a row cannot be drawn".to_owned()))
+}
+
+/// An execution as HTML and as text.
+pub(crate) fn draw(family: &dyn AnyFamily, view: &Value, audience: Audience) -> Result<(String, String)> {
+    Ok((family.render(view, audience)?, family.render_text(view)?))
+}
+
+/// An answer as a page or program sends it, before it is checked.
+pub(crate) struct Given {
+    /// Key that makes sending twice harmless.
+    pub(crate) client_key: String,
+    /// Execution it is about.
+    pub(crate) execution: i64,
+    /// Kind.
+    pub(crate) kind: AnswerKind,
+    /// Description, or the reason of a skip.
+    pub(crate) text: String,
+    /// RFC 3339 time at which it was shown.
+    pub(crate) shown_at: Option<String>,
+    /// Milliseconds of activity.
+    pub(crate) active_ms: Option<u64>,
+    /// Whether the person was asked, and says "nothing changed" all the same.
+    pub(crate) confirmed: bool,
+}
+
+impl Given {
+    /// Checks what a person typed; the sentences say what to change. `nothing`: the words of the button for an execution
+    /// that did nothing.
+    fn checked(self, teacher: i64, nothing: &str) -> Result<NewAnswer> {
+        let length = self.text.chars().count();
+        if self.client_key.is_empty() || self.client_key.chars().count() > 64 {
+            return Err(Error::Unreadable("client_key must have 1 to 64 characters".to_owned()));
+        }
+        if self.kind == AnswerKind::Described && self.text.trim().is_empty() {
+            return Err(Error::change(
+                "empty",
+                format!(
+                    "Write a sentence first. If there is nothing to say, choose \u{201c}{nothing}\u{201d} or \u{201c}I can\u{2019}t describe this\u{201d}."
+                ),
+            ));
+        }
+        if length > TEXT_LIMIT {
+            return Err(Error::change(
+                "too-long",
+                format!(
+                    "Your text has {} characters and {} fit. Shorten it and send it again.",
+                    format::count(&(length as u64)),
+                    format::count(&(TEXT_LIMIT as u64))
+                ),
+            ));
+        }
+        let now = OffsetDateTime::now_utc();
+        let shown_at = self
+            .shown_at
+            .and_then(|at| OffsetDateTime::parse(&at, &time::format_description::well_known::Rfc3339).ok())
+            // A clock that is wrong, or a page left open for weeks: better no time than a false one.
+            .filter(|at| *at <= now + time::Duration::minutes(1) && now - *at < time::Duration::days(7))
+            .map(|at| at.min(now));
+        Ok(NewAnswer {
+            client_key: self.client_key,
+            execution: self.execution,
+            teacher,
+            kind: self.kind,
+            text: self.text,
+            shown_at,
+            active_ms: self.active_ms.map(|ms| ms.min(24 * 3_600_000)),
+        })
+    }
+}
+
+/// What an answer led to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Thanks {
+    /// Key of the stored answer.
+    pub(crate) answer: i64,
+    /// Whether it had been stored before.
+    pub(crate) again: bool,
+    /// The teacher's figures in this run.
+    pub(crate) counts: TeacherCounts,
+    /// One true sentence.
+    pub(crate) thanks: String,
+}
+
+/// Asks before "nothing changed" is stored about an execution of which the family knows that it changed something: a press
+/// beside the button meant is told from an opinion only by asking.
+async fn doubt(state: &AppState, view: &RunView, given: &Given) -> Result<()> {
+    if given.kind != AnswerKind::NothingChanged || given.confirmed {
+        return Ok(());
+    }
+    let shown = match state.store.view(given.execution).await {
+        Err(StoreError::NotFound(_)) => return Ok(()), // storing it says so
+        other => other?,
+    };
+    question(view.family, &shown).map_or(Ok(()), |question| Err(Error::Unconfirmed(question)))
+}
+
+/// What a person is asked who says "nothing changed" of an execution that changed something, as far as the family knows.
+pub(crate) fn question(family: &dyn AnyFamily, view: &Value) -> Option<String> {
+    let Change::Something(what) = family.change(view) else { return None };
+    let nothing = family.nothing_changed();
+    Some(format!("{what} Do you mean \u{201c}{nothing}\u{201d} all the same? Nothing was stored yet."))
+}
+
+/// Stores an answer and tells the trainer. When it returns, the answer is on disk.
+pub(crate) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, given: Given) -> Result<Thanks> {
+    doubt(state, view, &given).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed())?;
+    state.store.execution_in(&view.run.id, new.execution).await?;
+    let stored = state.store.answer(&new).await?;
+    arrived(state, view);
+    thanks(state, view, visitor, new.kind, stored).await
+}
+
+/// Key for other words sent by a plain form that was sent before (the browser's back button): the same words sent
+/// twice have the same key.
+pub(crate) fn key_of_words(key: &str, text: &str) -> String {
+    let digest = Sha256::digest(format!("{key} {text}"));
+    hex::encode(&digest[..16])
+}
+
+/// Stores a corrected answer.
+pub(crate) async fn correct(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    answer: i64,
+    given: Given,
+) -> Result<Thanks> {
+    doubt(state, view, &given).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed())?;
+    state.store.answer_in(&view.run.id, answer, visitor.teacher.id).await?;
+    state.store.execution_in(&view.run.id, new.execution).await?;
+    let stored = state.store.correct(answer, &new).await?;
+    arrived(state, view);
+    thanks(state, view, visitor, new.kind, stored).await
+}
+
+/// Tells the trainer to look into the store. It also looks by itself, so a run that just ended is no error here.
+fn arrived(state: &AppState, view: &RunView) {
+    if let Some(handle) = state.runs.get(&view.run.id) {
+        let _ = handle.commands.send(Command::DescriptionArrived);
+    }
+}
+
+async fn thanks(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    kind: AnswerKind,
+    stored: Stored,
+) -> Result<Thanks> {
+    let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
+    let thanks = sentence(kind, counts, view.family.nothing_changed());
+    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks })
+}
+
+/// One line of thanks with something true in it. `nothing`: the words of the button for an execution that did nothing.
+pub(crate) fn sentence(kind: AnswerKind, counts: TeacherCounts, nothing: &str) -> String {
+    let n = format::count(&counts.described);
+    match (kind, counts.used, counts.described) {
+        (AnswerKind::Skipped, ..) => "Skipped. It waits under Back if you change your mind.".to_owned(),
+        (AnswerKind::NothingChanged, ..) => format!("Noted: {}. Here is the next one.", format::lower(nothing)),
+        (AnswerKind::CannotDescribe, ..) => "Noted, thank you. Not everything can be put into words.".to_owned(),
+        (_, 0, 0 | 1) => "Thank you. Your first description is stored.".to_owned(),
+        (_, 0, _) => format!("Thank you. {n} of your descriptions are stored."),
+        (_, 1, _) => format!("Thank you. The agent has learned from 1 of your {n} descriptions."),
+        (_, used, described) if used == described => {
+            format!("Thank you. The agent has learned from all {n} of your descriptions.")
+        }
+        (_, used, _) => {
+            format!("Thank you. The agent has learned from {} of your {n} descriptions.", format::count(&used))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(kind: AnswerKind, text: &str) -> Given {
+        Given {
+            client_key: "k".into(),
+            execution: 1,
+            kind,
+            text: text.into(),
+            shown_at: Some("2001-01-01T00:00:00Z".into()),
+            active_ms: Some(u64::MAX),
+            confirmed: false,
+        }
+    }
+
+    #[test]
+    fn text_is_checked_and_never_altered() {
+        let text = "  it doubled the \u{e9}\u{1f600}  ";
+        let new = given(AnswerKind::Described, text).checked(7, "Nothing changed").unwrap();
+        assert_eq!((new.text.as_str(), new.teacher), (text, 7));
+        assert_eq!((new.shown_at, new.active_ms), (None, Some(86_400_000)));
+        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(7, "Nothing changed").is_err());
+        assert!(given(AnswerKind::Skipped, "").checked(7, "Nothing changed").is_ok());
+    }
+
+    #[test]
+    fn the_limit_counts_characters_not_bytes() {
+        assert!(given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT)).checked(7, "Nothing changed").is_ok());
+        let error =
+            given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1)).checked(7, "Nothing changed").unwrap_err();
+        assert!(error.to_string().contains("5,001") && error.to_string().contains("5,000"), "{error}");
+    }
+
+    #[test]
+    fn thanks_are_true() {
+        let said =
+            |described, used| sentence(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed");
+        assert!(said(1, 0).contains("first"));
+        assert!(said(45, 41).contains("41 of your 45"));
+        assert!(said(3, 3).contains("all 3"));
+    }
+}

@@ -1,0 +1,48 @@
+//! How the web application is set up, and the sizes that it accepts.
+
+use crate::web::listener::ConnectionLimits;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Largest body a request may have. A description of 5,000 characters in any script fits with room to spare.
+pub const BODY_LIMIT: usize = 64 * 1024;
+
+/// Most characters (Unicode scalar values) an answer may have.
+pub const TEXT_LIMIT: usize = 5_000;
+
+/// How the web application is set up; does not change while the server runs.
+#[derive(Clone, Debug)]
+pub struct WebSettings {
+    /// Path in front of every address, without a slash at its end: `""` or `"/iliad"`. A proxy may strip it or pass it on.
+    pub base_path: String,
+    /// Token that opens the researchers' pages to people who are not on this machine. `None`: nobody else may steer.
+    pub access_token: Option<String>,
+    /// Whether a browser on this machine may steer without the token: the listener is bound to a loopback address and no
+    /// proxy is configured. Never so where a token is set or a proxy is trusted.
+    pub loopback: bool,
+    /// Whether a proxy stands in front whose `X-Forwarded-Host` and `X-Forwarded-Proto` are to be believed.
+    pub trust_proxy: bool,
+    /// How long an execution is a teacher's unless the page renews it.
+    pub lease_ttl: Duration,
+    /// Folder of pictures that pages of families may show.
+    pub pictures: Option<PathBuf>,
+    /// How many connections there may be, and how long they may take.
+    pub connections: ConnectionLimits,
+    /// Whether visitors are kept from doing things too often.
+    pub rate_limits: bool,
+}
+
+impl Default for WebSettings {
+    fn default() -> Self {
+        WebSettings {
+            base_path: String::new(),
+            access_token: None,
+            loopback: true,
+            trust_proxy: false,
+            lease_ttl: Duration::from_secs(180),
+            pictures: None,
+            connections: ConnectionLimits::default(),
+            rate_limits: true,
+        }
+    }
+}

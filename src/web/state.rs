@@ -1,0 +1,38 @@
+//! Everything that handlers can reach: the store, the families, the runs, the settings.
+
+pub(crate) mod run_log;
+pub(crate) mod runs;
+
+pub use run_log::LogLine;
+pub use runs::Runs;
+
+use crate::launch::Launcher;
+use crate::registry::AnyFamily;
+use crate::store::Store;
+use crate::web::settings::WebSettings;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Everything a handler can reach. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    /// The database.
+    pub store: Store,
+    /// The registered task families.
+    pub families: &'static [&'static dyn AnyFamily],
+    /// The runs that are alive in this process.
+    pub runs: Runs,
+    /// What starts runs; `None` where this process cannot.
+    pub launcher: Option<Arc<dyn Launcher>>,
+    /// Settings.
+    pub settings: Arc<WebSettings>,
+    /// Cancelled when the server is to end; event streams end with it.
+    pub shutdown: CancellationToken,
+}
+
+impl AppState {
+    /// The family called `name`.
+    pub fn family(&self, name: &str) -> Option<&'static dyn AnyFamily> {
+        self.families.iter().copied().find(|family| family.name() == name)
+    }
+}

@@ -15,13 +15,15 @@
 mod agent;
 mod episode;
 pub mod evaluation;
+mod parameters;
 mod teacher;
 mod words;
 mod world;
 
-pub use agent::{Agent, Augmentation, Decoding, Example, Lesson, WORDS};
+pub use agent::{Agent, Augmentation, Decoding, Example, Lesson};
 pub use episode::{DescribedEpisode, Description, Episode};
 pub use evaluation::{Evaluation, Rate};
+pub use parameters::{Optimizer, Parameters};
 pub use teacher::Teacher;
 pub use words::{LearnedWords, ReserveRows, Utterance};
 pub use world::{Score, Split, Task, World};

@@ -6,7 +6,6 @@ use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
 use crate::config::run::AlgorithmConfig;
 use crate::config::run::Mixing;
-use crate::nn::device::beside;
 use crate::protocol::DescribedEpisode;
 use crate::protocol::Utterance;
 use crate::protocol::{Agent, Augmentation, Example, Lesson};
@@ -30,7 +29,7 @@ impl<W: World> Adel<W> {
     /// Both policies start from `pretrained` (π_ω learnt on the approximate marginal).
     pub fn new(world: Arc<W>, pretrained: Box<dyn Agent<W>>, settings: &AlgorithmConfig, seed: u64) -> Result<Self> {
         // On a GPU π_θ learns beside everything else: exploration waits for π_β alone.
-        let theta = pretrained.duplicate_on(&beside(pretrained.params().device())?)?;
+        let theta = pretrained.duplicate_concurrent()?;
         Ok(Self {
             theta: Learner::new(theta, settings.learning_rate, settings.average)?,
             beta: Learner::new(pretrained, settings.learning_rate, 0.0)?,

@@ -9,7 +9,7 @@
 //! no approximate marginal beyond the pretrained π_1, and no replay: the passes of the refit are the re-use.
 
 use crate::algorithm::explorer::{self, Explorer};
-use crate::algorithm::learner::{Learner, Losses, Tensors, forget, part};
+use crate::algorithm::learner::{Learner, Losses, Tensors, part};
 use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
 use crate::config::run::{AlgorithmConfig, EpochSettings};
 use crate::protocol::DescribedEpisode;
@@ -123,7 +123,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
     fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
         self.beta.learn_words(heard)?;
         for snapshot in &mut self.snapshots {
-            forget(&mut **snapshot, heard)?;
+            snapshot.learn_words(heard)?;
         }
         self.theta.learn_words(heard)
     }

@@ -1,10 +1,6 @@
 //! One policy that learns: its agent, its optimiser, the sum of its losses, and perhaps an average of its weights.
 
-use crate::nn::adam::Adam;
-use crate::nn::tokens::UNKNOWN;
-use crate::protocol::World;
-use crate::protocol::{Agent, Lesson, WORDS};
-use crate::protocol::{LearnedWords, Utterance};
+use crate::protocol::{Agent, Lesson, Utterance, World};
 use candle_core::{Result, Tensor};
 use std::collections::BTreeMap;
 
@@ -40,7 +36,6 @@ impl Losses {
 /// A policy with its optimiser.
 pub struct Learner<W: World> {
     agent: Box<dyn Agent<W>>,
-    adam: Adam,
     average: Option<Box<dyn Agent<W>>>,
     decay: f64,
 }
@@ -48,9 +43,10 @@ pub struct Learner<W: World> {
 impl<W: World> Learner<W> {
     /// A learner with zero moments. With `decay` above 0 an exponential moving average of the weights is kept beside
     /// them, beginning with the weights as they are.
-    pub fn new(agent: Box<dyn Agent<W>>, learning_rate: f64, decay: f64) -> Result<Self> {
+    pub fn new(mut agent: Box<dyn Agent<W>>, learning_rate: f64, decay: f64) -> Result<Self> {
         let average = if decay > 0.0 { Some(agent.duplicate()?) } else { None };
-        Ok(Self { adam: Adam::new(agent.params(), learning_rate)?, average, agent, decay })
+        agent.begin_learning(learning_rate)?;
+        Ok(Self { average, agent, decay })
     }
 
     /// The policy with the weights that learn.
@@ -65,10 +61,10 @@ impl<W: World> Learner<W> {
 
     /// One step on a lesson; the loss as a scalar on the device.
     pub fn step(&mut self, lesson: &Lesson<W>) -> Result<Tensor> {
-        let loss = self.agent.step(&mut self.adam, lesson)?;
+        let loss = self.agent.step(lesson)?;
         if let Some(average) = &self.average {
             // Early on the average would be the beginning for long: the decay grows towards its setting.
-            let steps = self.adam.steps() as f64;
+            let steps = self.agent.optimizer()?.steps() as f64;
             let decay = self.decay.min((1.0 + steps) / (10.0 + steps));
             average.params().move_towards(self.agent.params(), decay)?;
         }
@@ -76,20 +72,16 @@ impl<W: World> Learner<W> {
     }
 
     /// Reads new words; those that have earned it take reserve rows. How many did.
-    pub fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
+    pub fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize> {
         if let Some(average) = &mut self.average {
-            forget(&mut **average, heard)?;
+            average.learn_words(utterances)?;
         }
-        let learnt = forget(&mut *self.agent, heard)?;
-        for row in &learnt.given_over {
-            self.adam.forget_row(WORDS, *row as usize)?;
-        }
-        Ok(learnt.words)
+        self.agent.learn_words(utterances)
     }
 
     /// Steps made.
     pub fn steps(&self) -> u64 {
-        self.adam.steps()
+        self.agent.optimizer().map_or(0, |optimizer| optimizer.steps())
     }
 
     /// Weights (`NAME.weights.…`), moments (`NAME.adam.…`) and averaged weights (`average.weights.…`) for a checkpoint.
@@ -97,7 +89,7 @@ impl<W: World> Learner<W> {
         for (key, t) in self.agent.params().snapshot()? {
             all.insert(format!("{name}.weights.{key}"), t);
         }
-        for (key, t) in self.adam.state()?.1 {
+        for (key, t) in self.agent.optimizer()?.tensors()? {
             all.insert(format!("{name}.adam.{key}"), t);
         }
         if let Some(average) = &self.average {
@@ -112,22 +104,13 @@ impl<W: World> Learner<W> {
     pub fn restore(&mut self, name: &str, tensors: &Tensors, steps: u64, blueprint: &serde_json::Value) -> Result<()> {
         self.agent.restore_blueprint(blueprint).map_err(candle_core::Error::msg)?;
         self.agent.params().load(&part(tensors, &format!("{name}.weights.")))?;
-        self.adam.restore(steps, &part(tensors, &format!("{name}.adam.")))?;
+        self.agent.optimizer_mut()?.restore(steps, &part(tensors, &format!("{name}.adam.")))?;
         if let Some(average) = &mut self.average {
             average.restore_blueprint(blueprint).map_err(candle_core::Error::msg)?;
             average.params().load(&part(tensors, "average.weights."))?;
         }
         Ok(())
     }
-}
-
-/// Lets an agent read new words. A row that was given over begins as an unknown word: what its weights meant is gone.
-pub fn forget<W: World>(agent: &mut dyn Agent<W>, heard: &[Utterance]) -> Result<LearnedWords> {
-    let learnt = agent.learn_words(heard);
-    for row in &learnt.given_over {
-        agent.params().copy_row(WORDS, UNKNOWN as usize, *row as usize)?;
-    }
-    Ok(learnt)
 }
 
 /// The tensors whose names begin with `prefix`, without it.

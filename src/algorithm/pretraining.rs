@@ -2,7 +2,6 @@
 //! unrelated requests, without any labelled execution (`docs/models.md`).
 
 use crate::config::run::RunConfig;
-use crate::nn::adam::Adam;
 use crate::protocol::{Agent, Example, Lesson};
 use crate::protocol::{Split, World};
 use crate::rng;
@@ -16,7 +15,7 @@ pub fn pretrain<W: World>(
     mut progress: impl FnMut(f64) -> bool,
 ) -> anyhow::Result<bool> {
     let a = &config.algorithm;
-    let mut adam = Adam::new(agent.params(), a.learning_rate)?;
+    agent.begin_learning(a.learning_rate)?;
     for update in 0..a.pretrain_updates {
         let mut stream = rng::stream(config.seed, "pretrain", update);
         let examples: Vec<Example<W>> = (0..a.pretrain_batch)
@@ -26,7 +25,7 @@ pub fn pretrain<W: World>(
                 Example { start: world.solo(&task.start), words: task.request, execution }
             })
             .collect();
-        agent.step(&mut adam, &Lesson::Likelihood(&[(&examples, 1.0)]))?;
+        agent.step(&Lesson::Likelihood(&[(&examples, 1.0)]))?;
         if update % 10 == 0 && !progress(update as f64 / a.pretrain_updates as f64) {
             return Ok(false);
         }

@@ -2,6 +2,8 @@
 
 use crate::nn::cpu::cpu_slice;
 use crate::nn::params::Params;
+use crate::nn::tokens::UNKNOWN;
+use crate::protocol::Optimizer;
 use candle_core::backprop::GradStore;
 use candle_core::{CpuStorage, DType, Device, InplaceOp2, Layout, Result, Tensor, bail};
 use rayon::prelude::*;
@@ -221,9 +223,60 @@ impl InplaceOp2 for Pass<'_> {
     }
 }
 
+impl Optimizer for Adam {
+    fn steps(&self) -> u64 {
+        Adam::steps(self)
+    }
+
+    fn tensors(&self) -> Result<BTreeMap<String, Tensor>> {
+        Ok(self.state()?.1)
+    }
+
+    fn restore(&mut self, steps: u64, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+        Adam::restore(self, steps, tensors)
+    }
+}
+
+/// The optimizer of an agent that has begun to learn.
+///
+/// # Errors
+/// When it has none yet.
+pub fn begun(adam: Option<&Adam>) -> Result<&Adam> {
+    adam.ok_or_else(not_begun)
+}
+
+/// The optimizer of an agent that has begun to learn, to be changed.
+///
+/// # Errors
+/// When it has none yet.
+pub fn begun_mut(adam: Option<&mut Adam>) -> Result<&mut Adam> {
+    adam.ok_or_else(not_begun)
+}
+
+fn not_begun() -> candle_core::Error {
+    candle_core::Error::msg("the agent has not begun to learn: it has no optimizer yet")
+}
+
+/// Lets rows of an embedding that were given over to other words begin anew: as the unknown word, with zero moments.
+///
+/// # Errors
+/// When there is no such parameter or row.
+pub fn renew_rows(params: &Params, adam: Option<&mut Adam>, embedding: &str, rows: &[u32]) -> Result<()> {
+    for row in rows {
+        params.copy_row(embedding, UNKNOWN as usize, *row as usize)?;
+    }
+    if let Some(adam) = adam {
+        for row in rows {
+            adam.forget_row(embedding, *row as usize)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Parameters;
 
     fn params() -> Params {
         let mut p = Params::new(&Device::Cpu);

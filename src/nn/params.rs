@@ -1,5 +1,6 @@
 //! The named parameters of one model: made once, updated in place, copied out whole.
 
+use crate::protocol::Parameters;
 use candle_core::{DType, Device, Result, Tensor, Var, bail};
 use std::collections::BTreeMap;
 
@@ -84,11 +85,6 @@ impl Params {
         Ok(())
     }
 
-    /// Copies all values of `other`, which must be a set of the same names and shapes.
-    pub fn copy_from(&self, other: &Params) -> Result<()> {
-        self.load(&other.snapshot()?)
-    }
-
     /// Copies a row of a matrix over another row of it, in place.
     pub fn copy_row(&self, name: &str, from: usize, to: usize) -> Result<()> {
         let var = self.get(name)?;
@@ -100,19 +96,34 @@ impl Params {
         let flat = rows.concat();
         var.set(&Tensor::from_vec(flat, var.dims(), &Device::Cpu)?.to_device(&self.device)?)
     }
+}
 
-    /// Moves every value towards that of `other`, on the device: value ← decay · value + (1 − decay) · other.
-    pub fn move_towards(&self, other: &Params, decay: f64) -> Result<()> {
+impl Parameters for Params {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn tensor(&self, name: &str) -> Result<Tensor> {
+        Ok(self.get(name)?.as_detached_tensor())
+    }
+
+    fn snapshot(&self) -> Result<BTreeMap<String, Tensor>> {
+        Params::snapshot(self)
+    }
+
+    fn load(&self, values: &BTreeMap<String, Tensor>) -> Result<()> {
+        Params::load(self, values)
+    }
+
+    fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()> {
         if self.device.is_cuda() {
-            let mut pairs = Vec::with_capacity(self.len());
-            for (name, var) in self.iter() {
-                pairs.push((var.as_tensor(), other.get(name)?.as_tensor()));
-            }
+            let others = self.iter().map(|(name, _)| other.tensor(name)).collect::<Result<Vec<_>>>()?;
+            let pairs: Vec<_> = self.iter().zip(&others).map(|((_, var), other)| (var.as_tensor(), other)).collect();
             return crate::nn::cuda::adam::average(&pairs, decay as f32);
         }
         for (name, var) in self.iter() {
             let kept = (var.as_detached_tensor() * decay)?;
-            var.set(&(kept + (other.get(name)?.as_detached_tensor() * (1.0 - decay))?)?)?;
+            var.set(&(kept + (other.tensor(name)? * (1.0 - decay))?)?)?;
         }
         Ok(())
     }

@@ -1,9 +1,7 @@
 //! The agent as learners see it: it acts, and it says how unlikely an execution is given a description.
 
-use crate::nn::adam::Adam;
-use crate::nn::params::Params;
-use crate::protocol::World;
-use crate::protocol::{LearnedWords, ReserveRows, Utterance};
+use super::parameters::{Optimizer, Parameters};
+use super::{ReserveRows, Utterance, World};
 use crate::rng::{Stream, stream};
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -36,9 +34,6 @@ impl<W: World> std::fmt::Debug for Example<W> {
             .finish()
     }
 }
-
-/// The parameter that has a row for each word of requests, in every family's policies.
-pub const WORDS: &str = "request_embedding.weight";
 
 /// How actions are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,31 +102,50 @@ pub trait Agent<W: World>: Send {
     /// The loss of a lesson as one scalar in the graph, so that its gradients can be taken.
     fn loss(&self, lesson: &Lesson<W>) -> Result<Tensor>;
 
-    /// One optimiser step on a lesson. The loss stays on the device (a scalar tensor, detached): reading it waits for
-    /// everything that the device was asked to do before.
-    fn step(&mut self, adam: &mut Adam, lesson: &Lesson<W>) -> Result<Tensor> {
-        let loss = self.loss(lesson)?;
-        adam.step(&loss.backward()?)?;
-        Ok(loss.detach())
-    }
+    /// Makes a fresh optimizer with this learning rate and zero moments; [`Agent::step`] needs one.
+    fn begin_learning(&mut self, learning_rate: f64) -> Result<()>;
 
-    /// Reads the words of descriptions: those that were met before take reserve rows ([`crate::vocab`]). The weights of rows
-    /// that were given over are still those of the words before.
-    fn learn_words(&mut self, heard: &[Utterance]) -> LearnedWords;
+    /// One optimizer step on a lesson. The loss stays on the device (a scalar tensor, detached): reading it waits for
+    /// everything that the device was asked to do before.
+    ///
+    /// # Errors
+    /// When [`Agent::begin_learning`] was not called, or the tensors do not compute.
+    fn step(&mut self, lesson: &Lesson<W>) -> Result<Tensor>;
+
+    /// The optimizer.
+    ///
+    /// # Errors
+    /// When [`Agent::begin_learning`] was not called.
+    fn optimizer(&self) -> Result<&dyn Optimizer>;
+
+    /// The optimizer, to be restored from a checkpoint.
+    ///
+    /// # Errors
+    /// When [`Agent::begin_learning`] was not called.
+    fn optimizer_mut(&mut self) -> Result<&mut dyn Optimizer>;
+
+    /// Reads the words of descriptions: those that were met before take reserve rows. A row that was given over to another word
+    /// begins as an unknown word, with zero moments: its weights meant the word before. How many words took a row.
+    fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize>;
 
     /// How full the rows for words of people are.
     fn spare_words(&self) -> ReserveRows;
 
     /// Parameters.
-    fn params(&self) -> &Params;
+    fn params(&self) -> &dyn Parameters;
 
     /// Everything but the weights that is needed to rebuild the agent (sizes, vocabularies).
     fn blueprint(&self) -> serde_json::Value;
 
-    /// A second agent with the same blueprint and a deep copy of the weights, on `device`.
+    /// A second agent with the same blueprint and a deep copy of the weights, on `device`. It has no optimizer.
     fn duplicate_on(&self, device: &Device) -> Result<Box<dyn Agent<W>>>;
 
-    /// The same on the agent's own device.
+    /// A copy on the agent's own device that computes beside it: on a GPU it has a stream of its own. The CPU has one only.
+    fn duplicate_concurrent(&self) -> Result<Box<dyn Agent<W>>> {
+        self.duplicate()
+    }
+
+    /// A copy on the agent's own device.
     fn duplicate(&self) -> Result<Box<dyn Agent<W>>> {
         self.duplicate_on(self.params().device())
     }

@@ -6,11 +6,12 @@ use super::settings::ModelSettings;
 use super::tokenise::{each_token, tokenise};
 use super::world::NavWorld;
 use super::{Start, Walk};
-use crate::nn::adam::Adam;
-use crate::nn::params::Params;
+use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
+use crate::nn::device::beside;
 use crate::nn::tokens::UNKNOWN;
 use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
+use crate::protocol::{Optimizer, Parameters};
 use crate::rng::Stream;
 use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::student::{self, Batch, NavStudent, Reading, as_read};
@@ -19,6 +20,9 @@ use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// The parameter that has a row for each word of requests. Its name is part of checkpoints.
+const REQUEST_EMBEDDING: &str = "request_embedding.weight";
 
 /// Everything but the weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +93,8 @@ pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
 pub struct NavAgent {
     blueprint: Blueprint,
     student: NavStudent,
+    /// The optimizer, once the agent learns.
+    adam: Option<Adam>,
     around: Arc<Around>,
 }
 
@@ -97,7 +103,7 @@ impl NavAgent {
     pub fn new(blueprint: Blueprint, around: Arc<Around>, stream: &mut Stream) -> Result<Self> {
         blueprint.check(around.views.features()).map_err(candle_core::Error::msg)?;
         let student = NavStudent::new(blueprint.sizes, blueprint.reading, stream, around.views.device())?;
-        Ok(Self { blueprint, student, around })
+        Ok(Self { blueprint, student, adam: None, around })
     }
 
     fn read(&self, text: &str) -> Vec<u32> {
@@ -204,24 +210,39 @@ impl Agent<NavWorld> for NavAgent {
         self.student.loss(&batch, &lesson, &self.around.views)
     }
 
-    fn step(&mut self, adam: &mut Adam, lesson: &Lesson<NavWorld>) -> Result<Tensor> {
+    fn begin_learning(&mut self, learning_rate: f64) -> Result<()> {
+        self.adam = Some(Adam::new(&self.student.params, learning_rate)?);
+        Ok(())
+    }
+
+    fn optimizer(&self) -> Result<&dyn Optimizer> {
+        Ok(begun(self.adam.as_ref())?)
+    }
+
+    fn optimizer_mut(&mut self) -> Result<&mut dyn Optimizer> {
+        Ok(begun_mut(self.adam.as_mut())?)
+    }
+
+    fn step(&mut self, lesson: &Lesson<NavWorld>) -> Result<Tensor> {
         let (batch, lesson) = self.lesson(lesson)?;
+        let adam = begun_mut(self.adam.as_mut())?;
         self.student.step(&batch, &lesson, &self.around.views, adam)
     }
 
-    fn learn_words(&mut self, heard: &[Utterance]) -> LearnedWords {
-        let mut learnt = LearnedWords::default();
-        for heard in heard {
-            learnt.add(self.blueprint.words.read(*heard, &tokenise(heard.text)));
+    fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize> {
+        let mut learned = LearnedWords::default();
+        for utterance in utterances {
+            learned.add(self.blueprint.words.read(*utterance, &tokenise(utterance.text)));
         }
-        learnt
+        renew_rows(&self.student.params, self.adam.as_mut(), REQUEST_EMBEDDING, &learned.given_over)?;
+        Ok(learned.words)
     }
 
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.words.spare()
     }
 
-    fn params(&self) -> &Params {
+    fn params(&self) -> &dyn Parameters {
         &self.student.params
     }
 
@@ -236,8 +257,12 @@ impl Agent<NavWorld> for NavAgent {
             Arc::new(self.around.on(device)?)
         };
         let copy = Self::new(self.blueprint.clone(), around, &mut crate::rng::stream(0, "duplicate", 0))?;
-        copy.student.params.copy_from(&self.student.params)?;
+        copy.params().copy_from(self.params())?;
         Ok(Box::new(copy))
+    }
+
+    fn duplicate_concurrent(&self) -> Result<Box<dyn Agent<NavWorld>>> {
+        self.duplicate_on(&beside(self.student.params.device())?)
     }
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {

@@ -4,12 +4,13 @@ use super::letters::{self, Letters, Renaming, Slots};
 use super::tokenise::tokenise;
 use super::world::RegexWorld;
 use super::{Edit, Words};
-use crate::nn::adam::Adam;
+use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
 use crate::nn::decoder::{Rolled, wrap};
-use crate::nn::params::Params;
+use crate::nn::device::beside;
 use crate::nn::tokens::{END, START, UNKNOWN};
 use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
+use crate::protocol::{Optimizer, Parameters};
 use crate::rng::Stream;
 use crate::task::regex::model::student::{Batch, Fed, RegexStudent, StudentSizes};
 use crate::vocab::Vocabulary;
@@ -25,6 +26,9 @@ pub const LONGEST_EXPRESSION: usize = 200;
 
 /// Longest word in characters; the rest is not read (but executed on).
 pub const LONGEST_WORD: usize = 80;
+
+/// The parameter that has a row for each word of requests. Its name is part of checkpoints.
+const REQUEST_EMBEDDING: &str = "request_embedding.weight";
 
 /// What rebuilds an agent, beside the weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +78,8 @@ impl Blueprint {
 /// The agent.
 pub struct RegexAgent {
     student: RegexStudent,
+    /// The optimizer, once the agent learns.
+    adam: Option<Adam>,
     blueprint: Blueprint,
     /// Letters that renaming permutes.
     alphabet: Vec<char>,
@@ -116,7 +122,7 @@ impl RegexAgent {
         blueprint.check().map_err(candle_core::Error::msg)?;
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
         let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
-        Ok(Self { student, blueprint, alphabet })
+        Ok(Self { student, adam: None, blueprint, alphabet })
     }
 
     /// The blueprint for a world and model settings.
@@ -341,28 +347,44 @@ impl Agent<RegexWorld> for RegexAgent {
         }
     }
 
-    fn step(&mut self, adam: &mut Adam, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
-        match self.batch_of(lesson) {
+    fn begin_learning(&mut self, learning_rate: f64) -> Result<()> {
+        self.adam = Some(Adam::new(&self.student.params, learning_rate)?);
+        Ok(())
+    }
+
+    fn optimizer(&self) -> Result<&dyn Optimizer> {
+        Ok(begun(self.adam.as_ref())?)
+    }
+
+    fn optimizer_mut(&mut self) -> Result<&mut dyn Optimizer> {
+        Ok(begun_mut(self.adam.as_mut())?)
+    }
+
+    fn step(&mut self, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
+        let asked = self.batch_of(lesson);
+        let adam = begun_mut(self.adam.as_mut())?;
+        match asked {
             (batch, Asked::Shares(shares)) => self.student.step(&batch, &shares, adam),
             (batch, Asked::Fed(fed)) => self.student.step_fed(&batch, &fed, adam),
         }
     }
 
-    fn learn_words(&mut self, heard: &[Utterance]) -> LearnedWords {
-        let mut learnt = LearnedWords::default();
-        for heard in heard {
-            let tokens = request_tokens(heard.text, &self.blueprint.requests);
+    fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize> {
+        let mut learned = LearnedWords::default();
+        for utterance in utterances {
+            let tokens = request_tokens(utterance.text, &self.blueprint.requests);
             let read = self.slots(&tokens).request(&tokens);
-            learnt.add(self.blueprint.requests.read(*heard, &read));
+            learned.add(self.blueprint.requests.read(*utterance, &read));
         }
-        learnt
+        renew_rows(&self.student.params, self.adam.as_mut(), REQUEST_EMBEDDING, &learned.given_over)?;
+        Ok(learned.words)
     }
 
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.requests.spare()
     }
 
-    fn params(&self) -> &Params {
+    fn params(&self) -> &dyn Parameters {
         &self.student.params
     }
 
@@ -373,8 +395,12 @@ impl Agent<RegexWorld> for RegexAgent {
     fn duplicate_on(&self, device: &Device) -> Result<Box<dyn Agent<RegexWorld>>> {
         let mut unused = crate::rng::stream(0, "duplicate", 0);
         let copy = Self::new(self.blueprint.clone(), &mut unused, device)?;
-        copy.student.params.copy_from(&self.student.params)?;
+        copy.params().copy_from(self.params())?;
         Ok(Box::new(copy))
+    }
+
+    fn duplicate_concurrent(&self) -> Result<Box<dyn Agent<RegexWorld>>> {
+        self.duplicate_on(&beside(self.student.params.device())?)
     }
 
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String> {

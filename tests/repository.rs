@@ -1,4 +1,4 @@
-//! Files that the documentation names are in the tree.
+//! The tree is consistent: files that the documentation names exist, and every file of tests belongs to a test program.
 
 use std::path::{Path, PathBuf};
 
@@ -68,4 +68,23 @@ fn files_that_the_documentation_names_exist() {
     }
     assert!(seen > 100, "{seen} names were found");
     assert!(missing.is_empty(), "the documentation names files that do not exist:\n{}", missing.join("\n"));
+}
+
+/// A folder of tests with a `main.rs` is one program; a file that `main.rs` does not name would silently not run.
+#[test]
+fn every_file_of_a_test_program_is_one_of_its_modules() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let folders = std::fs::read_dir(&tests).unwrap().map(|entry| entry.unwrap().path());
+    for folder in folders.filter(|folder| folder.join("main.rs").exists()) {
+        let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+        for file in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            let rust = file.extension().is_some_and(|ending| ending == "rs");
+            assert!(
+                !rust || name == "main" || main.contains(&format!("mod {name};")),
+                "{} is no module",
+                file.display()
+            );
+        }
+    }
 }

@@ -34,7 +34,7 @@ use crate::suggest::did_you_mean;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// How a command ended, as the shell sees it. Documented in `iliad --help`.
+/// The exit code of a command. `iliad --help` documents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Everything asked for was done.
@@ -53,12 +53,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work.
+/// The reason why a command could not do its work.
 #[derive(Debug)]
 pub enum CliError {
-    /// What was asked for cannot be: the person has to change something.
+    /// The command was used wrongly: the person has to change something.
     Usage(String),
-    /// It failed.
+    /// Something failed on the way.
     Failed(anyhow::Error),
 }
 
@@ -177,7 +177,7 @@ pub fn main() -> ExitCode {
     main_with(Registry::builtin())
 }
 
-/// The same with the families of a registry: how a program with a family of its own starts.
+/// Runs the program with the families of a registry. A program with a family of its own starts here.
 pub fn main_with(registry: Registry) -> ExitCode {
     let cli = match parse(std::env::args_os()) {
         Ok(cli) => cli,

@@ -1,4 +1,4 @@
-//! Everything the program puts out: the standard streams, files that appear whole or not at all, JSON for lines.
+//! The standard streams, files that appear whole or not at all, JSON on one line, locks on folders.
 //!
 //! `println!` and `eprintln!` panic when nobody reads any more or the device is full, so the crate's lints refuse them;
 //! `out!` and `note!` take their place:
@@ -24,12 +24,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Set once the reader of the standard output has gone.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Why something could not be put out: says what, and what the system says.
+/// A failed write; the message names the target and the system's reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {what}: {cause}")]
 pub struct OutputError {
     what: String,
-    /// Said already, so not a source that would be said again.
+    /// Not a `source`: the message holds it already, and `{:#}` would repeat it.
     cause: io::Error,
 }
 
@@ -44,12 +44,12 @@ impl OutputError {
         OutputError::new("to the standard output", source)
     }
 
-    /// What the system says.
+    /// The error of the operating system.
     pub fn into_source(self) -> io::Error {
         self.cause
     }
 
-    /// Whether nobody reads any more: the command then ends quietly.
+    /// Whether the reader has closed the pipe; the command then ends quietly.
     pub fn is_closed(&self) -> bool {
         self.cause.kind() == io::ErrorKind::BrokenPipe
     }
@@ -85,7 +85,7 @@ pub fn print(text: Arguments<'_>) -> Result<(), OutputError> {
     }
 }
 
-/// Puts text on the standard error stream, in one piece. What cannot be told is not told.
+/// Puts text on the standard error stream, in one piece. Errors are dropped.
 pub fn tell(text: Arguments<'_>) {
     let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
 }
@@ -95,7 +95,7 @@ pub fn tell(text: Arguments<'_>) {
 pub struct Stdout(io::BufWriter<io::StdoutLock<'static>>);
 
 impl Stdout {
-    /// Takes the standard output for oneself.
+    /// Locks the standard output.
     pub fn lock() -> Stdout {
         Stdout(io::BufWriter::with_capacity(1 << 16, io::stdout().lock()))
     }
@@ -131,7 +131,7 @@ pub fn notes_are_watched() -> bool {
     io::IsTerminal::is_terminal(&io::stderr())
 }
 
-/// Lets the standard output have what is still in its buffer; for what other libraries wrote there.
+/// Flushes the standard output, which other libraries may have written to.
 ///
 /// # Errors
 /// When it cannot be written.

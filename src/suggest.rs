@@ -1,16 +1,16 @@
-//! "Did you mean …": the nearest of the names that there are.
+//! "Did you mean …": the nearest known name to a mistyped one.
 
-/// Names further away than this are no slips.
+/// Least likeness of a name that is suggested.
 const NEAR: f64 = 0.6;
 
-/// A name that is a whole part of another (`lambda` of `algorithm.mixing.lambda`) is as near as this.
+/// Weight of the last part of a name (`lambda` of `algorithm.mixing.lambda`).
 const PART: f64 = 0.85;
 
 /// The name that somebody most likely meant by `word`; `None` when none is near.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
     let rated = names.into_iter().map(|name| (likeness(&word, &plain(name)), name));
-    // Of names as near the first.
+    // Among equally near names the first one counts.
     let best = rated.fold(None, |best: Option<(f64, &str)>, one| match best {
         Some(best) if best.0 >= one.0 => Some(best),
         _ => Some(one),
@@ -23,8 +23,8 @@ pub fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) ->
     nearest(word, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
 
-/// The same for a message of serde about an unknown name, which lists the known ones: ``unknown field `hiden`, expected one
-/// of `hidden`, `horizon` ``.
+/// The suggestion for a message of serde about an unknown name, which lists the known ones: ``unknown field `hiden`,
+/// expected one of `hidden`, `horizon` ``.
 pub fn in_message(message: &str) -> String {
     let Some((_, rest)) = message.split_once("unknown ") else { return String::new() };
     let mut names = rest.split('`').skip(1).step_by(2);
@@ -32,12 +32,12 @@ pub fn in_message(message: &str) -> String {
     did_you_mean(word, names)
 }
 
-/// A name without what people mix up.
+/// A name without the differences that people mix up: case, hyphens and underscores.
 fn plain(name: &str) -> String {
     name.to_lowercase().replace(['-', ' '], "_")
 }
 
-/// How near a word is to a name. Where names have parts (`regex/tiny`, `algorithm.mixing.lambda`), the last part tells
+/// The likeness of a word to a name, from 0 to 1. Where names have parts (`regex/tiny`, `algorithm.mixing.lambda`), the last part tells
 /// them apart, and what they share before it says little; somebody may leave it out or err there.
 fn likeness(word: &str, name: &str) -> f64 {
     let near = strsim::normalized_damerau_levenshtein;
@@ -47,7 +47,7 @@ fn likeness(word: &str, name: &str) -> f64 {
     match (word_ends == word, name_ends == name) {
         (true, true) => whole,
         (false, false) => PART * near(&word_ends, &name_ends) + (1.0 - PART) * whole,
-        // `algorithm_batch`: the parts may also be joined by another sign.
+        // The parts may also be joined by another sign, as in `algorithm_batch`.
         _ => whole.max(PART * near(&word_ends, &name_ends)),
     }
 }

@@ -18,7 +18,7 @@ fn digest<T: serde::Serialize>(values: impl IntoIterator<Item = T>) -> String {
         hash.update(serde_json::to_vec(&value).expect("JSON"));
         hash.update(b"\n");
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&hash.finalize()[..8])
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-/// What becomes of a folder that is in the way.
+/// The policy for a folder that is in the way.
 fn existing(force: bool) -> Existing {
     if force { Existing::Replace } else { Existing::Keep }
 }

@@ -1,4 +1,4 @@
-//! `iliad doctor`: what is in order on this machine, and what to do about the rest.
+//! `iliad doctor` checks the installation and gives advice about each problem.
 
 use super::settings::{Common, Listen};
 use super::{CliResult, Exit, runtime};
@@ -43,9 +43,9 @@ const ENOUGH_DISK: u64 = 1 << 30;
 struct Check {
     name: &'static str,
     ok: bool,
-    /// What was found.
+    /// The finding.
     found: String,
-    /// What to do about it; none where all is in order.
+    /// The advice; none where all is in order.
     advice: Option<String>,
 }
 
@@ -230,7 +230,7 @@ fn steering(settings: &ServerConfig) -> Check {
     Check::ok("steering", settings.steering().to_string())
 }
 
-/// How many connections there is room for beside the files.
+/// The number of connections that fit beside the open files.
 fn connections(settings: &ServerConfig) -> Check {
     const NAME: &str = "connections";
     let descriptors = listener::raise_descriptors();

@@ -70,7 +70,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What stands for a number is one.
+/// The words with a number in place of each `N`.
 fn filled(words: Vec<String>) -> Vec<String> {
     words.into_iter().map(|word| if word == "N" { "1".to_owned() } else { word }).collect()
 }

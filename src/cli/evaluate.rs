@@ -1,4 +1,4 @@
-//! `iliad evaluate`: how good a checkpoint is.
+//! `iliad evaluate` measures the success of a checkpoint.
 
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, device, family_of};

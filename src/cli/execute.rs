@@ -1,4 +1,4 @@
-//! `iliad execute`: what an agent writes, executed.
+//! `iliad execute` executes the expressions that an agent writes.
 
 use super::CliResult;
 use super::json_lines::{Answers, answer_input};

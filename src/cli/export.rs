@@ -124,7 +124,7 @@ async fn in_words(store: &Store, args: &Args, error: ExportError) -> CliError {
 /// Runs shown in a message at most.
 const SHOWN: usize = 10;
 
-/// Which runs there are, the likeliest first.
+/// The sentence that lists the runs, the likeliest first.
 fn told(run: &str, known: &[String]) -> String {
     let near = nearest(run, known.iter().map(String::as_str));
     let meant = near.map(|name| format!("did you mean {name}? ")).unwrap_or_default();

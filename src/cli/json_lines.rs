@@ -40,7 +40,7 @@ pub(super) fn answer_input<Q: DeserializeOwned, A: Serialize>(
     }
 }
 
-/// What ended the answering.
+/// The failure that ended the answering.
 #[derive(Debug)]
 enum Broken {
     Input(io::Error),

@@ -87,7 +87,7 @@ Examples:
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER_HOUSE)]
 pub(super) struct HouseArgs {
-    /// Which house: the same number gives the same house
+    /// Seed of the house; the same number gives the same house
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = super::numbers::seed)]
     pub seed: u64,
     /// File to write the floor plans to (SVG)
@@ -98,7 +98,7 @@ pub(super) struct HouseArgs {
     pub graph: bool,
 }
 
-/// Where the houses are.
+/// The location of the houses.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Data {
     /// Folder of the NAV data, with graphs.json.gz in it

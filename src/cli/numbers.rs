@@ -1,6 +1,6 @@
-//! Numbers in arguments: what is read, and what is said of the rest.
+//! Parsers of numbers in arguments, with the sentences that refuse others.
 
-/// Largest seed: what JSON readers keep exactly, and what the pages take.
+/// Largest seed. JSON readers keep it exactly, and the pages take it, too.
 pub(super) const LARGEST_SEED: u64 = (1 << 53) - 1;
 
 /// Most examples of an update, as in the configuration of runs.
@@ -14,12 +14,12 @@ pub(super) fn seed(text: &str) -> Result<u64, String> {
     between(text, 0, LARGEST_SEED)
 }
 
-/// How many.
+/// A count that fits into memory.
 pub(super) fn count(text: &str) -> Result<usize, String> {
     Ok(between(text, 0, LARGEST_COUNT)? as usize)
 }
 
-/// How many, where there may be very many.
+/// A count of updates or episodes.
 pub(super) fn whole(text: &str) -> Result<u64, String> {
     between(text, 0, LARGEST_COUNT)
 }

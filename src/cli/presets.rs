@@ -1,4 +1,4 @@
-//! `iliad presets`: what a run can start from, and every setting of it.
+//! `iliad presets` lists the presets that a run can start from, and the settings of each.
 
 use super::{CliError, CliResult, Exit};
 use crate::config::run::RunConfig;

@@ -14,13 +14,13 @@ pub(super) struct Common {
     /// Folder that holds everything Iliad writes [env: ILIAD_DATA_DIR] [default: iliad-data]
     #[arg(long, value_name = "DIR", help_heading = "Settings")]
     data_dir: Option<String>,
-    /// Where models run: auto, cpu, cuda or cuda:N [env: ILIAD_DEVICE] [default: auto]
+    /// Device that models run on: auto, cpu, cuda or cuda:N [env: ILIAD_DEVICE] [default: auto]
     #[arg(long, value_name = "DEVICE", help_heading = "Settings")]
     device: Option<String>,
-    /// What is logged: off, error, warn, info, debug, trace, or a filter [env: ILIAD_LOG_LEVEL] [default: info]
+    /// Logged messages: off, error, warn, info, debug, trace, or a filter [env: ILIAD_LOG_LEVEL] [default: info]
     #[arg(long, value_name = "LEVEL", help_heading = "Settings")]
     log_level: Option<String>,
-    /// How log lines look: text or json [env: ILIAD_LOG_FORMAT] [default: text]
+    /// Format of log lines: text or json [env: ILIAD_LOG_FORMAT] [default: text]
     #[arg(long, value_name = "FORMAT", help_heading = "Settings")]
     log_format: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Files that are there whole or as they were: written beside their place, synced, and renamed into it.
+//! Files that appear whole or stay as they were: they are written beside their place, synced, and renamed into it.
 //!
 //! A kill leaves the old file and perhaps a hidden `.NAME.….part` beside it, which the next writer of that file clears
 //! away. Devices, pipes and the names of the standard streams (`-`, `/dev/stdout`, `/dev/fd/N`) are written to as they
@@ -10,12 +10,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
-/// Ending of what is being written.
+/// Ending of the name of a draft.
 const PART: &str = ".part";
 
 /// A file that is being written. It takes its place in [`Draft::finish`]; dropped before, it leaves nothing.
 pub struct Draft {
-    /// What errors call it.
+    /// The name that errors give it.
     shown: String,
     to: Place,
 }
@@ -91,7 +91,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     draft.finish()
 }
 
-/// Whether a file could be written there, before long work is done for it.
+/// Checks that a file could be written, before long work is done for it.
 ///
 /// # Errors
 /// As [`Draft::begin`].
@@ -99,7 +99,7 @@ pub fn check(path: &Path) -> Result<(), OutputError> {
     if is_stream(path) { Ok(()) } else { Draft::begin(path).map(drop) }
 }
 
-/// The same for files whose folder is made where it is missing.
+/// Makes the folder of a file where it is missing, and checks that the file could be written.
 ///
 /// # Errors
 /// As [`Draft::begin`].
@@ -116,7 +116,7 @@ pub fn is_stream(path: &Path) -> bool {
     standard(path).is_some() || std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// What errors call it.
+/// The name that errors give a path.
 fn shown(path: &Path) -> String {
     if standard(path) == Some(1) { "to the standard output".into() } else { path.display().to_string() }
 }
@@ -150,7 +150,7 @@ fn place(path: &Path) -> io::Result<Place> {
     if old.as_ref().is_some_and(|found| !found.is_file()) {
         return Ok(Place::Through(Box::new(File::options().write(true).open(path)?)));
     }
-    // Where a link leads is replaced, not the link.
+    // The target of a link is replaced, not the link.
     let path = if old.is_some() { path.canonicalize()? } else { path.to_owned() };
     let folder = folder_of(&path);
     if !folder.is_dir() {
@@ -185,7 +185,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How the names of drafts for `name` begin; short enough for every file system.
+/// The prefix of the names of drafts for `name`; short enough for every file system.
 pub(super) fn prefix(name: &str) -> String {
     format!(".{}.", name.chars().take(50).collect::<String>())
 }

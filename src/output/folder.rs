@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What becomes of a folder that is in the way.
+/// The policy for a folder that is in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and nothing is done.
@@ -19,18 +19,18 @@ pub enum Existing {
     Replace,
 }
 
-/// Why a folder cannot be written. Each names the folder and says what to do.
+/// The reason why a folder cannot be written. Each message names the folder and says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Something is there already.
     #[error("{} holds something already; name another folder, or replace it with --force", .0.display())]
     Taken(PathBuf),
-    /// What is there is not what would be replaced.
+    /// The folder holds something that is not replaced.
     #[error("{} also holds `{name}`, which is no part of such data, so it is not replaced; name another folder", path.display())]
     Foreign {
         /// The folder.
         path: PathBuf,
-        /// What else is in it.
+        /// The entry that is not replaced.
         name: String,
     },
     /// A file is in the way.
@@ -41,13 +41,13 @@ pub enum FolderError {
     Io {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// Whether a folder may be written, asked before the work: it is not there, is empty, or may be replaced. `parts` are the
-/// names of what is written into it.
+/// Checks before the work that a folder may be written: it is missing, empty, or may be replaced. `parts` are the names of
+/// the entries that are written into it.
 ///
 /// # Errors
 /// When it is in the way.
@@ -90,7 +90,7 @@ impl Draft {
     pub fn begin(target: &Path, existing: Existing, parts: &[&str]) -> Result<Draft, FolderError> {
         check(target, existing, parts)?;
         let failed = |source| FolderError::Io { path: target.to_owned(), source };
-        // Where a link leads is replaced, not the link; `corpus/` and `.` get a name.
+        // The target of a link is replaced, not the link; `corpus/` and `.` get a name.
         let target = if target.exists() { target.canonicalize().map_err(failed)? } else { target.to_owned() };
         let name = target.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
         let beside = folder_of(&target);
@@ -110,7 +110,7 @@ impl Draft {
         Ok(Draft { folder, _lock: lock, target, existing, parts })
     }
 
-    /// Where to write meanwhile.
+    /// The hidden folder to write into until the draft is finished.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

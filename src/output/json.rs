@@ -1,4 +1,4 @@
-//! JSON on one line, for every reader's idea of a line.
+//! JSON on one line, whatever a reader takes for the end of a line.
 //!
 //! JSON lets U+2028, U+2029 and U+0085 stand in a string as they are. Python's `str.splitlines`, readers of server-sent
 //! events built on it, and some editors take them for ends of lines, and so would cut a line of a JSON-lines file in two.
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Where Python's `str.splitlines` cuts.
+    /// The characters at which Python's `str.splitlines` cuts.
     const CUTS: [char; 10] =
         ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
 

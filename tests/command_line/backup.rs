@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take on a busy machine.
+/// The longest that anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(480);
 
 /// A server in a process of its own.
@@ -166,7 +166,7 @@ async fn a_backup_of_a_live_server_goes_on_where_it_was() {
     }
     store.close().await;
 
-    // What copying by hand may give: newer files of the run beside an older database.
+    // Copying by hand may give newer files of the run beside an older database.
     copy_folder(&at("restored/runs"), &at("mixed/runs"));
     std::fs::copy(at("backup/iliad.sqlite"), at("mixed/iliad.sqlite")).unwrap();
     copy_folder(&at("restored/runs").join(&id), &at("mixed/runs/newer"));
@@ -230,7 +230,7 @@ fn a_data_folder_that_may_only_be_read_is_exported() {
     let home = tempfile::tempdir().unwrap();
     crate::filled(home.path(), 30);
     let data = home.path().join("iliad-data");
-    // Where nobody closed the database, its newest rows are in the log.
+    // The newest rows of a database that nobody closed are in the log.
     let open = tokio::runtime::Runtime::new().unwrap();
     let store = open.block_on(async {
         let store = Store::open(&data.join("iliad.sqlite")).await.unwrap();

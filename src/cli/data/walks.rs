@@ -14,7 +14,7 @@ pub(super) fn is_corpus(folder: &Path) -> bool {
     ["graphs.json.gz", "r2r.json.gz"].iter().all(|name| folder.join(name).is_file())
 }
 
-/// What a split holds.
+/// The contents of a split.
 #[derive(Debug, Serialize)]
 struct Holds {
     tasks: usize,

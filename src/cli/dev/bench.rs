@@ -28,7 +28,7 @@ pub(in crate::cli) struct Args {
     pub preset: String,
     #[command(flatten)]
     pub overrides: Overrides,
-    /// What to do, several with commas: time updates, iteration; agreement: how far the device's results are from the
+    /// Tasks to carry out, several with commas: time updates, iteration; agreement: how far the device's results are from the
     /// CPU's; and in builds for GPUs, recurrence: LSTM layers alone; profile: every kernel of an update with its time;
     /// programs: how far operations launched together are from the same ones launched singly
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]

@@ -1,4 +1,4 @@
-//! `iliad dev theory`: the paper's analysis, computed.
+//! `iliad dev theory` computes the paper's analysis.
 
 use crate::cli::{CliError, CliResult, Exit, numbers};
 use crate::experiment::theory::bandit::Sizes;
@@ -150,7 +150,7 @@ fn text(study: &Study) -> String {
     out
 }
 
-/// What the theorems said and whether it was so.
+/// The sentences that say whether the bounds of the theorems held.
 fn verdict(study: &Study) -> String {
     let how = format!("at every t from 1 to {} in every start ({} checks)", study.settings.epochs, study.checked);
     let bound = match (study.applies, study.bound_held) {

@@ -17,10 +17,11 @@ use rust_embed::RustEmbed;
 struct Folder;
 
 /// Texts beside the folder: (name in the address, file, content). The first is the page that `/docs` shows.
-const BESIDE: [(&str, &str, &str); 3] = [
+const BESIDE: [(&str, &str, &str); 4] = [
     ("", "README.md", include_str!("../../../README.md")),
     ("benchmarks", "BENCHMARKS.md", include_str!("../../../BENCHMARKS.md")),
     ("changelog", "CHANGELOG.md", include_str!("../../../CHANGELOG.md")),
+    ("contributing", "CONTRIBUTING.md", include_str!("../../../CONTRIBUTING.md")),
 ];
 
 /// Name in the address of the folder's own list.
@@ -32,28 +33,42 @@ const LICENCES: [(&str, &str); 2] = [
     ("Apache-2.0", include_str!("../../../docs/licences/Apache-2.0.txt")),
 ];
 
-/// The text that an address names, and the folder its links start from.
-fn source(name: &str) -> Option<(String, &'static str)> {
+/// The text that an address names, and the folder that its links start from.
+fn source(name: &str) -> Option<(String, String)> {
     if let Some((.., text)) = BESIDE.iter().find(|(known, ..)| *known == name) {
-        return Some(((*text).to_owned(), ""));
+        return Some(((*text).to_owned(), String::new()));
     }
     let file = if name == CONTENTS { "README.md".to_owned() } else { format!("{name}.md") };
     let bytes = Folder::get(&file)?.data;
-    Some((String::from_utf8_lossy(&bytes).into_owned(), "docs/"))
+    let folder = file.rsplit_once('/').map_or("docs".to_owned(), |(inner, _)| format!("docs/{inner}"));
+    Some((String::from_utf8_lossy(&bytes).into_owned(), folder))
 }
 
-/// Where a link of a text leads on this server: an own path, or `None` for a file that has no page.
+/// The path from the root of the repository that a link of a text in `folder` names.
+fn resolve(link: &str, folder: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+/// The address on this server that a link of a text leads to; `None` for a file that has no page.
 fn target(link: &str, folder: &str) -> Option<String> {
     let (file, fragment) = link.split_once('#').map_or((link, String::new()), |(file, at)| (file, format!("#{at}")));
-    let path = match file.strip_prefix("../") {
-        Some(beside) => beside.to_owned(),
-        None => format!("{folder}{file}"),
-    };
     if file.is_empty() {
         return Some(fragment);
     }
+    let path = resolve(file, folder);
     let page = match path.strip_prefix("docs/") {
-        Some("README.md" | "") => format!("/docs/{CONTENTS}"),
+        _ if path == "docs" => format!("/docs/{CONTENTS}"),
+        Some("README.md") => format!("/docs/{CONTENTS}"),
         Some(inner) if inner.starts_with("licences/") => "/licence".to_owned(),
         Some(inner) if Folder::get(inner).is_some() => format!("/docs/{}", inner.trim_end_matches(".md")),
         Some(_) => return None,
@@ -171,7 +186,7 @@ fn listed(current: &str, page: &Page) -> Vec<Listed> {
         .collect();
     names.sort();
     names.insert(0, String::new());
-    names.extend(["benchmarks".to_owned(), "changelog".to_owned()]);
+    names.extend(["benchmarks", "changelog", "contributing"].map(str::to_owned));
     let entry = |name: String| {
         let (text, _) = source(&name)?;
         let title = text.lines().find_map(|line| line.strip_prefix("# "))?.to_owned();
@@ -192,7 +207,7 @@ struct DocsPage {
 
 fn show(name: &str, page: Page) -> Result<Response> {
     let (text, folder) = source(name).ok_or(Error::NotFound("the page"))?;
-    let Rendered { title, html, .. } = render(&text, folder, &page);
+    let Rendered { title, html, .. } = render(&text, &folder, &page);
     let pages = listed(name, &page);
     Ok(page::html(&DocsPage { page, title, html, pages }))
 }
@@ -255,11 +270,14 @@ mod tests {
     #[test]
     fn the_texts_are_pages_and_their_links_lead_somewhere() {
         let page = Page::for_tests("/iliad");
-        let names: Vec<String> = all().into_iter().chain([CONTENTS.to_owned()]).collect();
+        // The list of pages names no page in a folder; the records of decisions are such pages.
+        let decisions = Folder::iter().filter(|file| file.starts_with("decisions/"));
+        let decisions = decisions.map(|file| file.trim_end_matches(".md").to_owned());
+        let names: Vec<String> = all().into_iter().chain([CONTENTS.to_owned()]).chain(decisions).collect();
         assert!(names.len() > 10, "{names:?}");
         for name in &names {
             let (text, folder) = source(name).unwrap();
-            let shown = render(&text, folder, &page);
+            let shown = render(&text, &folder, &page);
             assert!(!shown.title.is_empty() && !shown.html.contains("style="), "{name}");
             for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
                 let (Event::Start(Tag::Link { dest_url, .. }) | Event::Start(Tag::Image { dest_url, .. })) = event
@@ -269,7 +287,7 @@ mod tests {
                 if dest_url.contains("://") {
                     continue;
                 }
-                let to = target(&dest_url, folder);
+                let to = target(&dest_url, &folder);
                 let to = to.unwrap_or_else(|| panic!("{name} links to {dest_url}, which has no page"));
                 let Some((path, fragment)) = to.split_once('#') else { continue };
                 let there = match path.strip_prefix("/docs") {
@@ -277,7 +295,7 @@ mod tests {
                     None => name.clone(),
                 };
                 let (other, folder) = source(&there).unwrap();
-                let headings = render(&other, folder, &page).headings;
+                let headings = render(&other, &folder, &page).headings;
                 assert!(headings.iter().any(|h| h == fragment), "{name} links to {dest_url}; there are {headings:?}");
             }
         }
@@ -288,7 +306,7 @@ mod tests {
         let page = Page::for_tests("/iliad");
         let shown = render(
             "# A `b`\n[x](store.md#the-queue) [y](../src/main.rs) [z](https://e.org) <b>c</b>\n\n|a|\n|-:|\n|1|",
-            "docs/",
+            "docs",
             &page,
         );
         assert_eq!(shown.title, "A b");

@@ -1,4 +1,4 @@
-//! What commands write is whole or was never there: imports, and files that are in the way.
+//! Files and folders that commands write are whole or absent: imports, and files that are in the way.
 
 use iliad::task::regex::corpus::Corpus;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn an_import_checks_first_and_replaces_only_what_it_is_told_to() {
 
     assert_eq!(run(home.path(), "data import-l3 good -o corpus"), (0, String::new()));
     let first = Corpus::load(&corpus).unwrap();
-    // What is there stays there: refused before the work, and by a failed replacement.
+    // An existing folder stays: refused before the work, and by a failed replacement.
     std::fs::write(home.path().join("mark"), "").unwrap();
     for arguments in
         ["data import-l3 good -o corpus", "data import-l3 bad -o corpus --force", "data import-l3 good -o mark"]
@@ -113,7 +113,7 @@ fn a_file_that_is_in_the_way_stays_when_the_new_one_cannot_be_made() {
     std::fs::write(home.path().join("old.html"), "the old report").unwrap();
     assert_eq!(run(home.path(), "report --results results -o old.html").0, 2);
     assert_eq!(std::fs::read_to_string(home.path().join("old.html")).unwrap(), "the old report");
-    // Where nothing can be written is said before the work, and names the place.
+    // A place that cannot be written is named before the work.
     for arguments in [
         "report --results results -o results",
         "report --results results -o no/x.html",

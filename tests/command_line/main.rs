@@ -1,7 +1,10 @@
 //! The program as it is typed: what it prints where, and how it ends.
 
-#[path = "command_line/backup.rs"]
 mod backup;
+mod closed_output;
+mod damaged_input;
+mod dataset;
+mod whole_files;
 
 use iliad::config::run::TeacherMode;
 use iliad::run::{EpisodeRow, Source};

@@ -149,7 +149,7 @@ fn numbers(value: &Value) -> Vec<usize> {
 #[test]
 fn an_independent_program_says_the_same() {
     let (mut scores, mut moves) = (0, 0);
-    for case in include_str!("fixtures/nav/golden.jsonl").lines() {
+    for case in include_str!("../fixtures/nav/golden.jsonl").lines() {
         let case: Value = serde_json::from_str(case).unwrap();
         let points: Vec<[f64; 3]> = serde_json::from_value(case["points"].clone()).unwrap();
         let edges: Vec<(usize, usize)> = serde_json::from_value(case["edges"].clone()).unwrap();

@@ -23,7 +23,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// What may stand where a file of JSON, a gzip'd one or a checkpoint is wanted.
+/// Contents that may stand in place of a JSON file, a compressed one or a checkpoint.
 fn damages() -> Vec<(&'static str, Option<Vec<u8>>)> {
     let whole = packed(&b"[1,2,3,4,5,6,7,8,9] ".repeat(100));
     let mut flipped = whole.clone();
@@ -99,7 +99,7 @@ fn damaged_files_are_named_by_every_command_that_reads_them() {
             // An empty TOML file is a file of no settings; an empty database is a new one; what is in a folder is no file.
             let fine = match *name {
                 "bad.toml" => ["nothing", "a mark alone", "another document"].contains(&what),
-                // What the store makes of a database of which nothing is left is held by its own tests.
+                // The store's own tests hold how it treats a database of which nothing is left.
                 "data/iliad.sqlite" => ["nothing", "one byte"].contains(&what),
                 "l3/templates.json" | "l3b/corpus.json" => what == "a folder",
                 _ => false,

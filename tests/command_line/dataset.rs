@@ -102,7 +102,7 @@ fn the_documented_python_reads_the_export() {
     iliad(home.path(), &["export", "-o", "descriptions.csv"]);
     iliad(home.path(), &["export", "--schema", "-o", "schema.json"]);
     let program = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-    let blocks = python(include_str!("../docs/export.md"));
+    let blocks = python(include_str!("../../docs/export.md"));
     assert!(blocks.len() >= 4, "{blocks:?}");
     for block in blocks {
         let module = ["datasets", "pandas"]

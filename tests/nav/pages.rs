@@ -1,7 +1,7 @@
 //! Houses on pages: their addresses, what is kept for ever and what is not, photographs, and that the script can draw
 //! whatever the generator makes.
 
-#[path = "support/mod.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 
 use axum::body::{Body, to_bytes};

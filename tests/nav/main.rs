@@ -1,0 +1,14 @@
+//! Tests of the family NAV.
+
+mod cli;
+mod corpus;
+mod graph;
+mod house;
+mod import;
+mod layers;
+mod models;
+mod observation;
+mod pages;
+mod training;
+mod walks;
+mod world;

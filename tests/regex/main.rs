@@ -1,0 +1,10 @@
+//! Tests of the family REGEX.
+
+mod corpus;
+mod engine;
+mod golden;
+mod grammar;
+mod import;
+mod letters;
+mod tokenise;
+mod world;

@@ -2,11 +2,16 @@
 
 use super::drawing::Map;
 use super::houses::{EXAMPLE, Houses};
+use super::tables::TABLES;
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
+use super::{benchmark, device_agreement};
 use crate::config::run::{Preset, RunConfig};
+use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::pages::FamilyPages;
+use crate::family::tables::Tables;
 use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::nn::device_agreement::Apart;
 use crate::protocol::{Agent, Teacher, World};
 use crate::rng::Stream;
 use askama::Template;
@@ -230,6 +235,30 @@ impl Family for NavFamily {
 
     fn pages(&self) -> Option<FamilyPages> {
         Some(super::pages::pages(self.houses().clone()))
+    }
+
+    fn levels(&self) -> [f64; 3] {
+        [20.0, 25.0, 30.0]
+    }
+
+    fn tables(&self) -> &Tables {
+        &TABLES
+    }
+
+    fn teacher_updates(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+        benchmark::teacher_updates(request)
+    }
+
+    fn profile(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+        benchmark::profile(request)
+    }
+
+    fn device_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(device_agreement::agreement(device, hidden, 2 * steps)?)
+    }
+
+    fn program_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(device_agreement::programs(device, hidden, steps)?)
     }
 
     fn presets(&self) -> Vec<Preset> {

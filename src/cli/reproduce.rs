@@ -163,7 +163,7 @@ fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
         return Err(CliError::Usage(format!("the table has no row `{wrong}`{meant}; it has {}", names.join(", "))));
     }
     if !rows.is_empty() {
-        table.rows.retain(|row| rows.iter().any(|r| *r == row.name));
+        table.rows.retain(|row| rows.contains(&row.name));
     }
     Ok(())
 }

@@ -14,19 +14,3 @@ pub mod report;
 pub mod results;
 pub mod table;
 pub mod theory;
-
-use crate::family::tables::{Table, Tables};
-
-/// A family's table by name; `None` for another name.
-pub fn table_of(family: &str, name: &str) -> Option<Table> {
-    tables(family).table(name).cloned()
-}
-
-/// A family's figure by name; `None` for another name.
-pub fn figure_of(family: &str, name: &str) -> Option<Table> {
-    tables(family).figure(name)
-}
-
-fn tables(family: &str) -> &'static Tables {
-    if family == "nav" { &crate::task::nav::tables::TABLES } else { &crate::task::regex::tables::TABLES }
-}

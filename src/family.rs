@@ -1,6 +1,7 @@
 //! A task family, as everything above it sees it. [`Family`] is the one trait that a family implements beside the protocol's own
 //! (its [`World`], its [`Agent`], and a [`Teacher`] where it has a simulated one). Nothing here names a family.
 
+pub mod benchmark;
 pub mod files;
 pub mod pages;
 mod presentation;
@@ -8,15 +9,18 @@ pub mod shipped;
 pub mod tables;
 mod training;
 
-pub use presentation::{Audience, Change, Guide, RenderError};
+use benchmark::{Benchmark, Profile, Timing};
+pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
 pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
 
 use crate::config::run::{Preset, RunConfig};
+use crate::nn::device_agreement::Apart;
 use crate::protocol::{Agent, Teacher, World};
 use crate::rng::Stream;
 use candle_core::Device;
 use std::path::Path;
 use std::sync::Arc;
+use tables::Tables;
 
 /// A task family: what people see of it, and how worlds, agents and teachers are made from a run's configuration.
 pub trait Family: Send + Sync + 'static {
@@ -75,6 +79,57 @@ pub trait Family: Send + Sync + 'static {
     /// Pages and resources of the family's own, which the web application serves below the family's name.
     fn pages(&self) -> Option<pages::FamilyPages> {
         None
+    }
+
+    /// An example of the description log for the report, from its start state and execution as the log keeps them; `None`:
+    /// the report shows the description alone.
+    fn report_example(&self, _start: &serde_json::Value, _execution: &serde_json::Value) -> Option<ReportExample> {
+        None
+    }
+
+    // Experiments.
+
+    /// Levels of validation success in percent, ascending, of which a run keeps when it first reached them. The last is the
+    /// paper's.
+    fn levels(&self) -> [f64; 3];
+
+    /// The runs that remake the paper's tables and figures; none unless the family has some.
+    fn tables(&self) -> &Tables {
+        Tables::none()
+    }
+
+    /// Times updates of the simulated teacher's models.
+    ///
+    /// # Errors
+    /// When the models cannot be made or an update fails; by default, because the family has no benchmark.
+    fn teacher_updates(&self, _request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+        anyhow::bail!("the task {} has no benchmark of its teacher", self.name())
+    }
+
+    /// Says where a GPU's time goes in such updates, kernel by kernel.
+    ///
+    /// # Errors
+    /// When the models cannot be made or an update fails; by default, because the family has no benchmark.
+    fn profile(&self, _request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+        anyhow::bail!("the task {} has no benchmark of its teacher", self.name())
+    }
+
+    /// Compares the family's models on a device, with `hidden` units and for `steps` updates, with the same ones on the CPU;
+    /// nothing unless the family has such a comparison.
+    ///
+    /// # Errors
+    /// When a model cannot be made or a step fails.
+    fn device_agreement(&self, _device: &Device, _hidden: usize, _steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(Vec::new())
+    }
+
+    /// Compares operations that are launched together on a GPU with the same ones launched singly; nothing unless the family
+    /// has such a comparison.
+    ///
+    /// # Errors
+    /// When a model cannot be made or a step fails.
+    fn program_agreement(&self, _device: &Device, _hidden: usize, _steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(Vec::new())
     }
 
     // How runs are made.

@@ -7,7 +7,7 @@ pub use erased::AnyFamily;
 
 use crate::config::run::{ConfigError, LARGEST_SEED, Preset, RunConfig};
 use crate::suggest::did_you_mean;
-use crate::task::nav::family::NavFamily;
+use crate::task::nav::family::NAV;
 use crate::task::regex::family::RegexFamily;
 
 /// The families, in the order people see them.
@@ -28,7 +28,8 @@ impl Registry {
 
     /// The families that come with the program.
     pub const fn builtin() -> Self {
-        Self::new(&[&RegexFamily, &NavFamily])
+        static FAMILIES: [&dyn AnyFamily; 2] = [&RegexFamily, &NAV];
+        Self::new(&FAMILIES)
     }
 
     /// All families.

@@ -340,7 +340,9 @@ fn live<K: Family>(
         validation: header.as_ref().and_then(|h| h.validation),
         validated: header.as_ref().and_then(|h| h.validated),
         best: header.as_ref().and_then(|h| h.best),
-        milestones: header.as_ref().map_or_else(|| Milestones::new(kit.name()), Milestones::of),
+        milestones: header
+            .as_ref()
+            .map_or_else(|| Milestones::new(kit.levels()), |header| Milestones::of(header, kit.levels())),
         seconds: header.as_ref().map_or(0.0, |h| h.seconds),
         since: Instant::now(),
         out,

@@ -2,6 +2,7 @@
 //! run's tasks follow from its seed, so a change of these digests makes stored runs and checkpoints train on other data.
 
 use iliad::protocol::Split;
+use iliad::registry::Registry;
 use iliad::rng::stream;
 use iliad::task::nav::generated::{Generated, Size};
 use iliad::task::nav::house::House;
@@ -94,11 +95,10 @@ fn phrasings_are_dealt_out_to_the_splits_as_ever() {
 #[test]
 fn experiment_tables_keep_their_rows() {
     let mut rows = Vec::new();
-    for family in ["regex", "nav"] {
-        let names = ["main", "mixing", "anneal", "efficient"];
-        let tables = names.into_iter().filter_map(|name| iliad::experiment::table_of(family, name));
-        for table in tables.chain(iliad::experiment::figure_of(family, "curves")) {
-            rows.push(format!("{family} {} {}", table.name, table.title));
+    for family in Registry::builtin().families() {
+        let tables = ["main", "mixing", "anneal", "efficient"].map(|name| family.tables().table(name).cloned());
+        for table in tables.into_iter().flatten().chain(family.tables().figure("curves")) {
+            rows.push(format!("{} {} {}", family.name(), table.name, table.title));
             for row in table.rows {
                 rows.push(format!("{} {} {:?} {:?}", row.name, row.title, row.settings, row.paper));
             }

@@ -5,7 +5,7 @@ use super::run_settings::Overrides;
 use super::settings::Common;
 use super::{CliError, CliResult, Exit, numbers, progress};
 use crate::experiment::grid::{self, Cell, News, Plan};
-use crate::experiment::{collect, figure_of, table, table_of};
+use crate::experiment::{collect, table};
 use crate::family::tables::Table;
 use crate::output::{file, note, out};
 use crate::registry::Registry;
@@ -33,8 +33,8 @@ written with the curves to --results as FAMILY-TABLE.json, such as regex-main.js
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = AFTER)]
 pub(super) struct Args {
-    /// Task family
-    #[arg(value_name = "FAMILY", value_parser = ["regex", "nav"])]
+    /// Task family: regex, nav
+    #[arg(value_name = "FAMILY")]
     pub family: String,
     /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings)
     #[arg(
@@ -91,16 +91,22 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     // A figure shares the runs of the main table.
     let runs_of = args.table.clone().unwrap_or_else(|| "main".into());
+    let no_such_family = || {
+        let names: Vec<&str> = registry.families().iter().map(|family| family.name()).collect();
+        let meant = did_you_mean(&args.family, names.iter().copied());
+        CliError::Usage(format!("there is no task family `{}`{meant}; there are {}", args.family, names.join(", ")))
+    };
+    let family = registry.family(&args.family).ok_or_else(no_such_family)?;
     let missing = || CliError::Usage("there is no such table".into());
     let mut shown = Vec::new();
     if let Some(name) = &args.table {
-        shown.push(table_of(&args.family, name).ok_or_else(missing)?);
+        shown.push(family.tables().table(name).cloned().ok_or_else(missing)?);
     }
     if let Some(name) = &args.figure {
         if runs_of != "main" {
             return Err(CliError::Usage("the figure `curves` is about the runs of --table main".into()));
         }
-        shown.push(figure_of(&args.family, name).ok_or_else(missing)?);
+        shown.push(family.tables().figure(name).ok_or_else(missing)?);
     }
     for table in &mut shown {
         restrict(table, &args.row)?;
@@ -133,7 +139,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     };
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
-        let results = collect::collect(&args.family, table, &cells, args.until, &command(args))?;
+        let results = collect::collect(family, table, &cells, args.until, &command(args))?;
         let path = args.results.join(format!("{}.json", results.name));
         file::write(&path, &serde_json::to_vec_pretty(&results)?)?;
         out!("{}", table::text(&results))?;

@@ -1,115 +1,15 @@
-//! What is timed, and how: the updates of the simulated teacher at the paper's sizes, and whole iterations of the trainer.
-//!
-//! A sample is the mean over a few updates with the device drained at its end; a figure is the median of samples, after
-//! updates that are not counted (they load kernels and record what the GPU replays).
+//! Timing of whole iterations of the trainer, and of a recurrence alone. Families time their own models
+//! ([`Family::teacher_updates`](crate::family::Family::teacher_updates)).
 
-pub mod nav;
-
-use crate::config::run::RunConfig;
-use crate::config::run::TeacherMode;
+use crate::config::run::{RunConfig, TeacherMode};
+use crate::family::benchmark::{Effort, Timing, time};
 use crate::registry::AnyFamily;
 use crate::run::{Command, Event};
-use crate::task::regex::teacher::{Draws, RegexTeacher};
-use crate::task::regex::world::RegexWorld;
 use crate::trainer::Launch;
 use candle_core::Device;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::Instant;
-
-/// Milliseconds of an update, of one sample each.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Timing {
-    /// What was timed.
-    pub name: String,
-    /// Samples, in the order they were taken.
-    pub samples: Vec<f64>,
-}
-
-impl Timing {
-    /// The median.
-    pub fn median(&self) -> f64 {
-        let mut sorted = self.samples.clone();
-        sorted.sort_by(f64::total_cmp);
-        match sorted.len() {
-            0 => f64::NAN,
-            n if n % 2 == 1 => sorted[n / 2],
-            n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-        }
-    }
-
-    /// The smallest sample.
-    pub fn min(&self) -> f64 {
-        self.samples.iter().copied().fold(f64::INFINITY, f64::min)
-    }
-
-    /// The largest sample.
-    pub fn max(&self) -> f64 {
-        self.samples.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }
-}
-
-/// How long to look.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Samples of a figure.
-    pub samples: usize,
-    /// Updates of a sample.
-    pub each: usize,
-    /// Updates before the first sample.
-    pub warm: usize,
-}
-
-fn time(
-    name: &str,
-    device: &Device,
-    effort: Effort,
-    mut update: impl FnMut(u64) -> anyhow::Result<()>,
-) -> anyhow::Result<Timing> {
-    let mut number = 0;
-    let mut some = |n: usize| -> anyhow::Result<()> {
-        for _ in 0..n {
-            update(number)?;
-            number += 1;
-        }
-        Ok(device.synchronize()?)
-    };
-    some(effort.warm)?;
-    let mut samples = Vec::with_capacity(effort.samples);
-    for _ in 0..effort.samples {
-        let begin = Instant::now();
-        some(effort.each)?;
-        samples.push(begin.elapsed().as_secs_f64() * 1e3 / effort.each as f64);
-    }
-    Ok(Timing { name: name.to_owned(), samples })
-}
-
-/// Updates of the simulated teacher's executor and describer, examples and all.
-///
-/// # Errors
-/// When the models cannot be made, or an update fails.
-pub fn teacher_updates(
-    world: &RegexWorld,
-    teacher: &RegexTeacher,
-    batch: usize,
-    device: &Device,
-    effort: Effort,
-) -> anyhow::Result<Vec<Timing>> {
-    let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
-    let mut draws = Draws::new(world, 1, "executor", true);
-    let first = time("regex-executor-update", device, effort, |update| {
-        let examples = teacher.executor_batch(&mut draws, update, batch);
-        teacher.train_executor(&examples, &mut executor)?;
-        Ok(())
-    })?;
-    let mut draws = Draws::new(world, 1, "describer", true);
-    let second = time("regex-describer-update", device, effort, |update| {
-        let (items, texts) = teacher.describer_batch(&mut draws, update, batch);
-        teacher.train_describer(&items, &texts, &mut describer)?;
-        Ok(())
-    })?;
-    Ok(vec![first, second])
-}
 
 /// Iterations of a run as the trainer makes them, everything included but evaluations and checkpoints.
 ///
@@ -173,30 +73,6 @@ pub fn iterations(
         tracing::info!("{stage}: {:.2} ms (median of {})", timing.median(), timing.samples.len());
     }
     Ok(Timing { name: name.to_owned(), samples })
-}
-
-/// What was looked at, and a line for each kernel.
-pub type Profile = (String, std::collections::BTreeMap<String, crate::nn::cuda::profile::Line>);
-
-/// Where the GPU's time goes in one update of executor and describer, not recorded: a line for each kernel and size of
-/// product.
-///
-/// # Errors
-/// When an update fails.
-pub fn profile(world: &RegexWorld, teacher: &RegexTeacher, batch: usize) -> anyhow::Result<Vec<Profile>> {
-    let (mut executor, mut describer) = teacher.optimisers(1e-3)?;
-    let mut found = Vec::new();
-    for (name, round) in [("warm", 1), ("update", 3)] {
-        let mut draws = Draws::new(world, 1, "executor", true);
-        let examples = teacher.executor_batch(&mut draws, round, batch);
-        let lines = crate::nn::cuda::profile::profile(|| teacher.train_executor(&examples, &mut executor).map(drop))?;
-        found.push((format!("executor {name}"), lines));
-        let mut draws = Draws::new(world, 1, "describer", true);
-        let (items, texts) = teacher.describer_batch(&mut draws, round, batch);
-        let step = || teacher.train_describer(&items, &texts, &mut describer).map(drop);
-        found.push((format!("describer {name}"), crate::nn::cuda::profile::profile(step)?));
-    }
-    Ok(found.split_off(2))
 }
 
 /// One recurrence alone on a GPU, `hidden` units and `steps` steps, for several numbers of rows: recorded, forwards and

@@ -3,21 +3,22 @@
 use super::grid::{Cell, Finished};
 use super::results::{CurvePoint, LevelResult, Results, RowResult, SeedResult, Summary};
 use crate::family::tables::Table;
+use crate::registry::AnyFamily;
 use crate::run::Point;
 use crate::run::{Moment, Reached};
-use crate::trainer::milestones::{Milestones, levels};
+use crate::trainer::milestones::Milestones;
 use std::path::Path;
 
 /// Points of a curve that a results file keeps.
 const CURVE: usize = 250;
 
-/// The results of a table of a family so far. `command` is the one that makes them again. `until`: only what runs had read after so many
-/// episodes, so that runs of different lengths compare; no test success is known of then.
+/// The results of a table of a family so far. `command` is the one that makes them again. With `until`, only what runs had
+/// read after so many episodes counts, so that runs of different lengths compare; no test success is known of then.
 ///
 /// # Errors
 /// When the report of a run cannot be read.
 pub fn collect(
-    family: &str,
+    family: &dyn AnyFamily,
     table: &Table,
     cells: &[Cell],
     until: Option<u64>,
@@ -35,7 +36,7 @@ pub fn collect(
             {
                 devices.push(f.device.clone());
             }
-            seeds.extend(seed(cell, finished.as_ref(), until));
+            seeds.extend(seed(cell, finished.as_ref(), until, family.levels()));
         }
         let of =
             |value: fn(&SeedResult) -> Option<f64>| Summary::of(&seeds.iter().filter_map(value).collect::<Vec<_>>());
@@ -49,7 +50,7 @@ pub fn collect(
             validation: of(|s| s.validation),
             validation_smoothed: of(|s| s.validation_smoothed),
             test: of(|s| s.test),
-            reached: levels(family).iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
+            reached: family.levels().iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
             paper: row.paper,
             seeds,
             more: serde_json::Map::new(),
@@ -58,7 +59,7 @@ pub fn collect(
     let test = rows.first().map(|r| r.test).unwrap_or_default();
     let percent = |share: Option<f64>| share.map(|v| 100.0 * v);
     Ok(Results {
-        name: format!("{}-{}{}", family, table.name, until.map_or(String::new(), |n| format!("-until-{n}"))),
+        name: format!("{}-{}{}", family.name(), table.name, until.map_or(String::new(), |n| format!("-until-{n}"))),
         title: format!("{}{}", table.title, until.map_or(String::new(), |n| format!(", after {n} episodes"))),
         value: percent(test.mean),
         unit: "% test success".into(),
@@ -70,7 +71,7 @@ pub fn collect(
         command: command.to_owned(),
         program: env!("CARGO_PKG_VERSION").into(),
         complete: rows.iter().all(|r| r.complete == r.wanted),
-        levels: levels(family).to_vec(),
+        levels: family.levels().to_vec(),
         rows,
     })
 }
@@ -92,7 +93,7 @@ fn reached(level: f64, index: usize, seeds: &[SeedResult]) -> LevelResult {
 
 /// One run's results from its curve and, once complete, its report; `None` where nothing has begun. With `until` from the
 /// curve's points up to there alone; runs that have none beyond it are left out.
-fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>) -> Option<SeedResult> {
+fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>, levels: [f64; 3]) -> Option<SeedResult> {
     let mut points = curve(&cell.folder);
     let finished = finished.filter(|_| until.is_none());
     if let Some(until) = until {
@@ -101,7 +102,7 @@ fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>) -> Option<
     }
     let last = points.last()?;
     // Made anew from the curve, which an interrupted run has as well.
-    let mut milestones = Milestones::new(&cell.config.family);
+    let mut milestones = Milestones::new(levels);
     let mut best: Option<f64> = None;
     for point in &points {
         if let Some(rate) = point.validation {

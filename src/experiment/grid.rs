@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How a table is carried out.
+/// Settings with which a table is carried out.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The families that tables may be of.
@@ -54,12 +54,12 @@ pub struct Cell {
     pub config: RunConfig,
 }
 
-/// What a complete run (or one that time ended) leaves in its folder, beside what every run does.
+/// The report that a complete run, or one that time ended, leaves in its folder beside every run's files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// The run's configuration.
     pub config: RunConfig,
-    /// What it achieved.
+    /// Its results.
     pub report: FinalReport,
     /// Device it ended on.
     pub device: String,
@@ -119,7 +119,7 @@ pub fn cells(table: &Table, plan: &Plan) -> Result<Vec<Cell>, ConfigError> {
     Ok(cells)
 }
 
-/// What happens to a run of the grid.
+/// An event of a run of the grid.
 pub enum News<'a> {
     /// It was complete before.
     Already,

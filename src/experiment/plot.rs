@@ -12,7 +12,7 @@ use scale::{Mapping, drawable};
 use std::fmt::Write;
 use text::{escape, width_of, wrap};
 
-/// How values are laid out along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps.
@@ -22,7 +22,7 @@ pub enum Scale {
     Log,
 }
 
-/// How an axis writes its numbers.
+/// The format of an axis's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// As they are, with thousands separated: `6,400`, `0.25`.
@@ -35,7 +35,7 @@ pub enum Format {
 /// One axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What is read there, with its unit.
+    /// Its label, with the unit.
     pub title: String,
     /// Layout of the values.
     pub scale: Scale,
@@ -65,7 +65,7 @@ impl Axis {
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// What the line is, in a few words.
+    /// The line's name, in a few words.
     pub name: String,
     /// Points (x, y), joined in the order given.
     pub points: Vec<(f64, f64)>,
@@ -80,7 +80,7 @@ pub struct Series {
 pub struct Plot {
     /// Heading of the picture.
     pub title: String,
-    /// What is to be seen, in a sentence or two, for people who cannot see it.
+    /// A description in a sentence or two, for people who cannot see the picture.
     pub description: String,
     /// Horizontal axis.
     pub x: Axis,

@@ -15,7 +15,7 @@ use super::report::tables::{of_figures, of_rows};
 const BEGIN: &str = "<!-- results:";
 const END: &str = "<!-- end -->";
 
-/// Why a file cannot be rendered; a plain sentence.
+/// The reason why a file cannot be rendered, as a plain sentence.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct RenderError(String);

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub struct Results {
     /// `FAMILY-TABLE`, the file's own name: `regex-main`.
     pub name: String,
-    /// What the table shows, in one line.
+    /// The table's subject, in one line.
     pub title: String,
     /// Headline figure: mean test success of the first row in percent; `None` while no seed is complete.
     pub value: Option<f64>,
@@ -46,11 +46,11 @@ pub struct Results {
 pub struct RowResult {
     /// Name, also of the row's folder: `adel`, `lambda-0.5`.
     pub name: String,
-    /// What people call it: `ADEL`, `λ = 0.5`.
+    /// The name that people see: `ADEL`, `λ = 0.5`.
     pub title: String,
     /// Settings that make the row, `key=value`.
     pub settings: Vec<String>,
-    /// What is counted as one piece of teaching: `descriptions`, `demonstrations`, `rewards`, `requests`.
+    /// The unit of teaching that is counted: `descriptions`, `demonstrations`, `rewards`, `requests`.
     pub feedback: String,
     /// Seeds asked for.
     pub wanted: usize,
@@ -68,7 +68,7 @@ pub struct RowResult {
     pub paper: Paper,
     /// Every seed that has begun.
     pub seeds: Vec<SeedResult>,
-    /// Whatever else a row says; plain values are columns of tables without success rates.
+    /// All other values of a row; plain values are columns of tables without success rates.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -168,7 +168,7 @@ pub struct CurvePoint {
     pub validation_smoothed: Option<f64>,
     /// Share of the agent's own executions that were successful since the point before in the full curve.
     pub training_success: Option<f64>,
-    /// The same over all episodes so far (cumulative).
+    /// The share over all episodes so far (cumulative).
     pub training_success_total: Option<f64>,
     /// Loss on new teaching, nats a sequence.
     pub loss: Option<f64>,

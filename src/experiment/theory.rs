@@ -29,7 +29,7 @@ pub fn kl(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).filter(|(x, _)| **x > 0.0).map(|(x, y)| x * (x / y).ln()).sum()
 }
 
-/// What is fixed for a start state.
+/// Values that are fixed for a start state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StartFacts {
     /// P*(s).

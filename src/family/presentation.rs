@@ -42,3 +42,12 @@ pub struct RenderError {
     /// Cause, for the log.
     pub reason: String,
 }
+
+/// An example of a run's description log, as the report shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportExample {
+    /// The view of the execution.
+    pub view: serde_json::Value,
+    /// The agent's output as text (REGEX: the expression).
+    pub execution: String,
+}

@@ -67,6 +67,12 @@ impl Tables {
         built_in(name, text)
     }
 
+    /// No tables.
+    pub fn none() -> &'static Tables {
+        static NONE: Tables = Tables { tables: Vec::new(), figures: Vec::new() };
+        &NONE
+    }
+
     /// The tables by name: `main`, `mixing`, `anneal`, `efficient`; `None` for another name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)

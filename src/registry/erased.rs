@@ -1,8 +1,13 @@
 //! A family without its types, as pages, runs and commands hold it. Every [`Family`] is one; nobody implements it by hand.
 
 use crate::config::run::{Preset, RunConfig};
+use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::pages::FamilyPages;
-use crate::family::{Audience, Change, Family, Guide, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::family::tables::Tables;
+use crate::family::{
+    Audience, Change, Family, Guide, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
+};
+use crate::nn::device_agreement::Apart;
 use crate::protocol::{Evaluation, Split};
 use crate::run::RunHandle;
 use crate::trainer::{FinalReport, Launch};
@@ -35,6 +40,21 @@ pub trait AnyFamily: Send + Sync {
     fn script(&self) -> Option<&'static str>;
     /// [`Family::modules`].
     fn modules(&self) -> &'static [&'static str];
+    /// [`Family::report_example`].
+    fn report_example(&self, start: &serde_json::Value, execution: &serde_json::Value) -> Option<ReportExample>;
+
+    /// [`Family::levels`].
+    fn levels(&self) -> [f64; 3];
+    /// [`Family::tables`].
+    fn tables(&self) -> &Tables;
+    /// [`Family::teacher_updates`].
+    fn teacher_updates(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>>;
+    /// [`Family::profile`].
+    fn profile(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>>;
+    /// [`Family::device_agreement`].
+    fn device_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>>;
+    /// [`Family::program_agreement`].
+    fn program_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>>;
 
     /// [`Family::pages`].
     fn pages(&self) -> Option<FamilyPages>;
@@ -117,6 +137,34 @@ impl<F: Family> AnyFamily for F {
 
     fn pages(&self) -> Option<FamilyPages> {
         Family::pages(self)
+    }
+
+    fn report_example(&self, start: &serde_json::Value, execution: &serde_json::Value) -> Option<ReportExample> {
+        Family::report_example(self, start, execution)
+    }
+
+    fn levels(&self) -> [f64; 3] {
+        Family::levels(self)
+    }
+
+    fn tables(&self) -> &Tables {
+        Family::tables(self)
+    }
+
+    fn teacher_updates(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+        Family::teacher_updates(self, request)
+    }
+
+    fn profile(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+        Family::profile(self, request)
+    }
+
+    fn device_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Family::device_agreement(self, device, hidden, steps)
+    }
+
+    fn program_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Family::program_agreement(self, device, hidden, steps)
     }
 
     fn presets(&self) -> Vec<Preset> {

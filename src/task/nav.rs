@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod agent;
+mod benchmark;
 pub mod corpus;
 pub mod device_agreement;
 mod drawing;

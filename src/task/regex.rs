@@ -5,6 +5,7 @@
 //! [`tokenise`] reads what people type, [`family`] and [`diff`] show executions to them.
 
 pub mod agent;
+mod benchmark;
 pub mod corpus;
 pub mod device_agreement;
 pub mod diff;

@@ -6,13 +6,8 @@ use crate::trainer::checkpoint::Header;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Levels of validation success of a task family, in percent, whose first moment is kept. The last is the paper's.
-pub fn levels(family: &str) -> [f64; 3] {
-    if family == "nav" { [20.0, 25.0, 30.0] } else { [60.0, 75.0, 85.0] }
-}
-
 /// What is remembered of the readings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Milestones {
     /// The newest readings, as many as the trailing mean is over.
@@ -21,14 +16,8 @@ pub struct Milestones {
     best: Option<f64>,
     /// Update of the newest reading.
     at: Option<u64>,
-    /// First moment at each of the [`levels`].
+    /// First moment at each of the family's levels.
     pub reached: Vec<Reached>,
-}
-
-impl Default for Milestones {
-    fn default() -> Self {
-        Self::new("regex")
-    }
 }
 
 /// What a new reading means.
@@ -41,15 +30,18 @@ pub struct Read {
 }
 
 impl Milestones {
-    /// None reached yet, for a run of a family.
-    pub fn new(family: &str) -> Self {
-        let reached = levels(family).map(|level| Reached { level, raw: None, smoothed: None }).to_vec();
+    /// No level reached yet; `levels` are those of the run's family, in percent.
+    pub fn new(levels: [f64; 3]) -> Self {
+        let reached = levels.map(|level| Reached { level, raw: None, smoothed: None }).to_vec();
         Self { recent: VecDeque::new(), best: None, at: None, reached }
     }
 
     /// Those of a checkpoint. One of an earlier program knows its best reading and no moments.
-    pub fn of(header: &Header) -> Self {
+    pub fn of(header: &Header, levels: [f64; 3]) -> Self {
         let mut milestones = header.milestones.clone();
+        if milestones.reached.is_empty() {
+            milestones.reached = Self::new(levels).reached;
+        }
         milestones.best = milestones.best.or(header.best.map(|(rate, _)| rate.value));
         milestones
     }
@@ -97,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_trailing_mean_and_the_levels_by_hand() {
-        let mut m = Milestones::default();
+        let mut m = Milestones::new([60.0, 75.0, 85.0]);
         let moment = |update: u64| Moment { update, episodes: 32 * update, descriptions: 10 * update };
         let readings = [0.2, 0.6, 0.9, 0.3, 0.8];
         let read: Vec<Read> = readings.iter().zip(1..).map(|(v, i)| m.note(*v, 2, moment(i))).collect();

@@ -187,7 +187,7 @@ fn slips_are_told_what_was_meant() {
         ("train --set model.leters=plain", "did you mean `model.letters`?"),
         ("pretrain -o x --preset papr", "did you mean `regex/paper`?"),
         ("presets tinny", "did you mean `regex/tiny`?"),
-        ("reproduce regexx --table main", "'regex'"),
+        ("reproduce regexx --table main", "did you mean `regex`?"),
         ("reproduce regex --table mian", "'main'"),
         ("reproduce regex --table main --row adell", "did you mean `adel`?"),
         ("evaluate x --split tets", "'test'"),

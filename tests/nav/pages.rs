@@ -7,9 +7,10 @@ mod support;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use iliad::store::Store;
+use iliad::task::nav::family::NAV;
 use iliad::task::nav::house::House;
 use iliad::task::nav::house::catalogue::pieces;
-use iliad::task::nav::houses::{EXAMPLE, HOUSES};
+use iliad::task::nav::houses::EXAMPLE;
 use iliad::web::{WebSettings, router};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -145,7 +146,7 @@ async fn photographs_come_out_of_their_folder_and_nothing_else_does() {
 
 #[tokio::test]
 async fn the_guides_house_can_be_fetched() {
-    let sheet = HOUSES.sheet(EXAMPLE).unwrap();
+    let sheet = NAV.houses().sheet(EXAMPLE).unwrap();
     let reply = get(&format!("/nav/houses/{EXAMPLE}/house.json?v={}", sheet.version)).await;
     assert_eq!(reply.status, StatusCode::OK);
 }

@@ -5,8 +5,11 @@
 use candle_core::Device;
 use iliad::config::run::TeacherMode;
 use iliad::config::run::{Preset, RunConfig};
-use iliad::family::{Audience, Change, Guide, RenderError};
+use iliad::family::benchmark::{Benchmark, Profile, Timing};
+use iliad::family::tables::Tables;
+use iliad::family::{Audience, Change, Guide, RenderError, ReportExample};
 use iliad::family::{Progress, TeacherReport, TeacherTraining};
+use iliad::nn::device_agreement::Apart;
 use iliad::protocol::Rate;
 use iliad::protocol::{Evaluation, Split};
 use iliad::registry::AnyFamily;
@@ -105,6 +108,27 @@ impl AnyFamily for Pairs {
     }
     fn nothing_changed(&self) -> &'static str {
         "Nothing changed"
+    }
+    fn report_example(&self, _: &Value, _: &Value) -> Option<ReportExample> {
+        None
+    }
+    fn levels(&self) -> [f64; 3] {
+        [60.0, 75.0, 85.0]
+    }
+    fn tables(&self) -> &Tables {
+        Tables::none()
+    }
+    fn teacher_updates(&self, _: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+        Ok(Vec::new())
+    }
+    fn profile(&self, _: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+        Ok(Vec::new())
+    }
+    fn device_agreement(&self, _: &Device, _: usize, _: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(Vec::new())
+    }
+    fn program_agreement(&self, _: &Device, _: usize, _: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(Vec::new())
     }
     fn script(&self) -> Option<&'static str> {
         None

@@ -6,7 +6,7 @@ mod support;
 
 use iliad::config::run::TeacherMode;
 use iliad::store::Store;
-use iliad::task::nav::houses;
+use iliad::task::nav::family::NAV;
 use iliad::task::nav::world::NavWorld;
 use iliad::web::{WebSettings, serve};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     state.runs.add(support::start_run(&store, row).await);
     // Real houses for the pages that show them; they are there as long as their world is.
     let world = given("--nav-data").map(|data| NavWorld::load(data.as_ref()).map(Arc::new)).transpose()?;
-    world.iter().for_each(|world| houses::HOUSES.remember(world));
+    world.iter().for_each(|world| NAV.houses().remember(world));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("Iliad is ready at http://{}{}/", listener.local_addr()?, state.settings.base_path);
     let shutdown = state.shutdown.clone();

@@ -3,13 +3,12 @@
 use crate::cli::run_settings::{Overrides, configure};
 use crate::cli::settings::Common;
 use crate::cli::{CliError, CliResult, Exit, device, family_of, numbers};
-use crate::experiment::bench::{Effort, Timing, iterations, nav, teacher_updates};
+use crate::experiment::bench::iterations;
 use crate::experiment::results::Results;
+use crate::family::benchmark::{Benchmark, Effort, Timing};
 use crate::nn::device::{LaunchOptions, with_options};
 use crate::output::{file, json, out};
 use crate::registry::Registry;
-use crate::task::nav::setup::new_teacher as new_nav_teacher;
-use crate::task::regex::setup::{new_teacher, world_of};
 use std::path::{Path, PathBuf};
 
 const AFTER: &str = "\
@@ -74,6 +73,7 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
     }
     let settings = args.common.load()?;
     let config = configure(registry, &args.preset, 1, &args.overrides.set)?;
+    let family = family_of(registry, &config)?;
     let device = device(&settings)?;
     let options = LaunchOptions {
         tf32: !args.full_precision,
@@ -88,29 +88,25 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
     for what in &args.only {
         match what.as_str() {
             "updates" => {
-                let batch = args.batch.unwrap_or(if config.family == "nav" { 32 } else { 256 });
-                if config.family == "nav" {
-                    timings.extend(nav::teacher_updates(&new_nav_teacher(&config, &device)?, batch, &device, effort)?);
-                } else {
-                    let world = world_of(&config)?;
-                    let teacher = new_teacher(&config, &world, &device)?;
-                    timings.extend(teacher_updates(&world, &teacher, batch, &device, effort)?);
-                }
+                let request = Benchmark { config: &config, device: &device, batch: args.batch, effort };
+                timings.extend(family.teacher_updates(&request)?);
             }
             "agreement" => {
                 // Few units: each tile of rows has its blocks; many: blocks take several tiles.
                 for (hidden, steps) in [(64, 8), (512, 4)] {
-                    let mut all = crate::task::regex::device_agreement::agreement(&device, hidden, steps)?;
-                    all.extend(crate::task::nav::device_agreement::agreement(&device, hidden, 2 * steps)?);
-                    for apart in all {
-                        out!("{hidden} hidden units: {}", json::line(&apart)?)?;
+                    for family in registry.families() {
+                        for apart in family.device_agreement(&device, hidden, steps)? {
+                            out!("{hidden} hidden units: {}", json::line(&apart)?)?;
+                        }
                     }
                 }
             }
             "programs" => {
                 for hidden in [64, 256, 512] {
-                    for apart in crate::task::nav::device_agreement::programs(&device, hidden, 8)? {
-                        out!("{hidden} hidden units: {}", json::line(&apart)?)?;
+                    for family in registry.families() {
+                        for apart in family.program_agreement(&device, hidden, 8)? {
+                            out!("{hidden} hidden units: {}", json::line(&apart)?)?;
+                        }
                     }
                 }
             }
@@ -121,14 +117,8 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
             }
             "profile" => {
                 let device = with_options(&device, LaunchOptions { graphs: false, ..options })?;
-                let found = if config.family == "nav" {
-                    nav::profile(&new_nav_teacher(&config, &device)?, args.batch.unwrap_or(32))?
-                } else {
-                    let world = world_of(&config)?;
-                    let teacher = new_teacher(&config, &world, &device)?;
-                    crate::experiment::bench::profile(&world, &teacher, args.batch.unwrap_or(256))?
-                };
-                for (name, lines) in found {
+                let request = Benchmark { config: &config, device: &device, batch: args.batch, effort };
+                for (name, lines) in family.profile(&request)? {
                     let total: f64 = lines.values().map(|l| l.milliseconds).sum();
                     let (launches, flops) = lines.values().fold((0, 0.0), |(n, f), l| (n + l.launches, f + l.flops));
                     out!("{name}: {total:.2} ms in {launches} launches, {:.0} GFLOP of products", flops / 1e9)?;
@@ -143,7 +133,7 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
             "iteration" => {
                 let folder = std::env::temp_dir().join(format!("iliad-bench-{}", std::process::id()));
                 let name = format!("{}-adel-iteration", config.family);
-                let found = iterations(&name, family_of(registry, &config)?, &config, &folder, &device, effort);
+                let found = iterations(&name, family, &config, &folder, &device, effort);
                 let _ = std::fs::remove_dir_all(&folder);
                 timings.push(found?);
             }

@@ -21,7 +21,7 @@ impl Results {
 }
 
 impl RowResult {
-    /// What the row is called.
+    /// The row's name.
     pub fn heading(&self) -> &str {
         if self.title.is_empty() { &self.name } else { &self.title }
     }

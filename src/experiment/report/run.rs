@@ -1,8 +1,8 @@
-//! A run's folder as the report shows it: settings, curve, examples, and what the teacher's effort came to.
+//! A run's folder as the report shows it: settings, curve, examples, and the teacher's effort.
 
 use crate::experiment::plot::{Axis, Plot, Series};
 use crate::family::Audience;
-use crate::registry::Registry;
+use crate::registry::{AnyFamily, Registry};
 use crate::run::Point;
 use crate::trainer::checkpoint;
 use crate::trainer::journal::RECORD;
@@ -11,9 +11,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-
-/// Validation success whose cost in descriptions is told.
-const GOALS: [f64; 3] = [0.60, 0.75, 0.85];
 
 /// Examples shown from the beginning, and as many from the end.
 const EXAMPLES: usize = 5;
@@ -37,7 +34,7 @@ pub struct Run {
     pub effort: Vec<(String, String)>,
     /// Most common descriptions with how often they were said.
     pub common: Vec<(String, u64)>,
-    /// What could not be read, in plain sentences.
+    /// Files and lines that could not be read, in plain sentences.
     pub complaints: Vec<String>,
 }
 
@@ -47,9 +44,9 @@ pub struct Example {
     pub episode: u64,
     /// HTML of the execution, by the family's template (escaped); empty where the family is not known.
     pub html: String,
-    /// What the agent wrote (REGEX: the expression).
+    /// The agent's output as text (REGEX: the expression).
     pub execution: String,
-    /// What the teacher said.
+    /// The teacher's description.
     pub words: String,
 }
 
@@ -108,13 +105,14 @@ pub fn read(folder: &Path, registry: Registry) -> anyhow::Result<Run> {
     }
     run.points = lines(&folder.join("curve.jsonl"), &mut run.complaints);
     let said: Vec<Line> = lines(&folder.join(RECORD), &mut run.complaints);
-    run.effort = effort(&run.points, &said);
+    let family = registry.family(&config.family);
+    run.effort = effort(&run.points, &said, family.map_or([60.0, 75.0, 85.0], |family| family.levels()));
     run.common = common(&said);
     // Half of a short record is early, the other half late; no example is both.
     let shown = EXAMPLES.min(said.len() / 2);
     let tenth = (said.len() / 10).max(shown);
     for (when, part) in [("Early", &said[..tenth]), ("Late", &said[said.len() - tenth..])] {
-        let chosen = (0..shown).map(|i| example(registry, &config.family, &part[i * tenth / shown]));
+        let chosen = (0..shown).map(|i| example(family, &part[i * tenth / shown]));
         run.examples.push((when, chosen.collect()));
     }
     run.examples.retain(|(_, examples)| !examples.is_empty());
@@ -156,37 +154,31 @@ fn plain(value: &Value) -> String {
 }
 
 /// An example as people see it.
-fn example(registry: Registry, family: &str, line: &Line) -> Example {
+fn example(family: Option<&dyn AnyFamily>, line: &Line) -> Example {
     let said = &line.example;
-    // The record keeps a family's own types; what is shown of them is known for REGEX.
-    let view = (family == "regex").then(|| {
-        let words = said.start["words"].as_array().cloned().unwrap_or_default();
-        let outputs = said.execution["outputs"].as_array().unwrap_or(&words).clone();
-        let pairs: Vec<Value> =
-            words.iter().zip(&outputs).map(|(word, out)| serde_json::json!({"in": word, "out": out})).collect();
-        serde_json::json!({ "pairs": pairs })
-    });
-    let known = registry.family(family);
-    let html = view.and_then(|view| known?.render(&view, Audience::Researcher).ok());
-    let execution = said.execution["expression"].as_str().unwrap_or_default().to_owned();
+    let shown = family.and_then(|family| Some((family, family.report_example(&said.start, &said.execution)?)));
+    let (html, execution) = match shown {
+        Some((family, example)) => (family.render(&example.view, Audience::Researcher).ok(), example.execution),
+        None => (None, String::new()),
+    };
     Example { episode: line.episode, html: html.unwrap_or_default(), execution, words: said.words.clone() }
 }
 
-/// What the teacher's effort came to.
-fn effort(points: &[Point], said: &[Line]) -> Vec<(String, String)> {
+/// Figures about the teacher's effort: a name and a value each.
+fn effort(points: &[Point], said: &[Line], levels: [f64; 3]) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut add = |what: &str, much: String| out.push((what.to_owned(), much));
     let grouped = |n: u64| super::tables::number(n as f64);
     let evaluated = || points.iter().filter_map(|p| Some((p, p.validation?.value)));
     let best = evaluated().map(|(_, v)| v).fold(None, |best: Option<f64>, v| Some(best.map_or(v, |b| b.max(v))));
-    for goal in GOALS {
-        let reached = evaluated().find(|(_, value)| *value >= goal);
+    for level in levels {
+        let reached = evaluated().find(|(_, value)| *value >= level / 100.0);
         let text = match (reached, best) {
             (Some((p, _)), _) => format!("{} ({} episodes)", grouped(p.descriptions), grouped(p.episodes)),
             (None, Some(best)) => format!("not reached, best {:.1}%", 100.0 * best),
             (None, None) => "never evaluated".into(),
         };
-        add(&format!("Descriptions until {:.0}% on validation", 100.0 * goal), text);
+        add(&format!("Descriptions until {level:.0}% on validation"), text);
     }
     if let Some(last) = points.last() {
         add("Descriptions in all", grouped(last.descriptions));

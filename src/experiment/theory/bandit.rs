@@ -123,7 +123,7 @@ impl Bandit {
     }
 }
 
-/// How a teacher's descriptions go wrong.
+/// The kind of mistakes in a teacher's descriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {

@@ -2,7 +2,7 @@
 //!
 //! An epoch executes a batch of requests with the policy P_n(a | s, d), lets the teacher describe each execution, and
 //! fits the next policy to the pairs by maximum likelihood. The fit of a table is its conditional frequencies, so one
-//! routine (`fit`) serves both ways of getting the pairs: their exact distribution D_n (the paper's M → ∞), and M
+//! routine (`fit`) serves both sources of the pairs: their exact distribution D_n (the paper's M → ∞), and M
 //! drawn ones.
 
 use super::bandit::{Bandit, Matrix, draw};
@@ -64,7 +64,7 @@ impl<'a> Learner<'a> {
         Learner { bandit, teacher, requests, sum: policy.clone(), policy, t: 1 }
     }
 
-    /// How many policies there have been, the uniform one included.
+    /// Number of policies so far, the uniform one included.
     pub fn t(&self) -> u64 {
         self.t
     }
@@ -84,7 +84,7 @@ impl<'a> Learner<'a> {
         marginal(&self.requests[s], &self.average(s))
     }
 
-    /// What the paper evaluates: one exact W step from the running average policy.
+    /// The policy that the paper evaluates: one exact W step from the running average policy.
     pub fn evaluated(&self, s: usize) -> Matrix {
         w(&self.requests[s], &self.teacher[s], &self.average(s))
     }

@@ -7,7 +7,7 @@ use crate::experiment::plot::{Axis, Plot, Series};
 use crate::rng;
 use serde::Serialize;
 
-/// What to compute.
+/// Settings of the study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudySettings {
     /// Sizes of the world.
@@ -44,22 +44,22 @@ pub struct Row {
     pub sampled_distance: Option<f64>,
 }
 
-/// What became of an inconsistent teacher.
+/// Results with an inconsistent teacher.
 #[derive(Clone, Debug, Serialize)]
 pub struct Wrong {
-    /// How it goes wrong.
+    /// The kind of its mistakes.
     pub fault: Fault,
-    /// How often.
+    /// Their frequency.
     pub strength: f64,
     /// Mean total variation of P_T(d | e) to P*(d | e) over executions of P*.
     pub inconsistency: f64,
     /// ‖P* − running average‖₂ after T epochs, largest over starts.
     pub distance: f64,
-    /// The same distance of the last epoch's marginal alone: what averaging has no part in.
+    /// That distance for the last epoch's marginal alone, in which averaging has no part.
     pub last_distance: f64,
     /// Mean total variation of the evaluated policy to P*(a | s, d), over tasks.
     pub policy_error: f64,
-    /// The same of the learner that knows the true marginal: the part that no exploration can mend.
+    /// Mean policy error of the learner that knows the true marginal: the part that no exploration can mend.
     pub true_marginal_error: f64,
     /// Distance of the running average at every t, for the plot.
     #[serde(skip)]
@@ -69,15 +69,15 @@ pub struct Wrong {
 /// A study's results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Study {
-    /// What was asked for.
+    /// The settings.
     pub settings: StudySettings,
-    /// What is fixed for each start.
+    /// Values that are fixed for each start.
     pub starts: Vec<StartFacts>,
     /// Whether σ_min > 0 in every start, without which the theorem says nothing there.
     pub applies: bool,
     /// Whether distance ≤ bound at every t in every start.
     pub bound_held: bool,
-    /// The same with KL(P* ‖ P_1) in place of ln |A|.
+    /// Whether the bound held with KL(P* ‖ P_1) in place of ln |A|.
     pub sharp_bound_held: bool,
     /// Whether the potential fell by at least what the lemma says in every epoch and start.
     pub potential_held: bool,

@@ -37,7 +37,7 @@ pub struct Item {
     pub path: Vec<String>,
     /// Requests as they were written.
     pub requests: Vec<String>,
-    /// The same as tokens, separated by single blanks.
+    /// The requests as tokens, separated by single blanks.
     pub tokens: Vec<String>,
 }
 
@@ -89,11 +89,11 @@ impl Words {
 /// Requests and paths by split.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corpus {
-    /// The simulation split: what the agent practises on and simulated teachers learn from. Three requests an item.
+    /// The simulation split: the agent practises on it, and simulated teachers learn from it. Three requests an item.
     pub train: Vec<Item>,
-    /// What checkpoints are chosen by. One request an item.
+    /// Items that checkpoints are chosen by. One request an item.
     pub validation: Vec<Item>,
-    /// What is reported: houses that no other split has. One request an item.
+    /// Items that are reported, in houses that no other split has. One request an item.
     pub test: Vec<Item>,
 }
 

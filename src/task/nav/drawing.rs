@@ -12,7 +12,7 @@ const MARGIN: f64 = 1.6;
 /// Width of a letter of a room's name.
 const NAME_WIDTH: f64 = 0.36;
 
-/// What the template draws. Lengths are metres, y to the south as pictures have it.
+/// The map that the template draws. Lengths are metres, y to the south as pictures have it.
 pub(super) struct Map {
     /// West, north, width and height of what is shown.
     pub frame: [f64; 4],

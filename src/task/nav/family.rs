@@ -1,12 +1,17 @@
 //! Walking through houses as people meet it: words, an example, and how walks look.
 
 use super::drawing::Map;
-use super::houses::{EXAMPLE, HOUSES};
+use super::houses::{EXAMPLE, Houses};
+use super::tables::TABLES;
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
+use super::{benchmark, device_agreement};
 use crate::config::run::{Preset, RunConfig};
+use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::pages::FamilyPages;
+use crate::family::tables::Tables;
 use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::nn::device_agreement::Apart;
 use crate::protocol::{Agent, Teacher, World};
 use crate::rng::Stream;
 use askama::Template;
@@ -14,11 +19,36 @@ use candle_core::Device;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 /// NAV's entry in the registry of task families.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NavFamily;
+#[derive(Debug)]
+pub struct NavFamily {
+    houses: LazyLock<Arc<Houses>>,
+    /// The view of the guide, which is made once.
+    guide: OnceLock<Value>,
+}
+
+/// The family as the program's own registry has it.
+pub static NAV: NavFamily = NavFamily::new();
+
+impl NavFamily {
+    /// The family, which knows no house yet.
+    pub const fn new() -> NavFamily {
+        NavFamily { houses: LazyLock::new(Arc::default), guide: OnceLock::new() }
+    }
+
+    /// The houses that its pages show.
+    pub fn houses(&self) -> &Arc<Houses> {
+        &self.houses
+    }
+}
+
+impl Default for NavFamily {
+    fn default() -> Self {
+        NavFamily::new()
+    }
+}
 
 /// A view as [`super::world::NavWorld`] makes it.
 #[derive(Deserialize)]
@@ -99,15 +129,34 @@ const COMPASS: [&str; 4] = ["north", "east", "south", "west"];
 const GUIDE_WALK: (&[usize], u8) = (&[14, 7, 13, 33, 6, 22, 30], 6);
 
 /// The view of the guide's walk.
-fn guide_view() -> Value {
-    static VIEW: OnceLock<Value> = OnceLock::new();
-    let make = || {
-        let (path, heading) = GUIDE_WALK;
-        let viewpoints: Vec<String> = path.iter().map(|i| format!("{EXAMPLE}-{i}")).collect();
-        let start = Start { scan: EXAMPLE.into(), viewpoint: viewpoints[0].clone(), heading };
-        HOUSES.world(EXAMPLE).map_or(Value::Null, |world| world.view(&start, &Walk { viewpoints }))
-    };
-    VIEW.get_or_init(make).clone()
+fn guide_view(houses: &Houses) -> Value {
+    let (path, heading) = GUIDE_WALK;
+    let viewpoints: Vec<String> = path.iter().map(|i| format!("{EXAMPLE}-{i}")).collect();
+    let start = Start { scan: EXAMPLE.into(), viewpoint: viewpoints[0].clone(), heading };
+    houses.world(EXAMPLE).map_or(Value::Null, |world| world.view(&start, &Walk { viewpoints }))
+}
+
+/// HTML of a walk from its view, in a house of these.
+pub(super) fn render(houses: &Houses, view: &Value, audience: Audience) -> Result<String, RenderError> {
+    let View { house, seed, mut path, words } = read(view)?;
+    match audience {
+        Audience::Teacher => {
+            let version = houses.sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
+            if seed.is_some() {
+                path.iter_mut().for_each(|stop| stop.things.clear());
+            }
+            let shown = Shown { house: &house, version, path: &path };
+            let data = crate::output::json::line(&shown).map_err(failed)?;
+            ExecutionPage { data, words: &words }.render()
+        }
+        Audience::Researcher => {
+            // Only a house that is at hand: a list of many walks must not make a house for each.
+            let sheet = houses.kept(&house);
+            let map = Map::of(&path, sheet.as_ref().and_then(|sheet| sheet.house.as_ref()));
+            ExecutionRow { map, spoken: words.join(" ") }.render()
+        }
+    }
+    .map_err(failed)
 }
 
 impl Family for NavFamily {
@@ -133,29 +182,15 @@ impl Family for NavFamily {
         let with_reasons = |list: &[(&str, &str)]| {
             list.iter().map(|(text, reason)| ((*text).to_owned(), (*reason).to_owned())).collect()
         };
-        Guide { view: guide_view(), good: with_reasons(&GOOD), poor: with_reasons(&POOR) }
+        Guide {
+            view: self.guide.get_or_init(|| guide_view(&self.houses)).clone(),
+            good: with_reasons(&GOOD),
+            poor: with_reasons(&POOR),
+        }
     }
 
     fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
-        let View { house, seed, mut path, words } = read(view)?;
-        match audience {
-            Audience::Teacher => {
-                let version = HOUSES.sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
-                if seed.is_some() {
-                    path.iter_mut().for_each(|stop| stop.things.clear());
-                }
-                let shown = Shown { house: &house, version, path: &path };
-                let data = crate::output::json::line(&shown).map_err(failed)?;
-                ExecutionPage { data, words: &words }.render()
-            }
-            Audience::Researcher => {
-                // Only a house that is at hand: a list of many walks must not make a house for each.
-                let sheet = HOUSES.kept(&house);
-                let map = Map::of(&path, sheet.as_ref().and_then(|sheet| sheet.house.as_ref()));
-                ExecutionRow { map, spoken: words.join(" ") }.render()
-            }
-        }
-        .map_err(failed)
+        render(&self.houses, view, audience)
     }
 
     fn render_text(&self, view: &Value) -> Result<String, RenderError> {
@@ -186,7 +221,7 @@ impl Family for NavFamily {
                 (i, name)
             })
             .collect();
-        let (houses, rooms) = HOUSES.known();
+        let (houses, rooms) = self.houses.known();
         TryFields { houses, rooms, headings }.render().map_err(failed)
     }
 
@@ -199,7 +234,31 @@ impl Family for NavFamily {
     }
 
     fn pages(&self) -> Option<FamilyPages> {
-        Some(super::pages::pages())
+        Some(super::pages::pages(self.houses().clone()))
+    }
+
+    fn levels(&self) -> [f64; 3] {
+        [20.0, 25.0, 30.0]
+    }
+
+    fn tables(&self) -> &Tables {
+        &TABLES
+    }
+
+    fn teacher_updates(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+        benchmark::teacher_updates(request)
+    }
+
+    fn profile(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+        benchmark::profile(request)
+    }
+
+    fn device_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(device_agreement::agreement(device, hidden, 2 * steps)?)
+    }
+
+    fn program_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(device_agreement::programs(device, hidden, steps)?)
     }
 
     fn presets(&self) -> Vec<Preset> {
@@ -215,7 +274,9 @@ impl Family for NavFamily {
     }
 
     fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {
-        setup::world(config)
+        let world = setup::world(config)?;
+        self.houses.remember(&world);
+        Ok(world)
     }
 
     fn agent(&self, config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow::Result<NewAgent<NavWorld>> {
@@ -314,12 +375,12 @@ mod tests {
     use serde_json::json;
 
     fn view() -> Value {
-        guide_view()
+        guide_view(NAV.houses())
     }
 
     #[test]
     fn a_teacher_gets_the_walk_and_its_words_but_neither_request_nor_goal() {
-        let html = NavFamily.render(&view(), Audience::Teacher).expect("renders");
+        let html = NAV.render(&view(), Audience::Teacher).expect("renders");
         assert!(html.contains("data-walk=") && html.contains(EXAMPLE), "{html}");
         let words = view()["words"].as_array().map_or(0, Vec::len);
         assert_eq!(html.matches("<li").count(), words);
@@ -329,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_researcher_gets_a_map_that_needs_no_script() {
-        let html = NavFamily.render(&view(), Audience::Researcher).expect("renders");
+        let html = NAV.render(&view(), Audience::Researcher).expect("renders");
         let stops = view()["path"].as_array().map_or(0, Vec::len);
         assert!(html.contains("<svg") && html.contains("role=\"img\""), "{html}");
         assert_eq!(html.matches("class=\"map-stop").count(), stops);
@@ -351,7 +412,7 @@ mod tests {
 
     #[test]
     fn the_text_is_the_words_of_the_view() {
-        let text = NavFamily.render_text(&view()).expect("text");
+        let text = NAV.render_text(&view()).expect("text");
         assert!(text.starts_with("Starts in the ") && text.contains("Stops"), "{text}");
     }
 
@@ -362,19 +423,19 @@ mod tests {
         hostile["house"] = json!("\"><b>");
         hostile["path"][0]["room"] = json!("<i>\"'");
         for audience in [Audience::Teacher, Audience::Researcher] {
-            let html = NavFamily.render(&hostile, audience).expect("renders");
+            let html = NAV.render(&hostile, audience).expect("renders");
             assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<i>"), "{html}");
         }
     }
 
     #[test]
     fn it_tells_whether_the_agent_left_its_place() {
-        assert!(matches!(NavFamily.change(&view()), Change::Something(_)));
+        assert!(matches!(NAV.change(&view()), Change::Something(_)));
         let mut stayed = view();
         let first = stayed["path"][0].clone();
         stayed["path"] = json!([first]);
-        assert_eq!(NavFamily.change(&stayed), Change::Nothing);
-        assert_eq!(NavFamily.change(&json!({})), Change::Unknown);
+        assert_eq!(NAV.change(&stayed), Change::Nothing);
+        assert_eq!(NAV.change(&json!({})), Change::Unknown);
     }
 
     #[test]
@@ -383,8 +444,8 @@ mod tests {
         unplaced["path"][0]["position"] = json!([0, 1]);
         let empty = json!({"house": "house-1", "path": [], "words": []});
         for damaged in [json!(null), json!({}), json!([1]), unplaced, empty] {
-            assert!(NavFamily.render(&damaged, Audience::Teacher).is_err(), "{damaged}");
-            assert!(NavFamily.render_text(&damaged).is_err(), "{damaged}");
+            assert!(NAV.render(&damaged, Audience::Teacher).is_err(), "{damaged}");
+            assert!(NAV.render_text(&damaged).is_err(), "{damaged}");
         }
     }
 
@@ -397,21 +458,21 @@ mod tests {
                 {"viewpoint": "b", "position": [0.0, 2.0, 1.5], "heading": 0.0, "room": null, "things": []},
             ],
         });
-        let html = NavFamily.render(&view, Audience::Teacher).expect("renders");
+        let html = NAV.render(&view, Audience::Teacher).expect("renders");
         assert!(html.contains("sofa") && html.contains("&#34;version&#34;:null"), "{html}");
-        assert!(NavFamily.render(&view, Audience::Researcher).is_ok());
+        assert!(NAV.render(&view, Audience::Researcher).is_ok());
     }
 
     #[test]
     fn the_guide_says_what_its_walk_does() {
-        let guide = NavFamily.guide();
+        let guide = NAV.guide();
         assert_eq!((guide.good.len(), guide.poor.len()), (3, 2));
         assert!(guide.view["path"].as_array().is_some_and(|path| path.len() == GUIDE_WALK.0.len()));
     }
 
     #[test]
     fn the_try_box_has_labelled_fields() {
-        let html = NavFamily.render_try_fields().expect("renders");
+        let html = NAV.render_try_fields().expect("renders");
         for name in ["house", "viewpoint", "heading"] {
             assert!(
                 html.contains(&format!("name=\"{name}\"")) && html.contains(&format!("for=\"try-{name}\"")),

@@ -27,7 +27,7 @@ const LEAST: f64 = 5.0;
 /// Share of the other paths of its length from its start that a request may also be true of, if they lead astray.
 const MOST_ASTRAY: f64 = 0.05;
 
-/// How large the built-in corpus is.
+/// The size of the built-in corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Size {

@@ -131,7 +131,7 @@ impl Finish {
 /// A room. Rooms of a storey do not overlap; walls stand on their edges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Room {
-    /// What people call it: `kitchen`, `hallway`, … ([`layout::KINDS`]).
+    /// The everyday name: `kitchen`, `hallway`, … ([`layout::KINDS`]).
     pub kind: String,
     /// Storey, from 0.
     pub storey: usize,
@@ -158,7 +158,7 @@ pub struct Wall {
     pub rooms: [Option<usize>; 2],
 }
 
-/// What an opening in a wall is.
+/// The kind of an opening in a wall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpeningKind {
@@ -185,7 +185,7 @@ impl OpeningKind {
         self != OpeningKind::FrontDoor
     }
 
-    /// What people call it.
+    /// The everyday name.
     pub fn name(self) -> &'static str {
         match self {
             OpeningKind::Door => "door",
@@ -200,7 +200,7 @@ impl OpeningKind {
 /// An opening in a wall.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
-    /// What it is.
+    /// Its kind.
     pub kind: OpeningKind,
     /// The wall it is in.
     pub wall: usize,
@@ -243,7 +243,7 @@ pub struct Stairs {
 /// A thing: furniture, or something on it, on the wall, on the floor or under the ceiling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// What people call it ([`catalogue::pieces`]).
+    /// The everyday name ([`catalogue::pieces`]).
     pub kind: String,
     /// Its room.
     pub room: usize,
@@ -287,7 +287,7 @@ pub struct Stand {
 pub struct House {
     /// Its name; its viewpoints are called `name-0` and so on.
     pub name: String,
-    /// What it was made of.
+    /// The seed that it was drawn from.
     pub seed: u64,
     /// Number of storeys.
     pub storeys: usize,
@@ -335,7 +335,7 @@ impl House {
         let (items, stands, edges) = (Vec::new(), Vec::new(), Vec::new());
         let mut house = House { name, seed, storeys, rooms, walls, openings, stairs, items, stands, edges };
         furnish::furnish(&mut house, &mut chance);
-        let (stands, edges) = walk::find_ways(&house, &mut chance)?;
+        let (stands, edges) = walk::find_edges(&house, &mut chance)?;
         (house.stands, house.edges) = (stands, edges);
         (FEWEST..=MOST).contains(&house.stands.len()).then_some(house)
     }

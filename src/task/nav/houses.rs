@@ -11,7 +11,7 @@ use quick_cache::sync::Cache;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The house of the guide. It is kept as a file, so that what the guide says of it stays true when the generator changes.
 pub const EXAMPLE: &str = "example-house";
@@ -107,9 +107,6 @@ impl Houses {
         self.sheets.get(name)
     }
 }
-
-/// The houses of this process.
-pub static HOUSES: LazyLock<Houses> = LazyLock::new(Houses::default);
 
 /// The generated house of a name: `house-7` is that of the seed 7.
 fn generated(name: &str) -> Option<House> {

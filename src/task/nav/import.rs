@@ -1,6 +1,6 @@
 //! Import of the public files of Room-to-Room into the project's own layout ([`super::corpus`]).
 //!
-//! What is read:
+//! It reads
 //! - `R2R_train.json`, `R2R_val_seen.json`, `R2R_val_unseen.json`: lists of paths with their instructions;
 //! - `<scan>_connectivity.json`: viewpoints of a house with poses, and which see and reach each other;
 //! - optionally REVERIE's object boxes ([`boxes`]) and the table of image features ([`super::observation::tsv`]).
@@ -44,7 +44,7 @@ pub struct Sources {
     pub features: Option<PathBuf>,
 }
 
-/// What an import did.
+/// Counts of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Houses.
@@ -107,7 +107,7 @@ pub fn import_r2r(sources: &Sources, output: &Path) -> Result<ImportReport, Data
     import_r2r_into(sources, output, Existing::Replace)
 }
 
-/// The same, saying what becomes of older data.
+/// Imports as [`import_r2r`] does; `existing` decides about older data.
 ///
 /// # Errors
 /// Names the file and says what is wrong with it. `output` is then as it was: the data take its place once they are whole
@@ -143,7 +143,7 @@ pub fn import_r2r_into(sources: &Sources, output: &Path, existing: Existing) -> 
         write_json(&at.join("vocab.json"), &words)?;
         write_json(&at.join("objects.json.gz"), &objects)?;
         write_json(&at.join("object_names.json"), &names)?;
-        // What was written must be what the program can use: paths along edges, requests that say something.
+        // The written data must be usable: paths along edges, requests that say something.
         NavData::load(at)?;
         sources.features.as_ref().map_or(Ok(0), |table| tsv::convert(table, &at.join(FEATURES)))
     };

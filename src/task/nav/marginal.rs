@@ -12,7 +12,7 @@ pub const MIN_EDGES: usize = 2;
 /// Most edges of a drawn path.
 pub const MAX_EDGES: usize = 6;
 
-/// How paths are drawn.
+/// The distribution that paths are drawn from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Marginal {

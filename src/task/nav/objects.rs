@@ -12,7 +12,7 @@ use std::path::Path;
 pub struct Object {
     /// Its number in the source.
     pub number: u64,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Centre in metres.
     pub x: f64,
@@ -26,7 +26,7 @@ pub struct Object {
     pub height: f64,
     /// Viewpoints that see it.
     pub sightings: u64,
-    /// How its centre is known: `triangulated` or `assumed`.
+    /// The source of its centre: `triangulated` or `assumed`.
     pub position: String,
     /// Mean angle by which the lines of sight miss the centre.
     pub miss: Option<f64>,
@@ -55,7 +55,7 @@ pub struct Sighting {
     pub views: Vec<(u8, u16)>,
 }
 
-/// What is seen from a viewpoint.
+/// The objects that are seen from a viewpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sightings {
     /// Objects that were seen from here.
@@ -69,7 +69,7 @@ pub struct Sightings {
 pub struct Objects {
     /// The objects.
     pub objects: Vec<Object>,
-    /// What is seen from each viewpoint, by its name.
+    /// The objects that are seen from each viewpoint, by its name.
     pub viewpoints: HashMap<String, Sightings>,
 }
 
@@ -80,7 +80,7 @@ pub struct ObjectName {
     pub name: String,
     /// Objects that have it.
     pub objects: u64,
-    /// How often they are seen.
+    /// Number of times that they are seen.
     pub sightings: u64,
     /// Spellings that became this name.
     pub variants: Vec<String>,

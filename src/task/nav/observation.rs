@@ -1,4 +1,4 @@
-//! What the agent sees: a vector for each of the 36 views at a viewpoint.
+//! The agent's observations: a vector for each of the 36 views at a viewpoint.
 //!
 //! Vectors are either read ([`tsv`]: the public ResNet-152 features) or *semantic*, made of the names of what a view shows.
 //! A semantic vector has one number for each name, log(1 + 1000 · share) / log 1001 of the share of the view that things
@@ -23,7 +23,7 @@ pub const HALF_WIDTH: f64 = 0.6562;
 /// Half the angle that a view covers up and down: 60° in all.
 pub const HALF_HEIGHT: f64 = std::f64::consts::PI / 6.0;
 
-/// What a view covers of the sphere, about, in steradians.
+/// The part of the sphere that a view covers, about, in steradians.
 const VIEW_AREA: f64 = 4.0 * HALF_WIDTH * HALF_HEIGHT;
 
 /// Inferred objects nearer than this are taken to be this far away.
@@ -32,7 +32,7 @@ const NEAREST: f64 = 0.5;
 /// Something in a view: its name, the view, and the share of the view that it covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Glimpse<'a> {
-    /// What it is.
+    /// The everyday name.
     pub name: &'a str,
     /// View, 0 to 35.
     pub view: u8,
@@ -40,7 +40,7 @@ pub struct Glimpse<'a> {
     pub share: f64,
 }
 
-/// What a viewpoint of a real house shows: seen objects with the area of their boxes; inferred ones, whose size and
+/// The glimpses of a viewpoint of a real house: seen objects with the area of their boxes; inferred ones, whose size and
 /// direction are estimated from where they are, in every view whose frame holds their centre.
 pub fn glimpses<'a>(graph: &Graph, objects: &'a Objects, viewpoint: usize) -> Vec<Glimpse<'a>> {
     let Some(sightings) = objects.viewpoints.get(graph.id(viewpoint)) else { return Vec::new() };

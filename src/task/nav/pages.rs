@@ -2,13 +2,13 @@
 //! house for researchers.
 
 use super::action::HEADINGS;
-use super::family::NavFamily;
-use super::houses;
+use super::family::render;
+use super::houses::Houses;
 use super::scene::Scene;
 use super::world::NavWorld;
 use super::{Start, Walk};
+use crate::family::Audience;
 use crate::family::pages::{FamilyPage, FamilyPages, PageContext, PageError, Path, Query, Work, WorkLimit};
-use crate::family::{Audience, Family};
 use crate::protocol::World;
 use crate::rng::stream;
 use askama::Template;
@@ -17,25 +17,27 @@ use axum::http::StatusCode;
 use axum::http::header::{self, HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use quick_cache::sync::Cache;
 use rand::RngExt;
 use serde::Deserialize;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 type Result<T> = std::result::Result<T, PageError>;
 
-/// NAV's addresses.
-pub(super) fn pages() -> FamilyPages {
+/// NAV's addresses, which show these houses.
+pub(super) fn pages(houses: Arc<Houses>) -> FamilyPages {
+    let houses = Extension(houses);
     FamilyPages {
         open: Router::new()
             .route("/houses/{name}/house.json", get(geometry))
             .route("/panoramas/{house}", get(panoramas))
-            .route("/panoramas/{house}/{viewpoint}", get(panorama)),
-        researchers: Router::new().route("/houses/{name}", get(page)),
+            .route("/panoramas/{house}/{viewpoint}", get(panorama))
+            .layer(houses.clone()),
+        researchers: Router::new().route("/houses/{name}", get(page)).layer(houses),
         work_limit: Some(WorkLimit { name: "houses", burst: 120, each: Duration::from_millis(100) }),
     }
 }
@@ -66,17 +68,18 @@ struct Version {
 
 /// `GET /nav/houses/{name}/house.json`: what it is made of. Open to teachers. With the right `v` it may be kept for ever.
 async fn geometry(
+    Extension(houses): Extension<Arc<Houses>>,
     Path(name): Path<String>,
     Query(Version { v }): Query<Version>,
     work: Work,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let sheet = match houses::HOUSES.kept(&name) {
+    let sheet = match houses.kept(&name) {
         Some(sheet) => sheet,
         None => {
             // Only houses that have to be generated are counted.
             work.begin()?;
-            aside(move || houses::HOUSES.sheet(&name)).await?.ok_or(PageError::NotFound("the house"))?
+            aside(move || houses.sheet(&name)).await?.ok_or(PageError::NotFound("the house"))?
         }
     };
     let cache = match v {
@@ -180,25 +183,26 @@ struct Wish {
 /// `GET /nav/houses/{name}`: the house, with a random walk in it.
 async fn page(
     State(context): State<PageContext>,
+    Extension(houses): Extension<Arc<Houses>>,
     Path(name): Path<String>,
     Query(wish): Query<Wish>,
 ) -> Result<FamilyPage> {
     aside(move || {
-        let page = HousePage::make(&context, name, &wish)?;
+        let page = HousePage::make(&context, &houses, name, &wish)?;
         Ok(FamilyPage { html: page.render()?, title: page.name })
     })
     .await?
 }
 
 impl HousePage {
-    fn make(context: &PageContext, name: String, wish: &Wish) -> Result<HousePage> {
-        let world = houses::HOUSES.world(&name).ok_or(PageError::NotFound("the house"))?;
+    fn make(context: &PageContext, houses: &Houses, name: String, wish: &Wish) -> Result<HousePage> {
+        let world = houses.world(&name).ok_or(PageError::NotFound("the house"))?;
         let scene = world.scene(&name).ok_or(PageError::NotFound("the house"))?;
         let (start, walk) = draw(&world, scene, wish)?;
         let view = world.view(&start, &walk);
         // In this order: the first has the house made, which the map then shows, too.
-        let large = NavFamily.render(&view, Audience::Teacher)?;
-        let small = NavFamily.render(&view, Audience::Researcher)?;
+        let large = render(houses, &view, Audience::Teacher)?;
+        let small = render(houses, &view, Audience::Researcher)?;
         let seed = scene.house().filter(|house| name == format!("house-{}", house.seed)).map(|house| house.seed);
         Ok(HousePage {
             houses: context.url("/houses"),

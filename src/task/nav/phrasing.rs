@@ -13,7 +13,7 @@ use crate::rng::Stream;
 use rand::RngExt;
 use trace::{Fact, Thing, Trace, Tracer, Turn};
 
-/// How a speaker tells the way.
+/// A speaker's habit of telling the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
     /// By things along the way.
@@ -27,7 +27,7 @@ pub enum Habit {
 /// All habits; every path is told in each.
 pub const HABITS: [Habit; 3] = [Habit::Landmarks, Habit::Turns, Habit::Rooms];
 
-/// How many other paths a request is also true of.
+/// The number of other paths that a request is also true of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ambiguity {
     /// Shortest paths from the same start with as many edges and another goal.
@@ -45,7 +45,7 @@ pub struct Request<'a> {
     pub text: String,
     /// The facts that they tell, in order.
     pub facts: Vec<Fact<'a>>,
-    /// How clear it is.
+    /// Its ambiguity.
     pub ambiguity: Ambiguity,
 }
 
@@ -93,7 +93,7 @@ fn ambiguity(facts: &[Fact], others: &[(Trace, bool)]) -> Ambiguity {
     Ambiguity { others: others.len(), alike: count, astray }
 }
 
-/// How clear given facts are for a path (for checks from outside).
+/// The ambiguity of given facts for a path, for checks from outside.
 pub fn ambiguity_of(tracer: &Tracer, heading: u8, path: &[usize], facts: &[Fact]) -> Ambiguity {
     ambiguity(facts, &others(tracer, heading, path))
 }
@@ -101,7 +101,7 @@ pub fn ambiguity_of(tracer: &Tracer, heading: u8, path: &[usize], facts: &[Fact]
 /// Facts with the slots that they are true in, in order.
 pub(super) type Plan<'a> = Vec<(usize, Fact<'a>)>;
 
-/// What a speaker of a habit would tell.
+/// The facts that a speaker of a habit would tell.
 fn first_plan<'a>(trace: &Trace<'a>, habit: Habit, chance: &mut Stream) -> Plan<'a> {
     let mut plan: Plan = Vec::new();
     let last = trace.slots.len() - 1;

@@ -1,4 +1,4 @@
-//! One house of a NAV world, real or generated: where one can walk, what is seen, and what a walk passes.
+//! One house of a NAV world, real or generated: its graph, its sights, and the things that a walk passes.
 
 use super::action::{bearing, elevation, wrapped};
 use super::graph::{Graph, distance_between};
@@ -16,11 +16,11 @@ pub struct Scene {
     pub name: String,
     /// Its navigation graph.
     pub graph: Graph,
-    /// What it is made of.
+    /// Its contents.
     pub content: Content,
 }
 
-/// What is known of a house beside its graph.
+/// The contents of a house beside its graph.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A real house: objects that people labelled.
@@ -37,7 +37,7 @@ pub enum Content {
 /// A thing near a viewpoint or a move.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Landmark {
-    /// What it is, with its colour where that is known.
+    /// The everyday name, with the colour where that is known.
     pub name: String,
     /// Its middle.
     pub position: [f64; 3],

@@ -6,7 +6,6 @@ use super::agent::{Blueprint, NavAgent};
 use super::corpus;
 use super::environment::Around;
 use super::generated::Size;
-use super::houses;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, NavTeacher};
 use super::world::NavWorld;
@@ -102,9 +101,7 @@ pub(super) fn world(config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {
         "corpus" => NavWorld::load(Path::new(&task.path))?,
         other => return Err(no_such_world(other)),
     };
-    let world = Arc::new(world.with_marginal(task.marginal).with_perf(task.perf).with_unmoved(task.unmoved));
-    houses::HOUSES.remember(&world);
-    Ok(world)
+    Ok(Arc::new(world.with_marginal(task.marginal).with_perf(task.perf).with_unmoved(task.unmoved)))
 }
 
 pub(super) fn agent(config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow::Result<NewAgent<NavWorld>> {

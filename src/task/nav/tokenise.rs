@@ -1,4 +1,4 @@
-//! What a person typed about a walk, as the tokens that the models read.
+//! Tokens of descriptions of walks, as the models read them.
 
 /// The tokens of a text: lower case; a token is a maximal run of letters, digits and `_`, a run of full stops, or one
 /// other mark. White space separates.

@@ -85,22 +85,22 @@ impl NavWorld {
         }
     }
 
-    /// The same world with another P_ω.
+    /// This world with another P_ω.
     pub fn with_marginal(self, marginal: Marginal) -> NavWorld {
         NavWorld { marginal, ..self }
     }
 
-    /// The same world in which [`World::performs`] means something else.
+    /// This world with another meaning of [`World::performs`].
     pub fn with_perf(self, perf: Perf) -> NavWorld {
         NavWorld { perf, ..self }
     }
 
-    /// The same world, in which walks that end where they began are described, or are not.
+    /// This world, with walks that end where they began described or left out.
     pub fn with_unmoved(self, unmoved: bool) -> NavWorld {
         NavWorld { unmoved, ..self }
     }
 
-    /// Whether a walk ends within 3 m of where another does (along the ways of the house).
+    /// Whether a walk ends within 3 m of where another does (along the edges of the house).
     pub fn reaches(&self, start: &Start, walk: &Walk, reference: &Walk) -> bool {
         match (self.path(start, walk), self.path(start, reference)) {
             (Some((scene, path)), Some((_, gold))) => succeeds(&scene.graph, &path, &gold),
@@ -319,7 +319,7 @@ impl World for NavWorld {
         Score { success, figures: names.iter().map(|name| (*name).to_owned()).zip(figures).collect() }
     }
 
-    /// How much of the way to the goal the walk has covered: (d(s1, goal) − d(end, goal)) / d(s1, goal).
+    /// The share of the way to the goal that the walk has covered: (d(s1, goal) − d(end, goal)) / d(s1, goal).
     fn continuous_reward(&self, task: &Task<Start>, execution: &Walk) -> f64 {
         let gold = self.gold(task.split, task.index);
         match (self.path(&task.start, execution), self.path(&task.start, &gold)) {

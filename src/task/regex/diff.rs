@@ -1,4 +1,4 @@
-//! What happened to a word, letter by letter: the alignment that pages show.
+//! Alignment of a word with its output, letter by letter, as pages show it.
 
 use serde::{Deserialize, Serialize};
 

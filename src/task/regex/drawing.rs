@@ -1,4 +1,4 @@
-//! What drawing a corpus needs, whatever its phrasings come from: words that show an expression, and vocabularies.
+//! Parts of every drawn corpus, whatever its phrasings come from: words that show an expression, and vocabularies.
 
 use super::PAIRS;
 use super::corpus::{SPECIAL, Vocabularies};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Longest output word, in letters.
 pub const LONGEST_OUTPUT: usize = 30;
 
-/// How many of an item's words the expression changes at least.
+/// The smallest number of an item's words that the expression changes.
 pub const CHANGED: usize = 3;
 
 /// Share of two-letter replacements where one or two letters may stand.

@@ -1,10 +1,17 @@
 //! The word-editing task as people meet it: words, examples and how executions look.
 
 use super::diff::{Cell, align};
+use super::tables::TABLES;
 use super::world::RegexWorld;
 use super::{Edit, PAIRS, Words, setup};
+use super::{benchmark, device_agreement};
 use crate::config::run::{Preset, RunConfig};
-use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::family::benchmark::{Benchmark, Profile, Timing};
+use crate::family::tables::Tables;
+use crate::family::{
+    Audience, Change, Family, Guide, NewAgent, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
+};
+use crate::nn::device_agreement::Apart;
 use crate::protocol::{Agent, Teacher};
 use crate::rng::Stream;
 use askama::Template;
@@ -173,6 +180,34 @@ impl Family for RegexFamily {
             first: at == 0,
         });
         TryFields { fields: fields.collect() }.render().map_err(failed)
+    }
+
+    fn report_example(&self, start: &Value, execution: &Value) -> Option<ReportExample> {
+        let words = start["words"].as_array().cloned().unwrap_or_default();
+        let outputs = execution["outputs"].as_array().unwrap_or(&words);
+        let pairs: Vec<Value> = words.iter().zip(outputs).map(|(word, out)| json!({"in": word, "out": out})).collect();
+        let execution = execution["expression"].as_str().unwrap_or_default().to_owned();
+        Some(ReportExample { view: json!({ "pairs": pairs }), execution })
+    }
+
+    fn levels(&self) -> [f64; 3] {
+        [60.0, 75.0, 85.0]
+    }
+
+    fn tables(&self) -> &Tables {
+        &TABLES
+    }
+
+    fn teacher_updates(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+        benchmark::teacher_updates(request)
+    }
+
+    fn profile(&self, request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+        benchmark::profile(request)
+    }
+
+    fn device_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
+        Ok(device_agreement::agreement(device, hidden, steps)?)
     }
 
     fn presets(&self) -> Vec<Preset> {

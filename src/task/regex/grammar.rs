@@ -1,6 +1,6 @@
 //! The built-in REGEX tasks: kinds of word edits with our own phrasings, and the corpus made of them.
 //!
-//! A kind is an expression with letter slots and the ways in which people would ask for it; the texts are in the files
+//! A kind is an expression with letter slots and phrasings of requests for it; the texts are in the files
 //! beside this module. The phrasings of a kind are dealt out to the splits once and for all (about 70 / 15 / 15 %), so
 //! that a validation request is never worded as a training request, whatever the seed (the tiny grammar is an exception).
 
@@ -76,7 +76,7 @@ impl Kind {
         self.expression.contains("{x}")
     }
 
-    /// How many letters the kind puts in at most.
+    /// The largest number of letters that the kind puts in.
     pub fn puts_letters(&self) -> usize {
         if self.expression.contains("{yy}") { 2 } else { usize::from(self.expression.contains("{y}")) }
     }

@@ -135,7 +135,7 @@ pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Resul
     report.words = imported.words.len();
     report.unlabeled = imported.unlabeled.len();
     let draft = Draft::begin(output, existing, &FILES)?;
-    // What was written must be what the program can use.
+    // The written corpus must be usable.
     imported.save(draft.path()).and_then(|()| Corpus::load(draft.path())).map_err(|e| e.renamed(|p| draft.named(p)))?;
     draft.finish()?;
     Ok(report)
@@ -231,7 +231,7 @@ fn request_tokens(text: &str, pattern: &str, replacement: &str) -> Option<String
 fn from_templates(path: &Path, words: &[String], report: &mut ImportReport) -> Result<Corpus, DataError> {
     let content = |what: String| DataError::content(path, what);
     let raw: BTreeMap<String, Vec<String>> = read_json(path)?;
-    // How many people gave a request for each regex template.
+    // Number of people who gave a request for each regex template.
     let mut given: BTreeMap<String, BTreeMap<(&str, &str), usize>> = BTreeMap::new();
     for (key, texts) in &raw {
         let Some((pattern, replacement)) = key.split_once('@') else {

@@ -1,5 +1,5 @@
 //! Letters without their identity. Which letter a request names matters little to how it is to be read: `replace
-//! [ n ] with [ c ]` and `replace [ t ] with [ k ]` ask for the same. Two ways of making use of that:
+//! [ n ] with [ c ]` and `replace [ t ] with [ k ]` ask for the same. Two representations make use of that:
 //!
 //! - **Slots.** The letters that a request names are read and written as slots, in the order in which they are named:
 //!   the first vowel `<v1>`, the first consonant `<c1>`, and so on. The same letters in the input word and in the
@@ -16,7 +16,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// How the agent reads and writes letters.
+/// The representation of letters that the agent reads and writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Letters {

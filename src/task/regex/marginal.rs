@@ -5,7 +5,7 @@ use super::{Edit, Words};
 use crate::rng::Stream;
 use rand::RngExt;
 
-/// How often a draw is repeated until it changes the first word.
+/// The largest number of draws until one changes the first word.
 const TRIES: usize = 2000;
 
 /// Where expressions are drawn from.

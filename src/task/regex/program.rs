@@ -4,10 +4,10 @@ use super::python_re::{Regex, Scratch, Template};
 use super::{Edit, Words};
 use std::collections::HashMap;
 
-/// What `C` stands for in a pattern. So y is a consonant, and so is anything that is not a letter.
+/// The class that `C` stands for in a pattern. So y is a consonant, and so is anything that is not a letter.
 pub const CONSONANT: &str = "[^aeiou]";
 
-/// What `V` stands for in a pattern.
+/// The class that `V` stands for in a pattern.
 pub const VOWEL: &str = "[aeiou]";
 
 /// An expression that compiles.

@@ -5,7 +5,7 @@
 //! does not), the order in which its matcher tries things, what groups hold afterwards, its replacement templates and
 //! the way `re.sub` treats empty matches (3.7 and later: an empty match right after a non-empty one counts).
 //!
-//! What differs, on purpose:
+//! Intended differences:
 //! - A substitution that needs more than [`STEP_LIMIT`] steps, or a backtracking stack of more than [`DEPTH_LIMIT`]
 //!   entries, or that writes more than [`OUTPUT_LIMIT`] bytes, ends with [`ReError::Bound`]; Python would go on,
 //!   perhaps for ever, or until memory is used up.
@@ -40,10 +40,10 @@ pub const DEPTH_LIMIT: usize = 1_000_000;
 /// Bytes that a substitution may write: a long replacement at each letter of a long word would fill any memory.
 pub const OUTPUT_LIMIT: usize = 16 << 20;
 
-/// How deep groups may be nested.
+/// The largest depth of nested groups.
 pub const NESTING_LIMIT: usize = 480;
 
-/// Why a pattern or template is refused, or a substitution was given up.
+/// The reason why a pattern or template is refused, or a substitution was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReError {
     /// Python's `re.compile` (or the template's parser) refuses it; the text says why.

@@ -1,4 +1,4 @@
-//! What a person typed, as the tokens that the agent reads.
+//! Tokens of typed descriptions, as the agent reads them.
 //!
 //! Requests are lower case; punctuation is split off; quotes and full stops are dropped; a letter that is meant as a
 //! letter is a slot: `[ x ]`, or `[ x y ]` for several, one token each. People write letters in many ways, and the hard
@@ -30,7 +30,7 @@ const BEFORE_LETTER: &str = "letter letters vowel vowels an each every all any n
 /// Words after which a string ending in s is a plural ("all the es").
 const BEFORE_PLURAL: &str = "all the every any each these those two both of";
 
-/// What people say of themselves: "i" before one of these is a pronoun.
+/// Verbs that people use of themselves: "i" before one of these is a pronoun.
 const AFTER_PRONOUN: &str = "think thought would believe guess see saw am m ve d ll have had just mean want can cannot could will do don \
     did was see noticed notice say suppose assume need like know";
 

@@ -53,7 +53,7 @@ impl RegexWorld {
         RegexWorld { corpus, marginal, more_words: 0 }
     }
 
-    /// The same world, in which descriptions are learnt from on so many further words of the dictionary.
+    /// This world, with descriptions learnt from on so many further words of the dictionary.
     pub fn with_more_words(self, more_words: usize) -> RegexWorld {
         RegexWorld { more_words, ..self }
     }

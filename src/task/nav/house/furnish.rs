@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 /// Places tried for a piece.
 const TRIES: usize = 40;
 
-/// What stays free in front of and behind a door.
+/// The length that stays free in front of and behind a door.
 const CLEAR: f64 = 0.95;
 
 /// Half the width of somebody who walks.

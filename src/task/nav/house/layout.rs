@@ -39,7 +39,7 @@ pub const KINDS: [&str; 20] = [
 /// Width of a stairwell.
 pub(super) const WELL: f64 = 2.4;
 
-/// What is drawn before the furniture.
+/// A house before it is furnished.
 pub(super) struct Layout {
     pub storeys: usize,
     pub rooms: Vec<Room>,
@@ -59,7 +59,7 @@ pub(super) enum Place {
     Behind,
 }
 
-/// What all storeys share.
+/// Measures that all storeys share.
 struct Frame {
     width: f64,
     depth: f64,
@@ -245,7 +245,7 @@ fn columns(from: f64, to: f64, chance: &mut Stream) -> Vec<(f64, f64, bool)> {
     while sum < length {
         let narrow = !narrow_before && chance.random_bool(0.5);
         let width = if narrow { chance.random_range(1.9..2.5) } else { chance.random_range(3.0..5.6) };
-        // What would be left over is spread among the columns.
+        // A remaining stretch is spread among the columns.
         if sum + width > length + 1.2 && !widths.is_empty() {
             break;
         }

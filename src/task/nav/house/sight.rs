@@ -1,4 +1,4 @@
-//! What is seen from where: lines of sight through a house's walls, doors and furniture.
+//! Sights from a viewpoint: lines of sight through a house's walls, doors and furniture.
 
 use super::super::action::{VIEWS, bearing, elevation, view_direction, wrapped};
 use super::super::observation::{HALF_HEIGHT, HALF_WIDTH, shares};
@@ -16,7 +16,7 @@ const HIDES: f64 = 1.0;
 const AROUND: usize = 48;
 const LEVELS: usize = 10;
 
-/// What is seen: a thing, or an opening in a wall.
+/// Something that is seen: a thing, or an opening in a wall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Seen {
     /// Index of an item.
@@ -28,7 +28,7 @@ pub enum Seen {
 /// Something that is seen from a viewpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sight {
-    /// What it is.
+    /// The thing or opening.
     pub what: Seen,
     /// Direction of its middle.
     pub bearing: f64,
@@ -76,7 +76,7 @@ impl Solid {
             && self.top >= low[2]
     }
 
-    /// How far along a line, as a share of its length, the box begins; `None` where the line misses it.
+    /// The share of a line's length at which it enters the box; `None` where the line misses it.
     fn entered(&self, from: [f64; 3], to: [f64; 3]) -> Option<f64> {
         let (mut enter, mut leave) = (0.0f64, 1.0f64);
         let bounds = [(self.rect.x0, self.rect.x1), (self.rect.y0, self.rect.y1), (self.bottom, self.top)];
@@ -158,7 +158,7 @@ impl<'a> Eyes<'a> {
         self.open(self.house.stands[a].position, self.house.stands[b].position, None)
     }
 
-    /// What is seen from a viewpoint, nearest first.
+    /// Everything that is seen from a viewpoint, nearest first.
     pub fn sights(&self, stand: usize) -> Vec<Sight> {
         let from = self.house.stands[stand].position;
         let items = self.house.items.iter().enumerate().map(|(i, item)| {
@@ -250,7 +250,7 @@ impl<'a> Eyes<'a> {
         shares.into_iter().flat_map(each).map(surface).collect()
     }
 
-    /// What a ray meets: the surface, and the room that it belongs to.
+    /// The surface that a ray meets, and the room that it belongs to.
     fn surface(&self, from: [f64; 3], heading: f64, up: f64) -> Vec<String> {
         let step = |length: f64| {
             let flat = length * up.cos();
@@ -286,7 +286,7 @@ impl<'a> Eyes<'a> {
 }
 
 impl House {
-    /// What people call a sight.
+    /// The everyday name of a sight.
     pub fn name_of(&self, seen: Seen) -> &str {
         match seen {
             Seen::Item(i) => &self.items[i].kind,

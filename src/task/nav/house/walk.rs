@@ -20,9 +20,9 @@ const NEIGHBOURS: f64 = 4.2;
 const MOST_GAPS: usize = 40;
 
 /// Viewpoints and edges.
-type Ways = (Vec<Stand>, Vec<(usize, usize)>);
+type StandsAndEdges = (Vec<Stand>, Vec<(usize, usize)>);
 
-/// What is in the way on a storey, grown by half a body.
+/// Obstacles on a storey, grown by half a body.
 pub(super) struct Obstacles {
     rects: Vec<Rect>,
 }
@@ -89,17 +89,17 @@ pub fn opening_crossed(house: &House, room: usize, from: [f64; 2], to: [f64; 2])
 }
 
 /// Finds viewpoints and edges. `None` when a part of the house cannot be reached.
-pub(super) fn find_ways(house: &House, chance: &mut Stream) -> Option<Ways> {
+pub(super) fn find_edges(house: &House, chance: &mut Stream) -> Option<StandsAndEdges> {
     let spacing = chance.random_range(1.25..1.6);
     let obstacles: Vec<Obstacles> = (0..house.storeys).map(|storey| Obstacles::of(house, storey)).collect();
-    let mut ways = Finder { house, stands: Vec::new(), obstacles, edges: Vec::new() };
+    let mut finder = Finder { house, stands: Vec::new(), obstacles, edges: Vec::new() };
     for storey in 0..house.storeys {
-        let first = ways.stands.len();
-        ways.spread(storey, spacing, chance)?;
-        ways.join(storey, first)?;
+        let first = finder.stands.len();
+        finder.spread(storey, spacing, chance)?;
+        finder.join(storey, first)?;
     }
-    ways.climb()?;
-    let Finder { stands, mut edges, .. } = ways;
+    finder.climb()?;
+    let Finder { stands, mut edges, .. } = finder;
     edges.sort_unstable();
     edges.dedup();
     Some((stands, edges))

@@ -47,7 +47,7 @@ struct Seen {
     views: Vec<(u8, u16)>,
 }
 
-/// What [`read_boxes`] makes: objects by house, and their names, most sightings first.
+/// Result of [`read_boxes`]: objects by house, and their names, most sightings first.
 type Found = (BTreeMap<String, Objects>, Vec<ObjectName>);
 
 /// Reads all boxes of the houses.

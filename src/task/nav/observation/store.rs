@@ -214,7 +214,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What was not finished is not kept.
+    /// An unfinished file is removed.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.draft);
     }

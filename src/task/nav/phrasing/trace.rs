@@ -1,4 +1,4 @@
-//! What is true of a walk through a generated house, step by step: turns, rooms, doors, stairs, things passed, and where it
+//! Facts of a walk through a generated house, step by step: turns, rooms, doors, stairs, things passed, and where it
 //! ends. A request is a list of such facts in words; it is true of a walk that has its facts in this order.
 
 use super::super::action::{VIEW_STEP, bearing, wrapped};
@@ -33,7 +33,7 @@ pub enum Turn {
 /// Something that a walk passes or ends at; without a colour, of any colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thing<'a> {
-    /// What it is.
+    /// The everyday name.
     pub kind: &'a str,
     /// Its colour.
     pub colour: Option<&'a str>,
@@ -161,7 +161,7 @@ pub struct Tracer<'a> {
     graph: &'a Graph,
     /// Landmarks by viewpoint, nearest first.
     marks: Vec<Vec<Mark<'a>>>,
-    /// What is true of each move for the things around it.
+    /// Facts of each move about the things around it.
     moves: HashMap<(usize, usize), Vec<Fact<'a>>>,
     /// Rooms on both sides of the opening in which a viewpoint stands.
     doors: Vec<Option<[usize; 2]>>,
@@ -338,7 +338,7 @@ fn landmark<'a>(house: &'a House, sight: &Sight) -> Option<Mark<'a>> {
     Some(Mark { rect, thing, bearing: sight.bearing, distance: sight.distance })
 }
 
-/// What a change of direction may be called.
+/// The names that a change of direction may be given.
 fn turns(by: f64) -> Vec<Turn> {
     let degrees = by.to_degrees();
     let side = if degrees > 0.0 { Side::Right } else { Side::Left };

@@ -75,7 +75,7 @@ struct Frame {
     last: usize,
 }
 
-/// What a finished frame leads to.
+/// The step after a finished frame.
 enum After {
     /// Go on at this instruction and position.
     Run { op: usize, at: usize, top: bool },
@@ -390,7 +390,7 @@ impl Scratch {
         Ok(After::Run { op: tail as usize, at, top: frame.top })
     }
 
-    /// What a frame does when what it had begun has succeeded or failed.
+    /// Continues a frame after the part that it had begun has succeeded or failed.
     fn resume(&mut self, program: &Program, frame: Frame, success: bool) -> Result<After, ReError> {
         self.count_steps(1)?;
         match frame.kind {
@@ -530,7 +530,7 @@ impl Scratch {
     }
 }
 
-/// How a run of instructions ended.
+/// The end of a run of instructions.
 struct Ended {
     begun: Option<(usize, usize, bool)>,
     success: bool,

@@ -256,7 +256,7 @@ impl Parser {
         Ok(())
     }
 
-    /// What follows `(`. `None` for comments and flags that stand alone.
+    /// Parses the part after `(`. `None` for comments and flags that stand alone.
     fn group(&mut self, verbose: &mut bool, may_set_flags: bool) -> Result<Option<Node>> {
         let (mut capture, mut atomic, mut name, mut add, mut del) = (true, false, None, 0, 0);
         if self.accept('?') {

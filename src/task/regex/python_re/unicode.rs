@@ -80,7 +80,7 @@ pub(super) fn upper_of(c: u32, ascii: bool) -> impl Iterator<Item = u32> {
     })
 }
 
-/// What Python's `int()` makes of a text, if it is not negative; numbers too large for `u64` become its maximum.
+/// The value of a text by Python's `int()`, if it is not negative; numbers too large for `u64` become its maximum.
 pub(super) fn python_int(text: &str) -> Option<u64> {
     let text = text.trim_matches(|c: char| in_class(Class::Space, c.into(), false));
     let (negative, digits) = match text.strip_prefix('-') {

@@ -1,20 +1,22 @@
-//! The same for NAV: updates of the simulated teacher's executor (which walks before it learns) and describer.
+//! Timing of NAV's simulated teacher: of its executor, which walks before it learns, and of its describer.
 
-use super::{Effort, Timing, time};
+use super::setup::new_teacher;
+use crate::family::benchmark::{Benchmark, Profile, Timing, time};
+use crate::nn::cuda::profile::profile as profiled;
+use crate::protocol::Teacher;
 use crate::rng::stream;
-use crate::task::nav::teacher::NavTeacher;
-use candle_core::Device;
+
+/// Examples of an update, as the paper has them.
+const BATCH: usize = 32;
 
 /// Updates of executor and describer, tasks and all.
 ///
 /// # Errors
 /// When an update fails.
-pub fn teacher_updates(
-    teacher: &NavTeacher,
-    batch: usize,
-    device: &Device,
-    effort: Effort,
-) -> anyhow::Result<Vec<Timing>> {
+pub(super) fn teacher_updates(request: &Benchmark<'_>) -> anyhow::Result<Vec<Timing>> {
+    let Benchmark { config, device, effort, .. } = *request;
+    let batch = request.batch.unwrap_or(BATCH);
+    let teacher = new_teacher(config, device)?;
     let (mut executor, mut describer) = teacher.optimisers(1e-4)?;
     let first = time("nav-executor-update", device, effort, |update| {
         let mut draws = stream(1, "executor", update);
@@ -33,9 +35,9 @@ pub fn teacher_updates(
 ///
 /// # Errors
 /// When an update fails.
-pub fn profile(teacher: &NavTeacher, batch: usize) -> anyhow::Result<Vec<super::Profile>> {
-    use crate::nn::cuda::profile::profile;
-    use crate::protocol::Teacher;
+pub(super) fn profile(request: &Benchmark<'_>) -> anyhow::Result<Vec<Profile>> {
+    let batch = request.batch.unwrap_or(BATCH);
+    let teacher = new_teacher(request.config, request.device)?;
     let (mut executor, mut describer) = teacher.optimisers(1e-4)?;
     let mut found = Vec::new();
     for round in 1..4 {
@@ -43,14 +45,14 @@ pub fn profile(teacher: &NavTeacher, batch: usize) -> anyhow::Result<Vec<super::
         let tasks = teacher.draw(batch, &mut draws);
         found.clear();
         let walked: Vec<_> = (0..6).flat_map(|_| &tasks).map(|(start, text, _)| (start, text.as_str())).collect();
-        found.push(("walks".to_owned(), profile(|| teacher.executed(&walked).map(drop))?));
+        found.push(("walks".to_owned(), profiled(|| teacher.executed(&walked).map(drop))?));
         let told: Vec<_> = tasks.iter().map(|(start, _, gold)| (start, gold)).collect();
-        found.push(("descriptions".to_owned(), profile(|| teacher.propose(&told, 5, &mut draws).map(drop))?));
+        found.push(("descriptions".to_owned(), profiled(|| teacher.propose(&told, 5, &mut draws).map(drop))?));
         let step = || teacher.train_executor(&tasks, &mut executor, &mut draws).map(drop);
-        found.push(("executor update".to_owned(), profile(step)?));
+        found.push(("executor update".to_owned(), profiled(step)?));
         found.push((
             "describer update".to_owned(),
-            profile(|| teacher.train_describer(&tasks, &mut describer).map(drop))?,
+            profiled(|| teacher.train_describer(&tasks, &mut describer).map(drop))?,
         ));
     }
     Ok(found)

@@ -144,7 +144,8 @@ impl Manager {
         for run in known.iter().filter(|run| run.active) {
             if let Err(error) = self.resume(&run.id).await {
                 tracing::error!("the run {} cannot go on: {error:#}", run.id);
-                self.runs.refuse(&run.id, format!("It could not go on when the server started. {}", sentence(error)));
+                self.runs
+                    .refuse(&run.id, format!("It could not be resumed when the server started. {}", sentence(error)));
             }
         }
     }
@@ -152,7 +153,7 @@ impl Manager {
     fn start(&self, id: &str, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         if threads.iter().any(|(other, thread)| other == id && !thread.is_finished()) {
-            return Err(LaunchError::State("This run is going on already.".to_owned()));
+            return Err(LaunchError::State("This run has not ended.".to_owned()));
         }
         threads.retain(|(_, thread)| !thread.is_finished());
         let trainer = family_of(self.registry, &config)?;
@@ -304,7 +305,7 @@ impl Launcher for Manager {
                 !matches!(handle.status.borrow().state, RunState::Stopped | RunState::Failed { .. })
             });
             if going {
-                return Err(LaunchError::State("This run is going on already.".to_owned()));
+                return Err(LaunchError::State("This run has not ended.".to_owned()));
             }
             let run = self.store.run(id).await?;
             let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
@@ -638,7 +639,8 @@ mod tests {
         }
         // The folder goes: going on is refused with the reason, by program, by form and at the next start.
         std::fs::remove_dir_all(&data).unwrap();
-        for path in [format!("/api/runs/{id}/go-on"), format!("/runs/{id}/go-on")] {
+        for path in ["api/runs/{id}/resume", "api/runs/{id}/go-on", "runs/{id}/resume", "runs/{id}/go-on"] {
+            let path = format!("/{}", path.replace("{id}", &id));
             let (status, told) = asked(&router, axum::http::Request::post(&path), String::new()).await;
             assert!(status == 409 && told.contains("there is no such folder"), "{path}: {status} {told}");
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct PresetInfo {
     /// Family and preset: `regex/small`.
     pub name: String,
-    /// What people call the family: "Word editing".
+    /// Title of the family: "Word editing".
     pub title: String,
     /// One sentence: what it is for, how long it takes.
     pub about: String,

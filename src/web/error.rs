@@ -24,7 +24,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a web handler returns.
+/// Result of a web handler.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that can go wrong while a request is answered.
@@ -44,7 +44,7 @@ pub enum Error {
         /// Plain sentence: what to change.
         message: String,
     },
-    /// What a person said does not fit what the server knows; they are asked before it is stored (409). The text is the
+    /// A person's answer contradicts what the server knows, so they are asked before it is stored (409). The text is the
     /// whole question.
     #[error("{0}")]
     Unconfirmed(String),
@@ -102,14 +102,14 @@ pub enum Error {
     Panic(String),
 }
 
-/// What people and programs are told; rides on the response until it is rendered.
+/// An error in words for people and programs; it travels with the response until it is rendered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Problem {
     /// HTTP status.
     pub status: u16,
     /// Stable word for programs, e.g. `lease-lost`.
     pub code: &'static str,
-    /// What happened, a few words.
+    /// The event in a few words.
     pub title: String,
     /// A plain sentence or two: what was kept, what to do.
     pub detail: String,
@@ -144,7 +144,7 @@ impl Problem {
             StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => (
                 "timeout",
                 "That took too long",
-                "The server stopped waiting; what you asked for may have been done all the same. An answer can be sent again without harm, it is stored once. Before you start a run or write a checkpoint again, look whether it is there.",
+                "The server stopped waiting; what you asked for may have been done anyway. An answer can be sent again without harm: it is stored once. Before you start a run or write a checkpoint again, check whether it is there.",
             ),
             StatusCode::PAYLOAD_TOO_LARGE => (
                 "too-large",
@@ -180,7 +180,7 @@ impl Error {
         Error::Conflict { code, message: message.into(), members: Map::new() }
     }
 
-    /// What people and programs are told of this error.
+    /// This error in words for people and programs.
     pub fn problem(&self) -> Problem {
         use StatusCode as S;
         match self {

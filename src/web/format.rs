@@ -1,17 +1,16 @@
 //! How numbers, times and addresses are written.
 
 use crate::protocol::Rate;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+/// The characters that stay as they are in [`encode`]: those that mean nothing in a query string.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+
 /// Percent-encodes everything that means something in a query string.
 pub(crate) fn encode(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => (byte as char).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
+    utf8_percent_encode(text, PLAIN).to_string()
 }
 
 /// A count with thousands separated: `12,345`.

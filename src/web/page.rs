@@ -1,4 +1,4 @@
-//! What pages share: the frame that surrounds every page, the static files, and views of runs and episodes.
+//! The parts that pages share: the frame that surrounds every page, the static files, and views of runs and episodes.
 
 pub(crate) mod assets;
 pub(crate) mod episode;

@@ -22,7 +22,7 @@ pub struct AppState {
     pub families: &'static [&'static dyn AnyFamily],
     /// The runs that are alive in this process.
     pub runs: Runs,
-    /// What starts runs; `None` where this process cannot.
+    /// The launcher of runs; `None` where this process cannot start any.
     pub launcher: Option<Arc<dyn Launcher>>,
     /// Settings.
     pub settings: Arc<WebSettings>,

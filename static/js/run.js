@@ -62,7 +62,7 @@ function showStatus(now) {
   if (ended) say("t-pool", "");
   for (const id of ["pause", "checkpoint", "stop", "teach-link", "teacher"]) $(id).hidden = ended;
   document.querySelector(".try").hidden = ended;
-  if ($("go-on")) $("go-on").hidden = !ended || spent;
+  if ($("resume")) $("resume").hidden = !ended || spent;
   say("pause", state === "paused" ? "Resume" : "Pause");
   $("pause").disabled = state === "starting";
   showTeacher(now);
@@ -254,10 +254,10 @@ $("stop-ask").addEventListener("close", () => {
   $("stop-ask").returnValue = "";
 });
 
-$("go-on")?.addEventListener("submit", async (event) => {
+$("resume")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   // Everything on this page belongs to the ended trainer; a fresh page belongs to the new one.
-  if (await command($("go-on-button"), "/go-on")) location.reload();
+  if (await command($("resume-button"), "/resume")) location.reload();
 });
 
 $("teacher").addEventListener("submit", (event) => event.preventDefault());

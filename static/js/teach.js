@@ -431,7 +431,7 @@ async function keep() {
     await advance();
   } else {
     lost = true;
-    notice("While you were away this one was given to somebody else. You can still send your words; they are stored all the same.");
+    notice("While you were away this one was given to somebody else. You can still send your words; they will be stored.");
   }
 }
 

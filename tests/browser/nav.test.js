@@ -73,7 +73,7 @@ test("that it stayed where it was is asked about, and the walk's controls leave 
   assert.equal(await page.locator("#text").inputValue(), "a ".repeat(presses.length));
   await page.getByRole("button", { name: "It stayed where it was" }).click();
   await page.locator("#confirm").waitFor();
-  assert.match(await page.locator("#problem").innerText(), /^The agent walked .* Do you mean “It stayed where it was” all the same\?/);
+  assert.match(await page.locator("#problem").innerText(), /^The agent walked .* Do you still mean “It stayed where it was”\?/);
   assert.equal(await execution(page), from);
   assert.deepEqual(errors, []);
   await context.close();

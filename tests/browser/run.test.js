@@ -87,7 +87,7 @@ test("a server that goes is noticed, and its return too", async () => {
 
 test("stopping asks first", async () => {
   await page.locator("#stop").click();
-  await page.getByRole("button", { name: "Let it run" }).click();
+  await page.getByRole("button", { name: "Keep it running" }).click();
   await page.waitForTimeout(300);
   assert.notEqual((await state()).state, "stopped");
   await page.locator("#stop").click();
@@ -100,11 +100,11 @@ test("stopping asks first", async () => {
 
 test("an ended run goes on where it stopped", async () => {
   const { update, descriptions_simulated: simulated } = await state();
-  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
   await until("it learns again", async () => (await state()).state === "running");
   await until("the page is live", async () => (await page.locator("#link-state").innerText()) === "Live");
   await page.locator("#pause").waitFor({ timeout: PATIENCE });
-  assert.equal(await page.locator("#go-on").isVisible(), false);
+  assert.equal(await page.locator("#resume").isVisible(), false);
   const now = await state();
   assert.ok(now.update >= update && now.descriptions_simulated >= simulated, "nothing that it learned is gone");
 });

@@ -144,7 +144,7 @@ describe("teaching", () => {
     const rows = (await answers(server)).filter((row) => ["hasty", "considered"].includes(row.text));
     const [old, corrected] = ["hasty", "considered"].map((text) => rows.find((row) => row.text === text));
     assert.equal(old.superseded_by, corrected.answer);
-    await page.getByRole("link", { name: "Go on teaching" }).click();
+    await page.getByRole("link", { name: "Continue teaching" }).click();
     await page.locator("#text").waitFor();
   });
 

@@ -127,7 +127,7 @@ asPerson("“Nothing changed” is asked about where something did", async (page
   const [from, before] = [await execution(page), await said()];
   await page.getByRole("button", NOTHING).click();
   await page.locator("#confirm").waitFor();
-  assert.match(await page.locator("#problem").innerText(), /words? changed\. Do you mean “Nothing changed” all the same\?/);
+  assert.match(await page.locator("#problem").innerText(), /words? changed\. Do you still mean “Nothing changed”\?/);
   assert.equal(await focused(page), "text");
   assert.equal(await execution(page), from);
   await page.keyboard.type("it did change");
@@ -187,7 +187,7 @@ asPerson("without a script it is asked and undone as well", async (page) => {
   const from = await execution(page);
   await page.fill("#text", "words of before");
   await page.getByRole("button", NOTHING).click();
-  await page.getByText("all the same?").waitFor();
+  await page.getByText("Do you still mean").waitFor();
   assert.equal(await page.locator("#text").inputValue(), "words of before", "the words are kept");
   assert.equal(await execution(page), from);
   await page.locator("#confirm").click();

@@ -124,7 +124,7 @@ async fn the_guide_comes_once_and_again_when_asked_for() {
     );
     let cookie = server.teacher().await;
     assert!(server.page("/teach/study", &cookie).await.text.contains("<textarea"));
-    assert!(server.page("/teach/study/guide", &cookie).await.text.contains("Go on teaching"));
+    assert!(server.page("/teach/study/guide", &cookie).await.text.contains("Continue teaching"));
 }
 
 #[tokio::test]

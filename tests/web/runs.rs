@@ -286,7 +286,7 @@ async fn a_run_that_has_used_its_episodes_offers_no_going_on() {
         row.config = json!({"schedule": {"episodes": budget}});
         crate::support::ended_run(&server.state.store, row).await;
         let page = server.page(&format!("/runs/{id}"), "").await.text;
-        let form = &page[page.find("<form id=\"go-on\"").unwrap()..];
+        let form = &page[page.find("<form id=\"resume\"").unwrap()..];
         let hidden = form[..form.find('>').unwrap()].ends_with(" hidden");
         assert_eq!(hidden, id == "spent", "{id}");
     }
@@ -310,21 +310,37 @@ async fn the_form_starts_a_run_and_keeps_what_was_entered() {
 }
 
 #[tokio::test]
-async fn an_ended_run_goes_on() {
+async fn an_ended_run_resumes_under_the_address_and_its_older_name() {
+    for address in ["resume", "go-on"] {
+        let (server, _) = launching(WebSettings::default()).await;
+        let api = |run: &str| format!("/api/runs/{run}/{address}");
+        server.post("/api/runs/study/stop", "", &json!({})).await;
+        until(&server, |status| status.state == RunState::Stopped).await;
+        assert!(server.page("/", "").await.text.contains("No agent is learning right now"));
+        assert_eq!(server.post(&api("study"), "", &json!({})).await.status, StatusCode::ACCEPTED, "{address}");
+        assert_eq!(server.get("/api/runs/study", "").await.json()["status"]["state"], "running");
+        crate::support::ended_run(&server.state.store, crate::support::run_row("spent", TeacherMode::Human)).await;
+        let spent = server.post(&api("spent"), "", &json!({})).await;
+        assert_eq!((spent.status, spent.json()["code"].as_str()), (StatusCode::CONFLICT, Some("cannot-start")));
+        let form = server.form(&format!("/runs/spent/{address}"), "", "").await;
+        assert!(form.status == StatusCode::CONFLICT && form.text.contains("It has used all of its episodes."));
+        assert_eq!(server.post(&api("nobody"), "", &json!({})).await.status, StatusCode::NOT_FOUND);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_has_not_ended_resumes_from_its_pause() {
     let (server, _) = launching(WebSettings::default()).await;
-    let going = server.post("/api/runs/study/go-on", "", &json!({})).await;
-    assert_eq!((going.status, going.json()["code"].as_str()), (StatusCode::CONFLICT, Some("going")));
-    server.post("/api/runs/study/stop", "", &json!({})).await;
-    until(&server, |status| status.state == RunState::Stopped).await;
-    assert!(server.page("/", "").await.text.contains("No agent is learning right now"));
-    assert_eq!(server.post("/api/runs/study/go-on", "", &json!({})).await.status, StatusCode::ACCEPTED);
-    assert_eq!(server.get("/api/runs/study", "").await.json()["status"]["state"], "running");
-    crate::support::ended_run(&server.state.store, crate::support::run_row("spent", TeacherMode::Human)).await;
-    let spent = server.post("/api/runs/spent/go-on", "", &json!({})).await;
-    assert_eq!((spent.status, spent.json()["code"].as_str()), (StatusCode::CONFLICT, Some("cannot-start")));
-    let form = server.form("/runs/spent/go-on", "", "").await;
-    assert!(form.status == StatusCode::CONFLICT && form.text.contains("It has used all of its episodes."));
-    assert_eq!(server.post("/api/runs/nobody/go-on", "", &json!({})).await.status, StatusCode::NOT_FOUND);
+    let older = server.post("/api/runs/study/go-on", "", &json!({})).await;
+    assert_eq!((older.status, older.json()["code"].as_str()), (StatusCode::CONFLICT, Some("going")));
+    for address in ["resume", "go-on"] {
+        let form = server.form(&format!("/runs/study/{address}"), "", "").await;
+        assert_eq!(form.status, StatusCode::CONFLICT, "{address}");
+    }
+    server.post("/api/runs/study/pause", "", &json!({})).await;
+    until(&server, |status| status.state == RunState::Paused).await;
+    assert_eq!(server.post("/api/runs/study/resume", "", &json!({})).await.status, StatusCode::ACCEPTED);
+    until(&server, |status| status.state == RunState::Running).await;
 }
 
 #[tokio::test]
@@ -332,7 +348,9 @@ async fn starting_runs_is_steering() {
     let settings = WebSettings { access_token: Some("sesame".to_owned()), loopback: false, ..WebSettings::default() };
     let (server, launcher) = launching(settings).await;
     let wish = json!({"preset": "pairs/tiny", "seed": 1});
-    for path in ["/api/runs", "/api/runs/study/go-on", "/runs/study/go-on"] {
+    let steering =
+        ["/api/runs", "/api/runs/study/go-on", "/api/runs/study/resume", "/runs/study/go-on", "/runs/study/resume"];
+    for path in steering {
         assert_eq!(server.post(path, "", &wish).await.status, StatusCode::UNAUTHORIZED, "{path}");
     }
     assert_eq!(server.form("/runs", "", "preset=pairs%2Ftiny&seed=1").await.status, StatusCode::UNAUTHORIZED);

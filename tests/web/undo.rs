@@ -93,7 +93,7 @@ async fn the_plain_form_asks_and_takes_back() {
     let body = format!("execution={execution}&client_key={key}&kind=nothing_changed&text=kept+words");
     let asked = server.form("/teach/study", &cookie, &body).await;
     assert_eq!(asked.status, StatusCode::CONFLICT);
-    assert!(asked.text.contains("kept words") && asked.text.contains("all the same</button>"), "{}", asked.text);
+    assert!(asked.text.contains("kept words") && asked.text.contains("I am sure</button>"), "{}", asked.text);
     assert_eq!(attribute(&asked.text, "name=\"confirmed\"", "value"), "yes");
     assert_eq!(
         server.form("/teach/study", &cookie, &format!("{body}&confirmed=yes")).await.status,

@@ -19,7 +19,7 @@ use serde::Deserialize;
 struct Item {
     own: OwnAnswer,
     html: String,
-    /// What the box of the form holds.
+    /// Text in the box of the form.
     text: String,
     key: String,
     problem: Option<String>,
@@ -41,7 +41,7 @@ impl Item {
         self.own.kind == AnswerKind::Described && self.own.used_in_update.is_some()
     }
 
-    /// What became of it.
+    /// Says whether the agent has learned from the answer.
     fn fate(&self) -> String {
         match (self.own.kind, self.own.used_in_update) {
             (AnswerKind::Described, Some(update)) => {
@@ -105,7 +105,7 @@ pub(crate) async fn page(
     Ok(page::html(&AnswersPage { page, view, items, corrected, learnt, homeless: None }))
 }
 
-/// What the form of one answer sends.
+/// Body that the form of one answer sends.
 #[derive(Deserialize)]
 pub(crate) struct Sent {
     execution: i64,

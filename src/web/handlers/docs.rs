@@ -161,7 +161,7 @@ fn render(text: &str, folder: &str, page: &Page) -> Rendered {
         .replace(" style=\"text-align: right\"", " class=\"number\"")
         .replace(" style=\"text-align: left\"", "")
         .replace(" style=\"text-align: center\"", "")
-        // What scrolls must be reached by keyboard.
+        // Blocks that scroll must be reachable by keyboard.
         .replace("<pre>", "<pre tabindex=\"0\">");
     Rendered {
         title,

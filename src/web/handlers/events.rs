@@ -41,7 +41,7 @@ const MOST_RUNS: usize = 64;
 /// Events of a shared stream that may wait for a slow client before its runs are told to resync.
 const WAITING: usize = 64;
 
-/// What happened in a run, before it is written for a stream.
+/// An event of a run, before it is written for a stream.
 struct Told {
     name: &'static str,
     update: u64,
@@ -207,7 +207,7 @@ async fn follow_lives(
             continue;
         };
         let mut told = std::pin::pin!(follow(family, &handle, again));
-        // What tells this trainer from the next, without keeping its channel of events open.
+        // The status channel identifies this trainer without keeping its channel of events open.
         let status = handle.status.clone();
         drop(handle);
         again = true;

@@ -1,4 +1,4 @@
-//! Starting runs over JSON: what there is to start from, a new run, an ended run that goes on.
+//! Starting and resuming runs over JSON, and the presets to start from.
 
 use crate::launch::{NewRun, PresetInfo};
 use crate::web::error::Result;
@@ -16,7 +16,7 @@ pub(crate) struct Created {
     id: String,
 }
 
-/// `GET /api/presets`: what a run can start from, the default first.
+/// `GET /api/presets`: the presets that a run can start from, the default first.
 pub(crate) async fn presets(_: Steering, State(state): State<AppState>) -> axum::Json<Vec<PresetInfo>> {
     axum::Json(state.launcher.as_ref().map(|launcher| launcher.presets()).unwrap_or_default())
 }
@@ -31,8 +31,18 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, axum::Json(Created { id })))
 }
 
-/// `POST /api/runs/{run}/go-on`: an ended run goes on from its last checkpoint.
-pub(crate) async fn go_on(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+/// `POST /api/runs/{run}/resume`: a paused run learns again, and a run that has ended continues from its last checkpoint.
+pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
     launching::resume(&state, &run).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// `POST /api/runs/{run}/go-on`: the older name of `…/resume`, for runs that have ended only.
+pub(crate) async fn resume_ended(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<String>,
+) -> Result<StatusCode> {
+    launching::resume_ended(&state, &run).await?;
     Ok(StatusCode::ACCEPTED)
 }

@@ -29,9 +29,9 @@ struct RunPage {
     view: RunView,
     settings: Vec<Setting>,
     try_fields: String,
-    /// Whether this server can let an ended run go on.
+    /// Whether this server can resume a run that has ended.
     can_start: bool,
-    /// What the script needs to know, as JSON.
+    /// Data for the script, as JSON.
     data: String,
 }
 
@@ -83,7 +83,7 @@ fn settings(config: &Value) -> Vec<Setting> {
     lines
 }
 
-/// What the words of the page depend on: how the run learns, as its settings have it.
+/// How the run learns, from its settings; the wording of the page depends on it.
 fn learns(view: &RunView) -> Value {
     let algorithm: AlgorithmConfig = serde_json::from_value(view.run.config["algorithm"].clone()).unwrap_or_default();
     json!({

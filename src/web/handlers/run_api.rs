@@ -126,12 +126,6 @@ pub(crate) async fn pause(_: Steering, State(state): State<AppState>, Path(run):
     Ok(StatusCode::ACCEPTED)
 }
 
-/// `POST /api/runs/{run}/resume`.
-pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
-    commands::send(&state, &run, Command::Resume).await?;
-    Ok(StatusCode::ACCEPTED)
-}
-
 /// `POST /api/runs/{run}/stop`: a checkpoint is written and the run ends.
 pub(crate) async fn stop(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
     commands::send(&state, &run, Command::Stop).await?;

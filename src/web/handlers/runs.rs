@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
-/// What the form of a new run holds.
+/// Fields of the form that starts a run.
 #[derive(Deserialize)]
 pub(crate) struct Wish {
     #[serde(default)]
@@ -157,14 +157,14 @@ pub(crate) async fn create(
     Ok((status, show(&state, page, Some(wish), Some(plain(&problem.detail))).await?).into_response())
 }
 
-/// `POST /runs/{run}/go-on`: the button without a script.
-pub(crate) async fn go_on(
+/// `POST /runs/{run}/resume` and, by its older name, `…/go-on`: the button without a script, for a run that has ended.
+pub(crate) async fn resume(
     _: Steering,
     State(state): State<AppState>,
     Path(run): Path<String>,
     page: Page,
 ) -> Result<Response> {
-    launching::resume(&state, &run).await?;
+    launching::resume_ended(&state, &run).await?;
     Ok(Redirect::to(&page.url(&format!("/runs/{}", format::encode(&run)))).into_response())
 }
 

@@ -41,7 +41,7 @@ struct TeachPage {
     /// The answer that may be taken back with one press: the one that was just stored.
     undo: Option<i64>,
     reasons: &'static [&'static str],
-    /// What the script needs to know, as JSON.
+    /// Data for the script, as JSON.
     data: String,
 }
 
@@ -112,7 +112,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
     }
 }
 
-/// What the plain form sends.
+/// Body that the plain form sends.
 #[derive(Deserialize)]
 pub(crate) struct Sent {
     execution: i64,
@@ -129,7 +129,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// What the person said. Browsers send line ends as CRLF; a person typed one line end.
+    /// The text or the reason that the person gave. Browsers send line ends as CRLF; a person typed one line end.
     fn words(&self) -> String {
         let text = self.text.replace("\r\n", "\n");
         match &self.reason {
@@ -213,7 +213,7 @@ async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, te
         confirmed: sent.confirmed.is_some(),
     };
     match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
-        // The browser's back button, other words, sent again: what was said last is what the person means.
+        // The browser's back button, other words, sent again: the last text is the one that the person means.
         Err(Error::Store(StoreError::KeyReused { .. })) => {
             let key = teaching::key_of_words(&sent.client_key, text);
             teaching::answer(state, &view, visitor, given(key)).await
@@ -223,7 +223,7 @@ async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, te
     .map(|_| ())
 }
 
-/// The same execution once more, to be shown above words that could not be stored. `None` when it cannot be had.
+/// Leases the execution again, to show it above the text that could not be stored. `None` when it is not available.
 async fn show_again(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
     let view = RunView::load(state, run).await.ok()?;
     let shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;

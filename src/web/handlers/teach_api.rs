@@ -27,7 +27,7 @@ pub(crate) struct Offer {
     /// The execution; absent when there is none.
     #[serde(flatten)]
     shown: Option<Shown>,
-    /// What the run is doing: `starting`, `running`, `paused`, `stopped`, `failed`.
+    /// State of the run: `starting`, `running`, `paused`, `stopped`, `failed`.
     state: &'static str,
     /// Whether the run can give no more executions.
     ended: bool,

@@ -118,7 +118,7 @@ impl Connection {
 }
 
 impl State {
-    /// What is done about a connection that took too long.
+    /// The action against a connection that took too long.
     fn late(&self, limits: &ConnectionLimits, now: Instant, ending: bool) -> Late {
         let over = |since: Option<Instant>, limit: Duration| {
             since.is_some_and(|since| now.saturating_duration_since(since) > limit)

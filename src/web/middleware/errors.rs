@@ -61,7 +61,7 @@ pub(crate) async fn render_errors(State(state): State<AppState>, request: Reques
     rendered
 }
 
-/// What must be remembered of a request to answer it with an error.
+/// The parts of a request that are needed to answer it with an error.
 struct Asked {
     page: Page,
     html: bool,

@@ -1,5 +1,4 @@
-//! What the web application does around the pages that families bring: it counts work, adds the frame of a page and puts
-//! errors into words.
+//! The layer around the pages that families bring: it counts work, adds the frame of a page and puts errors into words.
 
 use crate::family::pages::{FamilyPage, PageContext, PageError, Work};
 use crate::registry::AnyFamily;

@@ -96,7 +96,7 @@ impl RunView {
         serde_json::from_value(self.run.config["algorithm"]["name"].clone()).unwrap_or_default()
     }
 
-    /// What a piece of teaching is for the run's algorithm, and what its counters count.
+    /// The kind of teaching that the run's algorithm learns from, which its counters count.
     pub(crate) fn feedback(&self) -> Feedback {
         self.algorithm().feedback()
     }
@@ -109,13 +109,13 @@ impl RunView {
         }
     }
 
-    /// Whether the run has used all the episodes it may have, so that there is nothing to go on with.
+    /// Whether the run has used all the episodes it may have, so that it cannot be resumed.
     pub(crate) fn spent(&self) -> bool {
         let budget = self.run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
         budget > 0 && self.status.episodes >= budget
     }
 
-    /// What the agent can do and from whom it learned, in a sentence or two for newcomers.
+    /// A sentence or two for newcomers: how well the agent does and from whom it learned.
     pub(crate) fn standing(&self) -> String {
         let Status { descriptions_human: people, descriptions_simulated: simulated, best_validation, .. } =
             &self.status;
@@ -159,7 +159,7 @@ impl RunView {
         self.status.best_validation.as_ref().map(format::rate)
     }
 
-    /// What a teacher is told when there is nothing to describe: what is the case, and what to do.
+    /// The text for a teacher when there is nothing to describe: the reason, and the next step.
     pub(crate) fn nothing_to_describe(&self) -> String {
         if self.ended() {
             return match &self.status.state {
@@ -174,24 +174,24 @@ impl RunView {
                 "The agent is getting ready ({what}). Leave this page open: the first thing to describe will appear here by itself."
             ),
             (_, TeacherMode::Simulated) => {
-                "At the moment a simulated teacher describes what the agent does, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then goes on by itself.".to_owned()
+                "At the moment a simulated teacher describes what the agent does, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then continues by itself.".to_owned()
             }
             (RunState::Paused, _) => {
-                "The agent is paused and has nothing more ready for you. Leave this page open: it goes on by itself when the agent does.".to_owned()
+                "The agent is paused and has nothing more ready for you. Leave this page open: it continues by itself when the agent does.".to_owned()
             }
-            _ => "There is nothing for you to describe just now: what the agent has ready, you have seen or others are describing. The next ones appear here by themselves.".to_owned(),
+            _ => "There is nothing for you to describe just now: you have seen everything that the agent has ready, or others are describing it. The next ones appear here by themselves.".to_owned(),
         }
     }
 
-    /// What a teacher should know though there is something to describe.
+    /// A remark for a teacher who has something to describe.
     pub(crate) fn remark(&self) -> Option<&'static str> {
         (!self.ended() && self.status.state == RunState::Paused).then_some(
-            "The agent is paused. You can go on describing: it will learn from your descriptions when it goes on.",
+            "The agent is paused. You can keep describing: it will learn from your descriptions when it resumes.",
         )
     }
 }
 
-/// What the store remembers of a run that is not alive: a few rows, so that it costs nothing to ask for an old run.
+/// The status of a run that is not alive, from a few rows of the store, so that it costs little to ask for an old run.
 async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
     let standing = state.store.standing(&run.id).await?;
     let last = standing.last.unwrap_or_default();

@@ -2,8 +2,10 @@
 
 use crate::config::run::TeacherMode;
 use crate::launch::{LaunchError, Launcher, NewRun};
+use crate::run::Command;
 use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
+use crate::web::services::commands;
 use crate::web::state::AppState;
 
 /// Largest seed. JSON numbers are exact up to here in every language, browsers included.
@@ -36,11 +38,19 @@ pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<String> {
     launcher(state)?.create(wish).await.map_err(refused)
 }
 
-/// Resumes a run that has ended, from its last checkpoint.
+/// Resumes a run: one that has ended from its last checkpoint, any other from its pause.
 pub(crate) async fn resume(state: &AppState, run: &str) -> Result<()> {
-    let view = RunView::load(state, run).await?;
-    if !view.ended() {
-        return Err(Error::conflict("going", "This run is going on already."));
+    if RunView::load(state, run).await?.ended() {
+        resume_ended(state, run).await
+    } else {
+        commands::send(state, run, Command::Resume).await
+    }
+}
+
+/// Resumes a run that has ended, from its last checkpoint.
+pub(crate) async fn resume_ended(state: &AppState, run: &str) -> Result<()> {
+    if !RunView::load(state, run).await?.ended() {
+        return Err(Error::conflict("going", "This run has not ended."));
     }
     launcher(state)?.resume(run).await.map_err(refused)
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
-/// How many of a person's own answers the Back page lists.
+/// Number of a person's own answers that the Back page lists.
 pub(crate) const OWN_ANSWERS: u32 = 20;
 
 /// Most executions that a page may say it has already. It has two.
@@ -34,7 +34,7 @@ pub(crate) struct Shown {
     pub(crate) episode: u64,
     /// The family's drawing.
     pub(crate) html: String,
-    /// The same in plain text.
+    /// The drawing in plain text.
     pub(crate) text: String,
     /// The request, in a run that lets teachers see it.
     pub(crate) request: Option<String>,
@@ -174,7 +174,7 @@ impl Given {
     }
 }
 
-/// What an answer led to.
+/// The reply to an answer.
 #[derive(Debug, Serialize)]
 pub(crate) struct Thanks {
     /// Key of the stored answer.
@@ -200,11 +200,11 @@ async fn doubt(state: &AppState, view: &RunView, given: &Given) -> Result<()> {
     question(view.family, &shown).map_or(Ok(()), |question| Err(Error::Unconfirmed(question)))
 }
 
-/// What a person is asked who says "nothing changed" of an execution that changed something, as far as the family knows.
+/// The question for a person who says "nothing changed" of an execution that, as far as the family knows, changed something.
 pub(crate) fn question(family: &dyn AnyFamily, view: &Value) -> Option<String> {
     let Change::Something(what) = family.change(view) else { return None };
     let nothing = family.nothing_changed();
-    Some(format!("{what} Do you mean \u{201c}{nothing}\u{201d} all the same? Nothing was stored yet."))
+    Some(format!("{what} Do you still mean \u{201c}{nothing}\u{201d}? Nothing has been stored yet."))
 }
 
 /// Stores an answer and tells the trainer. When it returns, the answer is on disk.

@@ -21,7 +21,7 @@ pub(crate) struct TakenBack {
     pub(crate) undone: bool,
     /// Its kind.
     pub(crate) kind: AnswerKind,
-    /// What was typed.
+    /// The text that was typed.
     pub(crate) said: String,
     /// The update that learnt from it, when one has.
     pub(crate) used_in_update: Option<u64>,

@@ -81,7 +81,7 @@ impl LogWriter {
             (RunState::Starting { what, .. }, Some(RunState::Starting { what: told, .. })) if what == told => {}
             (RunState::Starting { what, .. }, _) => lines.push(format!("{what}.")),
             (now, Some(told)) if now == told => {}
-            (RunState::Running, Some(RunState::Paused)) => lines.push("Learning goes on.".to_owned()),
+            (RunState::Running, Some(RunState::Paused)) => lines.push("Learning resumed.".to_owned()),
             (RunState::Running, _) => {
                 lines.push(format!(
                     "Learning begins at update {}, on {}.",
@@ -158,7 +158,7 @@ mod tests {
                 "Paused after update 12.",
                 "From here on the simulated teacher describes everything.",
                 "Something odd.",
-                "Learning goes on.",
+                "Learning resumed.",
                 "No room.",
             ]
         );

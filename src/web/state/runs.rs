@@ -17,7 +17,7 @@ fn append(log: &SharedLog, event: &Event) {
 struct Living {
     handles: BTreeMap<String, RunHandle>,
     logs: BTreeMap<String, SharedLog>,
-    /// Runs that could not go on, with the reason.
+    /// Runs that could not be resumed, with the reason.
     refused: BTreeMap<String, String>,
     /// Told whenever a run comes or goes.
     changed: watch::Sender<()>,
@@ -59,7 +59,7 @@ impl Runs {
         living.changed.send_replace(());
     }
 
-    /// Remembers why a stored run could not go on, so that its pages say so: a sentence for people.
+    /// Remembers why a stored run could not be resumed, as a sentence for its pages.
     pub fn refuse(&self, id: &str, reason: String) {
         let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let log = living.logs.entry(id.to_owned()).or_default().clone();
@@ -68,7 +68,7 @@ impl Runs {
         living.changed.send_replace(());
     }
 
-    /// Why a run that is not alive could not go on when it was last tried.
+    /// The reason why a run that is not alive could not be resumed when this was last tried.
     pub fn refusal(&self, id: &str) -> Option<String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).refused.get(id).cloned()
     }
@@ -86,7 +86,7 @@ impl Runs {
         living.changed.send_replace(());
     }
 
-    /// The runs that are alive or could not go on.
+    /// The runs that are alive or could not be resumed.
     pub fn ids(&self) -> Vec<String> {
         let living = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let refused = living.refused.keys().filter(|id| !living.handles.contains_key(*id));

@@ -79,7 +79,6 @@ async fn a_stale_page_loses_nothing() {
     let id = bench.lease(a).await.unwrap().execution;
     bench.store.release(id, a).await.unwrap();
     bench.store.retire_stale(RUN, 99).await.unwrap();
-    bench.store.withdraw_from(RUN, 0).await.unwrap();
     bench.store.answer(&answer(id, a, "typed on a page from yesterday")).await.unwrap();
     assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap().len(), 1);
 }

@@ -17,7 +17,6 @@ const FOLDER: &str = "ILIAD_TEST_KILLED_PROCESS_FOLDER";
 async fn work_until_killed(folder: &Path) -> ! {
     let store = Store::open(&file(folder)).await.unwrap();
     let known = store.export_count(None).await.unwrap();
-    store.withdraw_from(RUN, 0).await.unwrap();
     for round in known.. {
         store.offer(RUN, &[execution(round * 2, round), execution(round * 2 + 1, round)]).await.unwrap();
         for name in ["a", "b"] {

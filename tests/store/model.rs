@@ -14,9 +14,8 @@ const HELD: usize = 2;
 /// One thing that happens. Executions and answers are picked by number, modulo how many there are.
 #[derive(Clone, Debug)]
 enum Step {
-    Offer { episode: u64, update: u64, wanted: u32, variant: bool },
+    Offer { episode: u64, update: u64, wanted: u32 },
     Retire { oldest: u64 },
-    Withdraw { episode: u64 },
     Lease { teacher: usize, ahead: bool, ttl: i64 },
     Renew { teacher: usize, execution: usize },
     Release { teacher: usize, execution: usize },
@@ -39,10 +38,9 @@ fn kinds() -> impl Strategy<Value = AnswerKind> {
 fn steps() -> impl Strategy<Value = Step> {
     let (teacher, pick) = (0..TEACHERS, 0usize..1000);
     prop_oneof![
-        4 => (0u64..12, 0u64..4, 1u32..3, any::<bool>())
-            .prop_map(|(episode, update, wanted, variant)| Step::Offer { episode, update, wanted, variant }),
+        4 => (0u64..12, 0u64..4, 1u32..3)
+            .prop_map(|(episode, update, wanted)| Step::Offer { episode, update, wanted }),
         1 => (0u64..5).prop_map(|oldest| Step::Retire { oldest }),
-        1 => (0u64..12).prop_map(|episode| Step::Withdraw { episode }),
         6 => (teacher.clone(), any::<bool>(), 1i64..100)
             .prop_map(|(teacher, ahead, ttl)| Step::Lease { teacher, ahead, ttl }),
         2 => (teacher.clone(), pick.clone()).prop_map(|(teacher, execution)| Step::Renew { teacher, execution }),
@@ -63,7 +61,6 @@ fn steps() -> impl Strategy<Value = Step> {
 enum State {
     Live,
     Retired,
-    Withdrawn,
     Gone,
 }
 
@@ -72,7 +69,6 @@ struct Execution {
     episode: u64,
     update: u64,
     wanted: u32,
-    variant: bool,
     state: State,
     shown: bool,
 }
@@ -161,25 +157,12 @@ impl Model {
         self.leases.iter().any(|l| l.execution == id && l.live(now))
     }
 
-    fn offer(&mut self, step: (u64, u64, u32, bool), next: i64) -> bool {
-        let (episode, update, wanted, variant) = step;
-        let there = |e: &&mut Execution| e.episode == episode && e.state != State::Gone;
-        if self.executions.iter_mut().filter(there).any(|e| e.state != State::Withdrawn) {
+    fn offer(&mut self, step: (u64, u64, u32), next: i64) -> bool {
+        let (episode, update, wanted) = step;
+        if self.executions.iter().any(|e| e.episode == episode && e.state != State::Gone) {
             return false;
         }
-        if let Some(old) = self.executions.iter_mut().filter(there).find(|e| e.variant == variant) {
-            (old.state, old.update, old.wanted) = (State::Live, update, wanted);
-            return false;
-        }
-        self.executions.push(Execution {
-            id: next,
-            episode,
-            update,
-            wanted,
-            variant,
-            state: State::Live,
-            shown: false,
-        });
+        self.executions.push(Execution { id: next, episode, update, wanted, state: State::Live, shown: false });
         true
     }
 
@@ -193,21 +176,6 @@ impl Model {
         for &id in &hit {
             let e = self.execution(id);
             e.state = if e.shown { State::Retired } else { State::Gone };
-        }
-        hit.len() as u64
-    }
-
-    fn withdraw(&mut self, episode: u64) -> u64 {
-        let hit: Vec<i64> = self
-            .executions
-            .iter()
-            .filter(|e| !matches!(e.state, State::Gone | State::Withdrawn))
-            .filter(|e| e.episode >= episode && !self.answers.iter().any(|a| a.execution == e.id && a.stands()))
-            .map(|e| e.id)
-            .collect();
-        for &id in &hit {
-            let e = self.execution(id);
-            e.state = if e.shown { State::Withdrawn } else { State::Gone };
         }
         hit.len() as u64
     }
@@ -414,14 +382,6 @@ impl Model {
     }
 }
 
-fn offered(episode: u64, update: u64, wanted: u32, variant: bool) -> NewExecution {
-    let mut new = NewExecution { wanted, ..execution(episode, update) };
-    if variant {
-        new.trace = "made anew, differently".into();
-    }
-    new
-}
-
 fn outcome(result: Result<iliad::store::Stored, StoreError>) -> Outcome {
     match result {
         Ok(stored) => Outcome::Stored { answer: stored.answer, again: stored.again },
@@ -451,15 +411,12 @@ async fn compare(steps: &[Step]) {
         let shown: Vec<i64> = model.executions.iter().filter(|e| e.shown).map(|e| e.id).collect();
         let pick = |n: usize| shown.get(n % shown.len().max(1)).copied();
         match *step {
-            Step::Offer { episode, update, wanted, variant } => {
-                store.offer(RUN, &[offered(episode, update, wanted, variant)]).await.unwrap();
-                next += i64::from(model.offer((episode, update, wanted, variant), next));
+            Step::Offer { episode, update, wanted } => {
+                store.offer(RUN, &[NewExecution { wanted, ..execution(episode, update) }]).await.unwrap();
+                next += i64::from(model.offer((episode, update, wanted), next));
             }
             Step::Retire { oldest } => {
                 assert_eq!(store.retire_stale(RUN, oldest).await.unwrap(), model.retire(oldest, now));
-            }
-            Step::Withdraw { episode } => {
-                assert_eq!(store.withdraw_from(RUN, episode).await.unwrap(), model.withdraw(episode));
             }
             Step::Lease { teacher, ahead, ttl } => {
                 let mut except = Vec::new();

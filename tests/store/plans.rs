@@ -109,7 +109,6 @@ async fn call_everything(bench: &Bench) {
         store.export_count(run).await.unwrap();
     }
     store.retire_stale(RUN, 2).await.unwrap();
-    store.withdraw_from(RUN, 0).await.unwrap();
     store.offer(RUN, &[execution(20, 9)]).await.unwrap();
 }
 

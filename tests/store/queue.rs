@@ -148,33 +148,6 @@ async fn an_episode_offered_twice_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_resumed_run_makes_unanswered_episodes_again_and_nobody_notices() {
-    let bench = Bench::new().await;
-    bench.offer((0..6).map(|e| (e, 1))).await;
-    let (a, b) = (bench.teacher("a").await, bench.teacher("b").await);
-    bench.describe(a, "episode 0").await;
-    let on_screen = bench.lease(a).await.unwrap();
-    assert_eq!(on_screen.episode, 1);
-    let other = bench.lease(b).await.unwrap();
-    assert_eq!(bench.store.withdraw_from(RUN, 0).await.unwrap(), 5);
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { people: 2, ..PoolCounts::default() });
-    bench.store.renew(on_screen.execution, a, TTL).await.expect("a heartbeat while the run starts");
-
-    // Episode 1 comes out the same (as on the CPU), episode 2 does not; 0 was answered.
-    let changed = iliad::store::NewExecution { summary: "other".into(), view: "other".into(), ..execution(2, 1) };
-    bench.offer([(0, 1), (1, 1)]).await;
-    bench.store.offer(RUN, &[changed]).await.unwrap();
-    assert_eq!(bench.store.pool(RUN).await.unwrap(), PoolCounts { open: 1, leased: 1, people: 2 });
-    assert_eq!(bench.lease(a).await.unwrap().execution, on_screen.execution);
-    assert_ne!(bench.lease(b).await.unwrap().execution, other.execution);
-    // b's answer to what was on the screen before is kept, with what b saw.
-    let answered = bench.store.answer(&answer(other.execution, b, "I saw the old one")).await.unwrap().answer;
-    let unused = bench.store.unused_answers(RUN, 9).await.unwrap();
-    let kept = unused.iter().find(|u| u.answer == answered).unwrap();
-    assert_eq!(kept.view, execution(2, 1).view);
-}
-
-#[tokio::test]
 async fn runs_have_separate_queues() {
     let bench = Bench::new().await;
     bench.store.create_run(&crate::support::run("run-2")).await.unwrap();
@@ -198,7 +171,7 @@ async fn the_next_episode_follows_the_largest_that_people_could_have_seen() {
     assert_eq!(bench.store.next_episode(RUN).await.unwrap(), 8);
     let teacher = bench.teacher("a").await;
     assert_eq!(bench.lease(teacher).await.unwrap().episode, 7);
-    bench.store.withdraw_from(RUN, 0).await.unwrap();
+    assert_eq!(bench.store.retire_stale(RUN, 99).await.unwrap(), 2);
     assert_eq!(bench.store.next_episode(RUN).await.unwrap(), 8, "somebody has 7 on the screen");
     assert_eq!(bench.store.next_episode("none").await.unwrap(), 0);
 }

@@ -215,11 +215,10 @@ async fn only_who_was_given_an_execution_can_answer_it() {
     }
     assert_eq!(bench.store.export_count(None).await.unwrap(), 0);
     bench.store.renew(held, holder, TTL).await.expect("who holds it notices nothing");
-    // Given back, run out, retired and withdrawn: who had it once may say what they saw.
+    // Given back, run out and retired: who had it once may say what they saw.
     bench.store.release(held, holder).await.unwrap();
     bench.clock.turn(TTL * 99);
     bench.store.retire_stale(RUN, 9).await.unwrap();
-    bench.store.withdraw_from(RUN, 0).await.unwrap();
     bench.store.answer(&answer(held, holder, "typed")).await.unwrap();
     assert_eq!(texts(&bench).await, ["typed"]);
 }

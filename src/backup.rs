@@ -7,6 +7,7 @@
 //! in the database and is made again.
 
 use crate::config::server::DATABASE;
+use crate::ids::RunId;
 use crate::store::Store;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
     for run in folders(&data_dir.join(RUNS))? {
         let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let newest = copy_run(&run, &part.path().join(RUNS).join(&name), &format!("{RUNS}/{name}"), &mut files)?;
-        checkpoints.extend(newest.map(|newest| (name, newest)));
+        checkpoints.extend(newest.map(|newest| (RunId::from(name), newest)));
     }
     let snapshot = part.path().join(DATABASE);
     for ahead in snapshots(&database, &snapshot, &checkpoints).await? {
@@ -121,11 +122,7 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
 }
 
 /// Takes snapshots of the database until it knows all that the checkpoints do. The runs for which it never does.
-async fn snapshots(
-    database: &Path,
-    snapshot: &Path,
-    checkpoints: &BTreeMap<String, u64>,
-) -> anyhow::Result<Vec<String>> {
+async fn snapshots(database: &Path, snapshot: &Path, checkpoints: &BTreeMap<RunId, u64>) -> anyhow::Result<Vec<RunId>> {
     let mut behind = Vec::new();
     for _ in 0..SNAPSHOTS {
         let _ = std::fs::remove_file(snapshot);
@@ -317,13 +314,13 @@ pub async fn restore(backup: &Path, data_dir: &Path) -> anyhow::Result<Manifest>
 }
 
 /// Folders of runs that the database does not know: an older database beside newer runs, or runs of `iliad train`.
-pub async fn strangers(store: &Store, data_dir: &Path) -> Vec<String> {
+pub async fn unknown_runs(store: &Store, data_dir: &Path) -> Vec<RunId> {
     let mut unknown = Vec::new();
     for folder in folders(&data_dir.join(RUNS)).unwrap_or_default() {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let run = RunId::from(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
         let learnt = files_of(&folder).is_ok_and(|files| files.iter().any(|file| update_of(file).is_some()));
-        if learnt && matches!(store.run(&name).await, Err(crate::store::StoreError::NotFound(_))) {
-            unknown.push(name);
+        if learnt && matches!(store.run(&run).await, Err(crate::store::StoreError::NotFound(_))) {
+            unknown.push(run);
         }
     }
     unknown

@@ -208,7 +208,7 @@ impl Store {
     }
 
     /// The person's latest answers in the run that may still be corrected (not superseded), newest first.
-    pub async fn own_answers(&self, run: &str, teacher: TeacherId, limit: u32) -> Result<Vec<OwnAnswer>> {
+    pub async fn own_answers(&self, run: &RunId, teacher: TeacherId, limit: u32) -> Result<Vec<OwnAnswer>> {
         sqlx::query_as!(
             OwnRow,
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
@@ -230,7 +230,7 @@ impl Store {
     }
 
     /// Whether a person has described an execution of the run, learnt from or not. Looks at one row where there is one.
-    pub async fn has_descriptions(&self, run: &str) -> Result<bool> {
+    pub async fn has_descriptions(&self, run: &RunId) -> Result<bool> {
         Ok(sqlx::query_scalar!(
             r#"SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
                    OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
@@ -243,7 +243,7 @@ impl Store {
     }
 
     /// [`StoreError::NotFound`] unless the answer is one of the run and of the teacher.
-    pub async fn answer_in(&self, run: &str, answer: AnswerId, teacher: TeacherId) -> Result<()> {
+    pub async fn answer_in(&self, run: &RunId, answer: AnswerId, teacher: TeacherId) -> Result<()> {
         sqlx::query_scalar!(
             r#"SELECT 1 AS "found!: i64" FROM answers WHERE id = ? AND run = ? AND teacher = ?"#,
             answer,

@@ -5,6 +5,7 @@ use super::connection::Durability;
 use super::convert::{from_int, to_int};
 use super::error::{Missing, Result};
 use super::points::rate;
+use crate::ids::RunId;
 use crate::run::CheckpointRow;
 
 /// Checkpoints that are listed at most, beside the best.
@@ -55,7 +56,7 @@ macro_rules! select_checkpoints {
 
 impl Store {
     /// Remembers a checkpoint (same name: replaced). A best one takes the mark from the one before it.
-    pub async fn record_checkpoint(&self, run: &str, row: &CheckpointRow) -> Result<()> {
+    pub async fn record_checkpoint(&self, run: &RunId, row: &CheckpointRow) -> Result<()> {
         let update = to_int("the update", row.update)?;
         let episodes = to_int("the number of episodes", row.episodes)?;
         let descriptions = to_int("the number of descriptions", row.descriptions)?;
@@ -96,7 +97,7 @@ impl Store {
     }
 
     /// Checkpoints, newest first: the newest hundred, and the best if it is older.
-    pub async fn checkpoints(&self, run: &str) -> Result<Vec<CheckpointRow>> {
+    pub async fn checkpoints(&self, run: &RunId) -> Result<Vec<CheckpointRow>> {
         let mut rows = select_checkpoints!("WHERE run = ? ORDER BY update_no DESC, name DESC LIMIT ?", run, LISTED)
             .fetch_all(self.readers())
             .await?;

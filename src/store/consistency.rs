@@ -4,10 +4,11 @@
 use super::Store;
 use super::convert::{from_int, to_int};
 use super::error::Result;
+use crate::ids::RunId;
 
 impl Store {
     /// The newest update that is recorded for the run.
-    pub async fn last_update(&self, run: &str) -> Result<Option<u64>> {
+    pub async fn last_update(&self, run: &RunId) -> Result<Option<u64>> {
         let last = sqlx::query_scalar!(r#"SELECT max(update_no) AS "last?: i64" FROM updates WHERE run = ?"#, run)
             .fetch_one(self.readers())
             .await?;
@@ -19,7 +20,7 @@ impl Store {
     ///
     /// Missing records of simulated updates before the checkpoint are no reason: a power cut may take the last of
     /// them, and nothing is learnt twice by it. Answers of people are on disk before they are learnt from.
-    pub async fn disagreement(&self, run: &str, update: u64, people: u64) -> Result<Option<String>> {
+    pub async fn disagreement(&self, run: &RunId, update: u64, people: u64) -> Result<Option<String>> {
         let number = to_int("the update", update)?;
         let known = sqlx::query_scalar!(
             r#"SELECT count(*) AS "known!: i64" FROM answers
@@ -62,7 +63,7 @@ impl Store {
 
     /// As [`Store::disagreement`], for a database file that no store has open, and by the checkpoint's update alone:
     /// whether every update after it is recorded, and it is not newer than the record.
-    pub(crate) async fn follows(&self, run: &str, update: u64) -> Result<bool> {
+    pub(crate) async fn follows(&self, run: &RunId, update: u64) -> Result<bool> {
         let newest = self.last_update(run).await?.unwrap_or(0);
         Ok(newest >= update && self.disagreement(run, update, 0).await?.is_none())
     }

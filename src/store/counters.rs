@@ -4,7 +4,7 @@
 use super::convert::from_int;
 use super::error::Result;
 use super::{Store, TeacherCounts};
-use crate::ids::TeacherId;
+use crate::ids::{RunId, TeacherId};
 use crate::protocol::Rate;
 use crate::run::Point;
 
@@ -25,7 +25,7 @@ pub struct Standing {
 
 impl Store {
     /// What is remembered of the run. It reads a handful of rows, however long the run was.
-    pub async fn standing(&self, run: &str) -> Result<Standing> {
+    pub async fn standing(&self, run: &RunId) -> Result<Standing> {
         let counts = sqlx::query!("SELECT people_used, simulated_used FROM run_counts WHERE run = ?", run)
             .fetch_optional(self.readers())
             .await?;
@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// A teacher's figures in the run.
-    pub async fn teacher_counts(&self, run: &str, teacher: TeacherId) -> Result<TeacherCounts> {
+    pub async fn teacher_counts(&self, run: &RunId, teacher: TeacherId) -> Result<TeacherCounts> {
         let counts =
             sqlx::query!("SELECT described, used FROM teacher_counts WHERE run = ? AND teacher = ?", run, teacher)
                 .fetch_optional(self.readers())

@@ -4,7 +4,7 @@ use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result};
 use super::{AnswerKind, Store};
-use crate::ids::AnswerId;
+use crate::ids::{AnswerId, RunId};
 use crate::run::{EpisodeRow, Source};
 use sqlx::{Sqlite, Transaction};
 
@@ -62,7 +62,7 @@ impl Store {
     ///
     /// In the dataset the policy of a simulated episode is the one before the update that used it; for an episode
     /// that no update used, that of the row before it.
-    pub async fn record_simulated(&self, run: &str, rows: &[EpisodeRow]) -> Result<()> {
+    pub async fn record_simulated(&self, run: &RunId, rows: &[EpisodeRow]) -> Result<()> {
         let mut latest = rows.iter().find_map(|row| row.update).unwrap_or(0);
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
@@ -78,7 +78,7 @@ impl Store {
     /// The latest episode rows, newest first (human ones once used, simulated ones as recorded).
     ///
     /// They are ordered by their updates and keys, since times of day can go back.
-    pub async fn recent_episodes(&self, run: &str, limit: u32) -> Result<Vec<EpisodeRow>> {
+    pub async fn recent_episodes(&self, run: &RunId, limit: u32) -> Result<Vec<EpisodeRow>> {
         let simulated = select_simulated!(
             "LEFT JOIN answers ON answers.id = episodes.answer
              WHERE episodes.run = ? ORDER BY episodes.id DESC LIMIT ?",
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// Simulated episodes whose description an update up to `update` has used, in order of use.
-    pub async fn simulated_descriptions(&self, run: &str, update: u64) -> Result<Vec<EpisodeRow>> {
+    pub async fn simulated_descriptions(&self, run: &RunId, update: u64) -> Result<Vec<EpisodeRow>> {
         let update = to_int("the update", update)?;
         let rows = select_simulated!(
             "CROSS JOIN answers ON answers.id = episodes.answer
@@ -146,7 +146,7 @@ fn updates_of(rows: &[Row]) -> Vec<Option<i64>> {
 
 async fn record_episode(
     tx: &mut Transaction<'_, Sqlite>,
-    run: &str,
+    run: &RunId,
     row: &EpisodeRow,
     policy_update: i64,
     now: i64,

@@ -1,4 +1,6 @@
-//! What can go wrong in the store, in plain words. SQLite's codes end here.
+//! Errors of the store, in plain words. SQLite's codes end here.
+
+use crate::ids::AnswerId;
 
 /// Result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -23,7 +25,7 @@ pub enum StoreError {
     #[error("this was sent before with other words")]
     KeyReused {
         /// The answer stored under the key.
-        answer: i64,
+        answer: AnswerId,
     },
     /// It contradicts what is stored: a run of this name exists, an answer was used in another update.
     #[error("{0}")]

@@ -98,7 +98,7 @@ macro_rules! select_page {
 
 impl Store {
     /// How many rows an export has.
-    pub async fn export_count(&self, run: Option<&str>) -> Result<u64> {
+    pub async fn export_count(&self, run: Option<&RunId>) -> Result<u64> {
         Ok(self.export_extent(run).await?.rows)
     }
 
@@ -106,7 +106,7 @@ impl Store {
     ///
     /// # Errors
     /// [`super::StoreError::NotFound`] when there is no such run.
-    pub async fn export_extent(&self, run: Option<&str>) -> Result<Extent> {
+    pub async fn export_extent(&self, run: Option<&RunId>) -> Result<Extent> {
         // One statement is one snapshot: the count is that of the rows up to the last.
         let (rows, last) = match run {
             Some(run) => {
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// A page of the dataset in order of answer key: rows after `after`, at most `limit`. `run: None`: all runs.
-    pub async fn export_page(&self, run: Option<&str>, after: AnswerId, limit: u32) -> Result<Vec<ExportRow>> {
+    pub async fn export_page(&self, run: Option<&RunId>, after: AnswerId, limit: u32) -> Result<Vec<ExportRow>> {
         let rows = match run {
             Some(run) => {
                 select_page!("answers.run = ? AND answers.id > ?", run, after, limit).fetch_all(self.readers()).await?

@@ -4,7 +4,7 @@ use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, key_list};
 use super::error::{Result, StoreError};
 use super::{Leased, Store};
-use crate::ids::{ExecutionId, TeacherId};
+use crate::ids::{ExecutionId, RunId, TeacherId};
 use sqlx::{Sqlite, Transaction};
 use std::collections::HashSet;
 use time::OffsetDateTime;
@@ -42,7 +42,7 @@ impl Store {
     /// holds nothing yet (`yielding` has the rule).
     pub async fn lease(
         &self,
-        run: &str,
+        run: &RunId,
         teacher: TeacherId,
         except: &[ExecutionId],
         ttl: time::Duration,
@@ -195,7 +195,7 @@ async fn give_back(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, tea
 /// The first open execution with a place for the teacher.
 async fn first_free(
     tx: &mut Transaction<'_, Sqlite>,
-    run: &str,
+    run: &RunId,
     teacher: TeacherId,
     except: &[ExecutionId],
     now: i64,
@@ -223,7 +223,7 @@ async fn first_free(
 /// Ends the lease of a newcomer who has to give way to the asking teacher. The execution that this frees.
 async fn make_way(
     tx: &mut Transaction<'_, Sqlite>,
-    run: &str,
+    run: &RunId,
     teacher: TeacherId,
     answered: bool,
     except: &[ExecutionId],

@@ -4,6 +4,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, key_list, to_int};
 use super::error::{Missing, Result};
+use crate::ids::RunId;
 use crate::protocol::Rate;
 use crate::run::Point;
 use sqlx::{Sqlite, Transaction};
@@ -73,7 +74,7 @@ macro_rules! select_points {
 
 impl Store {
     /// Appends points of the curves (same update: replaced).
-    pub async fn record_points(&self, run: &str, points: &[Point]) -> Result<()> {
+    pub async fn record_points(&self, run: &RunId, points: &[Point]) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         for point in points {
@@ -86,7 +87,7 @@ impl Store {
     /// are thinned, too, only where they alone are more than `limit`). The first and the last point always stay.
     ///
     /// Only the returned points are read.
-    pub async fn points(&self, run: &str, limit: usize) -> Result<Vec<Point>> {
+    pub async fn points(&self, run: &RunId, limit: usize) -> Result<Vec<Point>> {
         let mut tx = self.readers().begin().await?; // one snapshot for all reads
         let (tested, untested) = (count(&mut tx, run, true).await?, count(&mut tx, run, false).await?);
         if tested + untested <= limit {
@@ -130,13 +131,13 @@ impl Store {
     }
 
     /// The run's newest point.
-    pub(super) async fn last_point(&self, run: &str) -> Result<Option<Point>> {
+    pub(super) async fn last_point(&self, run: &RunId) -> Result<Option<Point>> {
         let last = select_points!("WHERE run = ? ORDER BY update_no DESC LIMIT 1", run);
         Ok(last.fetch_optional(self.readers()).await?.map(Point::from))
     }
 
     /// The run's newest and its best validation reading (of equal ones the later).
-    pub(super) async fn validation(&self, run: &str) -> Result<(Option<Rate>, Option<Rate>)> {
+    pub(super) async fn validation(&self, run: &RunId) -> Result<(Option<Rate>, Option<Rate>)> {
         let newest = select_points!("WHERE run = ? AND validation IS NOT NULL ORDER BY place DESC LIMIT 1", run);
         let newest = newest.fetch_optional(self.readers()).await?;
         let best = select_points!(
@@ -148,7 +149,7 @@ impl Store {
     }
 }
 
-async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &str, point: &Point) -> Result<()> {
+async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &RunId, point: &Point) -> Result<()> {
     let place = count(tx, run, point.validation.is_some()).await?;
     let place = i64::try_from(place).unwrap_or(i64::MAX);
     let update = to_int("the update", point.update)?;
@@ -198,7 +199,7 @@ async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &str, point: &Point
 }
 
 /// How many of the run's points have a validation reading (`tested`), or have none: one more than their last place.
-async fn count(tx: &mut Transaction<'_, Sqlite>, run: &str, tested: bool) -> Result<usize> {
+async fn count(tx: &mut Transaction<'_, Sqlite>, run: &RunId, tested: bool) -> Result<usize> {
     let last = if tested {
         sqlx::query_scalar!(
             r#"SELECT max(place) AS "last?: i64" FROM points WHERE run = ? AND validation IS NOT NULL"#,

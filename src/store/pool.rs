@@ -4,7 +4,7 @@ use super::connection::Durability;
 use super::convert::{from_int, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
 use super::{NewExecution, PoolCounts, Store, Supply};
-use crate::ids::{AnswerId, ExecutionId, TeacherId};
+use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use sqlx::{Sqlite, Transaction};
 
 /// How many executions a run keeps that somebody has passed over and that wait for others. Everybody who asks for an
@@ -13,7 +13,7 @@ const KEPT_SKIPPED: u32 = 400;
 
 impl Store {
     /// Adds executions to the run's pool (an episode already there is left as it is).
-    pub async fn offer(&self, run: &str, executions: &[NewExecution]) -> Result<()> {
+    pub async fn offer(&self, run: &RunId, executions: &[NewExecution]) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         let now = self.now();
@@ -25,7 +25,7 @@ impl Store {
     }
 
     /// Retires open executions made by policies before `oldest_update`, unless somebody is at them. Returns how many.
-    pub async fn retire_stale(&self, run: &str, oldest_update: u64) -> Result<u64> {
+    pub async fn retire_stale(&self, run: &RunId, oldest_update: u64) -> Result<u64> {
         let oldest = to_int("the update", oldest_update)?;
         let now = self.monotonic_now();
         let mut writer = self.writer(Durability::Normal).await?;
@@ -54,7 +54,7 @@ impl Store {
 
     /// Retires the oldest executions that somebody has skipped and nobody is at, except the newest `keep` of them.
     /// Returns how many.
-    pub async fn retire_skipped(&self, run: &str, keep: u64) -> Result<u64> {
+    pub async fn retire_skipped(&self, run: &RunId, keep: u64) -> Result<u64> {
         let keep = to_int("the number", keep)?;
         let now = self.now();
         let beyond = sqlx::query_scalar!(
@@ -83,7 +83,7 @@ impl Store {
     }
 
     /// Pool sizes (expired leases count as open), and how many people are there.
-    pub async fn pool(&self, run: &str) -> Result<PoolCounts> {
+    pub async fn pool(&self, run: &RunId) -> Result<PoolCounts> {
         let now = self.monotonic_now();
         let counts = sqlx::query!(
             r#"SELECT count(*) FILTER (WHERE NOT held AND NOT touched) AS "open!: i64",
@@ -113,7 +113,7 @@ impl Store {
 
     /// Answers of people that came after the answer `after` (0: none of them counts), and the newest of all. The
     /// trainer fills the pool by them.
-    pub async fn supply(&self, run: &str, after: AnswerId) -> Result<Supply> {
+    pub async fn supply(&self, run: &RunId, after: AnswerId) -> Result<Supply> {
         if after == AnswerId::default() {
             let newest = sqlx::query_scalar!(r#"SELECT max(id) AS "id?: AnswerId" FROM answers WHERE run = ?"#, run)
                 .fetch_one(self.readers())
@@ -134,7 +134,7 @@ impl Store {
 
     /// One more than the largest episode number of the run's executions for people; 0 without any. (Executions that
     /// nobody had seen when they were retired are not counted: their numbers are free again.)
-    pub async fn next_episode(&self, run: &str) -> Result<u64> {
+    pub async fn next_episode(&self, run: &RunId) -> Result<u64> {
         // Two reads at the ends of the two indexes.
         let largest = sqlx::query_scalar!(
             r#"SELECT max(largest) AS "largest?: i64" FROM (
@@ -148,7 +148,7 @@ impl Store {
     }
 
     /// [`StoreError::NotFound`] unless the execution is one of the run.
-    pub async fn execution_in(&self, run: &str, execution: ExecutionId) -> Result<()> {
+    pub async fn execution_in(&self, run: &RunId, execution: ExecutionId) -> Result<()> {
         sqlx::query_scalar!(r#"SELECT 1 AS "found!: i64" FROM executions WHERE id = ? AND run = ?"#, execution, run)
             .fetch_optional(self.readers())
             .await?
@@ -157,7 +157,7 @@ impl Store {
     }
 }
 
-async fn offer_one(tx: &mut Transaction<'_, Sqlite>, run: &str, new: &NewExecution, now: i64) -> Result<()> {
+async fn offer_one(tx: &mut Transaction<'_, Sqlite>, run: &RunId, new: &NewExecution, now: i64) -> Result<()> {
     let (episode, update) = (to_int("the episode", new.episode)?, to_int("the update", new.update)?);
     let (view, trace) = (to_json(&new.view)?, to_json(&new.trace)?);
     let known = sqlx::query_scalar!(
@@ -193,7 +193,7 @@ async fn offer_one(tx: &mut Transaction<'_, Sqlite>, run: &str, new: &NewExecuti
 
 /// Retires all but the newest executions that were skipped (or answered by the first of several people), unless
 /// somebody is at them by the clock of leases. Late answers are still taken.
-async fn retire_oldest_skipped(tx: &mut Transaction<'_, Sqlite>, run: &str, now: i64) -> Result<()> {
+async fn retire_oldest_skipped(tx: &mut Transaction<'_, Sqlite>, run: &RunId, now: i64) -> Result<()> {
     sqlx::query!(
         "UPDATE executions SET state = 'retired'
          WHERE run = ?1 AND state = 'open' AND touched = 1

@@ -87,7 +87,7 @@ impl Store {
     }
 
     /// A run by id.
-    pub async fn run(&self, id: &str) -> Result<Run> {
+    pub async fn run(&self, id: &RunId) -> Result<Run> {
         select_runs!("WHERE id = ?", id)
             .fetch_optional(self.readers())
             .await?
@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// Remembers the teacher mode.
-    pub async fn set_teacher_mode(&self, run: &str, mode: TeacherMode) -> Result<()> {
+    pub async fn set_teacher_mode(&self, run: &RunId, mode: TeacherMode) -> Result<()> {
         let teacher = teacher_json(mode)?;
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Remembers whether the run is to be resumed at the next start.
-    pub async fn set_active(&self, run: &str, active: bool) -> Result<()> {
+    pub async fn set_active(&self, run: &RunId, active: bool) -> Result<()> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         let updated = sqlx::query!("UPDATE runs SET active = ? WHERE id = ?", active, run).execute(&mut *tx).await?;

@@ -9,7 +9,7 @@ use super::convert::{from_int, from_json, from_nanos};
 use super::error::{Result, StoreError};
 use super::leases::{HELD, end_of_lease, length_of_lease};
 use super::{AnswerKind, Store};
-use crate::ids::{AnswerId, ExecutionId, TeacherId};
+use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
 
@@ -78,7 +78,7 @@ impl Row {
 /// The teacher's answer with what is shown of its execution.
 async fn select_answer(
     executor: impl SqliteExecutor<'_>,
-    run: &str,
+    run: &RunId,
     answer: AnswerId,
     teacher: TeacherId,
 ) -> Result<Option<Row>> {
@@ -109,7 +109,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] when it is not this teacher's, [`StoreError::Superseded`] when another answer has taken
     /// its place.
-    pub async fn undo(&self, run: &str, answer: AnswerId, teacher: TeacherId, ttl: time::Duration) -> Result<Undone> {
+    pub async fn undo(&self, run: &RunId, answer: AnswerId, teacher: TeacherId, ttl: time::Duration) -> Result<Undone> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         let row = select_answer(&mut *tx, run, answer, teacher).await?.ok_or(StoreError::NotFound("the answer"))?;
@@ -135,7 +135,7 @@ impl Store {
 
     /// An answer that this teacher took back and has not replaced by another, so that a page shows it again. `None` for
     /// any other.
-    pub async fn taken_back(&self, run: &str, answer: AnswerId, teacher: TeacherId) -> Result<Option<Undone>> {
+    pub async fn taken_back(&self, run: &RunId, answer: AnswerId, teacher: TeacherId) -> Result<Option<Undone>> {
         let row = select_answer(self.readers(), run, answer, teacher).await?;
         let Some(row) = row.filter(|row| row.withdrawn_at.is_some()) else { return Ok(None) };
         let answered = sqlx::query_scalar!(

@@ -4,7 +4,7 @@ use super::connection::Durability;
 use super::convert::{from_int, from_json, key_list, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
 use super::{AnswerKind, Store, TrainerAnswer, UpdateRecord};
-use crate::ids::{AnswerId, TeacherId};
+use crate::ids::{AnswerId, RunId, TeacherId};
 use sqlx::{Sqlite, Transaction};
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ fn read_all(rows: Vec<TrainerRow>) -> Result<Vec<TrainerAnswer>> {
 impl Store {
     /// Answers no update has used yet (not superseded, not skipped, and of late ones only those that are learnt from),
     /// oldest first.
-    pub async fn unused_answers(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
+    pub async fn unused_answers(&self, run: &RunId, limit: u32) -> Result<Vec<TrainerAnswer>> {
         let rows = select_answers!(
             "answers.run = ? AND answers.used_in_update IS NULL AND answers.superseded_by IS NULL
                  AND answers.execution IS NOT NULL AND answers.kind <> 'skipped' AND answers.late < 2
@@ -78,7 +78,7 @@ impl Store {
 
     /// The answers that the next update takes in, oldest first: at most `limit` unused answers, descriptions before others. Nothing
     /// when none of them is a description: there would be nothing to learn, and the others wait for the next one.
-    pub async fn answers_to_learn_from(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
+    pub async fn answers_to_learn_from(&self, run: &RunId, limit: u32) -> Result<Vec<TrainerAnswer>> {
         let described = sqlx::query_scalar!(
             r#"SELECT id AS "id!: AnswerId" FROM answers INDEXED BY answers_to_learn_from
                WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
@@ -123,12 +123,12 @@ impl Store {
     /// [`StoreError::Conflict`] when the update is recorded with other answers, or an answer was used in another
     /// update (nothing is written then); [`StoreError::Invalid`] for a skipped answer; [`StoreError::Superseded`] for one
     /// that was taken back after it was read.
-    pub async fn record_update(&self, run: &str, record: &UpdateRecord) -> Result<()> {
+    pub async fn record_update(&self, run: &RunId, record: &UpdateRecord) -> Result<()> {
         self.record_updates(run, std::slice::from_ref(record)).await
     }
 
     /// Records several updates in one transaction; as [`Store::record_update`].
-    pub async fn record_updates(&self, run: &str, records: &[UpdateRecord]) -> Result<()> {
+    pub async fn record_updates(&self, run: &RunId, records: &[UpdateRecord]) -> Result<()> {
         // Updates without typed answers can be lost to a power cut together with the weights they changed.
         let typed = records.iter().any(|record| !record.answers.is_empty());
         let mut writer = self.writer(if typed { Durability::Full } else { Durability::Normal }).await?;
@@ -141,7 +141,7 @@ impl Store {
     }
 
     /// Updates recorded after `update`, in order (what a resumed run makes again).
-    pub async fn updates_after(&self, run: &str, update: u64) -> Result<Vec<UpdateRecord>> {
+    pub async fn updates_after(&self, run: &RunId, update: u64) -> Result<Vec<UpdateRecord>> {
         let update = to_int("the update", update)?;
         // One snapshot for both reads.
         let mut tx = self.readers().begin().await?;
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// All answers of people used in updates up to `update`, in order of use (the replay memory).
-    pub async fn used_answers(&self, run: &str, update: u64) -> Result<Vec<TrainerAnswer>> {
+    pub async fn used_answers(&self, run: &RunId, update: u64) -> Result<Vec<TrainerAnswer>> {
         let update = to_int("the update", update)?;
         let rows = select_answers!(
             "answers.run = ? AND answers.used_in_update <= ? AND answers.used_position IS NOT NULL
@@ -211,7 +211,7 @@ impl Store {
 
     /// Executions of a run of which updates up to `update` have used a description by people. It reads them all, and
     /// is needed for runs that an earlier version began.
-    pub async fn answered_by(&self, run: &str, update: u64) -> Result<u64> {
+    pub async fn answered_by(&self, run: &RunId, update: u64) -> Result<u64> {
         let update = to_int("the update", update)?;
         let count = sqlx::query_scalar!(
             r#"SELECT count(DISTINCT execution) AS "count!: i64" FROM answers
@@ -225,7 +225,12 @@ impl Store {
     }
 }
 
-async fn record_update_in(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &UpdateRecord, now: i64) -> Result<()> {
+async fn record_update_in(
+    tx: &mut Transaction<'_, Sqlite>,
+    run: &RunId,
+    record: &UpdateRecord,
+    now: i64,
+) -> Result<()> {
     let update = to_int("the update", record.update)?;
     let data = to_json(&record.data)?;
     let made = sqlx::query!(
@@ -274,7 +279,7 @@ async fn record_update_in(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &
 }
 
 /// Why an answer cannot be marked as used.
-async fn why_not(tx: &mut Transaction<'_, Sqlite>, run: &str, answer: AnswerId) -> Result<StoreError> {
+async fn why_not(tx: &mut Transaction<'_, Sqlite>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
     let found = sqlx::query!(
         r#"SELECT used_in_update, kind, withdrawn_at IS NOT NULL AS "withdrawn!: bool" FROM answers
            WHERE id = ? AND run = ? AND execution IS NOT NULL"#,

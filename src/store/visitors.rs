@@ -18,16 +18,16 @@ pub(super) struct Visitors {
 
 impl Visitors {
     /// Notes that the teacher is at the run now.
-    pub(super) fn note(&self, run: &str, teacher: TeacherId, now: i64) {
+    pub(super) fn note(&self, run: &RunId, teacher: TeacherId, now: i64) {
         let mut last_seen = self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
         match last_seen.get_mut(run) {
             Some(teachers) => teachers.insert(teacher, now),
-            None => last_seen.entry(run.to_owned()).or_default().insert(teacher, now),
+            None => last_seen.entry(run.clone()).or_default().insert(teacher, now),
         };
     }
 
     /// Teachers who were at the run lately. All others are forgotten.
-    pub(super) fn present(&self, run: &str, now: i64) -> HashSet<TeacherId> {
+    pub(super) fn present(&self, run: &RunId, now: i64) -> HashSet<TeacherId> {
         let mut last_seen = self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
         for teachers in last_seen.values_mut() {
             teachers.retain(|_, &mut at| (0..PRESENT).contains(&now.saturating_sub(at)));

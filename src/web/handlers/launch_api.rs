@@ -1,5 +1,6 @@
 //! Starting runs over JSON: what there is to start from, a new run, an ended run that goes on.
 
+use crate::ids::RunId;
 use crate::launch::{NewRun, PresetInfo};
 use crate::web::error::Result;
 use crate::web::extractors::access::Steering;
@@ -13,7 +14,7 @@ use serde::Serialize;
 /// The new run.
 #[derive(Serialize)]
 pub(crate) struct Created {
-    id: String,
+    id: RunId,
 }
 
 /// `GET /api/presets`: what a run can start from, the default first.
@@ -32,7 +33,7 @@ pub(crate) async fn create(
 }
 
 /// `POST /api/runs/{run}/go-on`: an ended run goes on from its last checkpoint.
-pub(crate) async fn go_on(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+pub(crate) async fn go_on(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     launching::resume(&state, &run).await?;
     Ok(StatusCode::ACCEPTED)
 }

@@ -1,6 +1,7 @@
 //! Starting runs, and resuming runs that have ended.
 
 use crate::config::run::TeacherMode;
+use crate::ids::RunId;
 use crate::launch::{LaunchError, Launcher, NewRun};
 use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
@@ -24,7 +25,7 @@ fn refused(error: LaunchError) -> Error {
 }
 
 /// Starts a run and returns its id.
-pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<String> {
+pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<RunId> {
     if wish.seed > LARGEST_SEED {
         return Err(Error::change("seed", "The seed must be a whole number from 0 to 9007199254740991."));
     }
@@ -37,7 +38,7 @@ pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<String> {
 }
 
 /// Resumes a run that has ended, from its last checkpoint.
-pub(crate) async fn resume(state: &AppState, run: &str) -> Result<()> {
+pub(crate) async fn resume(state: &AppState, run: &RunId) -> Result<()> {
     let view = RunView::load(state, run).await?;
     if !view.ended() {
         return Err(Error::conflict("going", "This run is going on already."));

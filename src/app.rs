@@ -351,7 +351,7 @@ async fn record(store: Store, run: RunId, mut events: UnboundedReceiver<Arc<Even
             }
             match outcome {
                 // Writing them again changes nothing. The trainer waits for room as well.
-                Err(error) if error.passes() => tokio::time::sleep(STORE_AGAIN).await,
+                Err(error) if error.is_transient() => tokio::time::sleep(STORE_AGAIN).await,
                 outcome => break outcome,
             }
         };

@@ -11,13 +11,13 @@
 //! [`episodes`](Store::record_simulated), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
 //! [`export`](Store::export_page).
 //!
-//! What always holds:
+//! Invariants:
 //!
 //! * An execution is in at most `wanted - given` hands; a lease that ran out counts no longer.
 //! * A teacher holds at most two executions of a run, and answers only what they hold or have held.
 //! * Leases go by a clock that nobody sets back, and order goes by keys: the time of day is only ever shown.
 //! * A teacher has one standing answer per execution; what came before it stays, superseded, and is exported.
-//! * What a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
+//! * An execution that a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
 //! * An answer is used in at most one update; recording the same update again changes nothing.
 //! * An answer that was taken back is in no update that learnt from it, and never will be.
 //! * Text is stored and returned exactly as typed.
@@ -53,7 +53,7 @@ pub use connection::Store;
 pub use counters::Standing;
 pub use error::{Result, StoreError};
 pub use export::Extent;
-pub use undo::Undone;
+pub use undo::WithdrawnAnswer;
 
 /// A run as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -111,9 +111,9 @@ pub struct PoolCounts {
     pub people: u64,
 }
 
-/// The answers that came to a run meanwhile ([`Store::supply`]).
+/// The answers that came to a run meanwhile ([`Store::answers_since`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Supply {
+pub struct AnswersSince {
     /// Answers of people that came in the meantime; skips and corrections are not counted.
     pub answered: u64,
     /// Key of the run's newest answer, for the next call.

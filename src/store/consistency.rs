@@ -20,7 +20,7 @@ impl Store {
     ///
     /// Missing records of simulated updates before the checkpoint are no reason: a power cut may take the last of
     /// them, and nothing is learnt twice by it. Answers of people are on disk before they are learnt from.
-    pub async fn disagreement(&self, run: &RunId, update: u64, people: u64) -> Result<Option<String>> {
+    pub async fn checkpoint_mismatch(&self, run: &RunId, update: u64, people: u64) -> Result<Option<String>> {
         let number = to_int("the update", update)?;
         let known = sqlx::query_scalar!(
             r#"SELECT count(*) AS "known!: i64" FROM answers
@@ -61,10 +61,10 @@ impl Store {
         )))
     }
 
-    /// As [`Store::disagreement`], for a database file that no store has open, and by the checkpoint's update alone:
-    /// whether every update after it is recorded, and it is not newer than the record.
-    pub(crate) async fn follows(&self, run: &RunId, update: u64) -> Result<bool> {
+    /// Whether every update after the checkpoint's is recorded, and the checkpoint is not newer than the record. It needs
+    /// only the number of the checkpoint's update, and serves database files that no store has open.
+    pub(crate) async fn reaches_checkpoint(&self, run: &RunId, update: u64) -> Result<bool> {
         let newest = self.last_update(run).await?.unwrap_or(0);
-        Ok(newest >= update && self.disagreement(run, update, 0).await?.is_none())
+        Ok(newest >= update && self.checkpoint_mismatch(run, update, 0).await?.is_none())
     }
 }

@@ -8,7 +8,7 @@ use crate::ids::{RunId, TeacherId};
 use crate::protocol::Rate;
 use crate::run::Point;
 
-/// What the store remembers of a run that is not alive.
+/// The stored figures of a run that is not alive.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
     /// Its newest point.
@@ -24,7 +24,7 @@ pub struct Standing {
 }
 
 impl Store {
-    /// What is remembered of the run. It reads a handful of rows, however long the run was.
+    /// The stored figures of the run. It reads a handful of rows, however long the run was.
     pub async fn standing(&self, run: &RunId) -> Result<Standing> {
         let counts = sqlx::query!("SELECT people_used, simulated_used FROM run_counts WHERE run = ?", run)
             .fetch_optional(self.readers())

@@ -15,11 +15,12 @@ pub(super) const HELD: u32 = 2;
 /// Longest lease of a teacher who has never answered. Their page renews it while somebody is at it.
 const NEWCOMERS_LEASE: time::Duration = time::Duration::seconds(60);
 
-/// How long a newcomer may look at an execution before it goes to another person when nothing else is free …
+/// How long a newcomer may look at an execution, in nanoseconds, before it goes to another person when nothing else is
+/// free.
 const NEWCOMERS_LOOK: i64 = 30_000_000_000;
 
-/// … and how many executions of a run newcomers may hold between them before they give way to people who have
-/// answered without that wait.
+/// How many executions of a run newcomers may hold between them before they give way without that wait to people who
+/// have answered.
 const CROWD: usize = 8;
 
 /// A lease of a teacher who has never answered.

@@ -33,7 +33,7 @@ impl Store {
         Store::open_with_clocks(path, OffsetDateTime::now_utc, monotonic()).await
     }
 
-    /// As [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
+    /// Opens the file like [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
     pub async fn open_with_clock(
         path: &Path,
         clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
@@ -43,7 +43,7 @@ impl Store {
         Store::open_with_clocks(path, move || clock(), move || same()).await
     }
 
-    /// As [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
+    /// Opens the file like [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
     /// sets back while the process lives.
     pub async fn open_with_clocks(
         path: &Path,
@@ -69,7 +69,7 @@ impl Store {
     /// lost with that folder.
     ///
     /// # Errors
-    /// As for [`Store::open`], and when there is no such file.
+    /// The same as for [`Store::open`], and when there is no such file.
     pub async fn open_to_read(path: &Path) -> Result<Store> {
         if !path.is_file() {
             return Err(refused(path, "there is no database here; name the server's data folder with --data-dir"));
@@ -106,15 +106,15 @@ impl Store {
     /// open the store this way, so that none of them can leave rows in the side files only.
     ///
     /// # Errors
-    /// As for [`Store::open`].
+    /// The same as for [`Store::open`].
     pub async fn using<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         Ok(Store::open(path).await?.closed_after(work).await)
     }
 
-    /// As [`Store::using`], for work that only reads; see [`Store::open_to_read`].
+    /// Does the same as [`Store::using`] for work that only reads; see [`Store::open_to_read`].
     ///
     /// # Errors
-    /// As for [`Store::open_to_read`].
+    /// The same as for [`Store::open_to_read`].
     pub async fn reading<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         Ok(Store::open_to_read(path).await?.closed_after(work).await)
     }
@@ -123,7 +123,7 @@ impl Store {
     /// by a server, of another version, too: nothing is changed in it.
     ///
     /// # Errors
-    /// As for [`Store::open_to_read`].
+    /// The same as for [`Store::open_to_read`].
     pub async fn snapshot(path: &Path, to: &Path) -> Result<()> {
         if !writable(path) {
             return Store::reading(path, async |store| store.copy_to(to).await).await?;
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// Reads from a file that nobody else uses, without making files beside it.
-    pub(crate) async fn looking_at<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
+    pub(crate) async fn reading_immutable<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
         let store = reading(options).await.map_err(|error| named(path, error))?;
         Ok(store.closed_after(work).await)

@@ -3,7 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_int, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
-use super::{NewExecution, PoolCounts, Store, Supply};
+use super::{AnswersSince, NewExecution, PoolCounts, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use sqlx::{Sqlite, Transaction};
 
@@ -113,12 +113,12 @@ impl Store {
 
     /// Answers of people that came after the answer `after` (0: none of them counts), and the newest of all. The
     /// trainer fills the pool by them.
-    pub async fn supply(&self, run: &RunId, after: AnswerId) -> Result<Supply> {
+    pub async fn answers_since(&self, run: &RunId, after: AnswerId) -> Result<AnswersSince> {
         if after == AnswerId::default() {
             let newest = sqlx::query_scalar!(r#"SELECT max(id) AS "id?: AnswerId" FROM answers WHERE run = ?"#, run)
                 .fetch_one(self.readers())
                 .await?;
-            return Ok(Supply { answered: 0, newest: newest.unwrap_or_default() });
+            return Ok(AnswersSince { answered: 0, newest: newest.unwrap_or_default() });
         }
         let supply = sqlx::query!(
             r#"SELECT count(*) FILTER (WHERE teacher IS NOT NULL AND kind <> 'skipped' AND supersedes IS NULL)
@@ -129,7 +129,7 @@ impl Store {
         )
         .fetch_one(self.readers())
         .await?;
-        Ok(Supply { answered: from_int(supply.answered), newest: supply.newest.unwrap_or(after) })
+        Ok(AnswersSince { answered: from_int(supply.answered), newest: supply.newest.unwrap_or(after) })
     }
 
     /// One more than the largest episode number of the run's executions for people; 0 without any. (Executions that

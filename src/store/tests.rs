@@ -88,7 +88,7 @@ async fn a_full_disk_is_said_plainly_and_takes_nothing_that_was_acknowledged() {
     store.check().await.unwrap();
 }
 
-/// What SQLite does when a full disk makes a commit fail: it takes the transaction back without being asked.
+/// A full disk that makes a commit fail. SQLite then takes the transaction back without being asked.
 #[tokio::test]
 async fn writing_goes_on_after_sqlite_took_a_transaction_back_by_itself() {
     let (_folder, store) = store_with_pool(2).await;

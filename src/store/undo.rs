@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 
 /// An answer that its teacher wanted to take back, and the execution that it describes.
 #[derive(Clone, Debug)]
-pub struct Undone {
+pub struct WithdrawnAnswer {
     /// Key of the answer.
     pub answer: AnswerId,
     /// Its kind.
@@ -29,7 +29,7 @@ pub struct Undone {
     pub execution: ExecutionId,
     /// Episode of the execution.
     pub episode: u64,
-    /// What was shown.
+    /// The view that was shown.
     pub view: serde_json::Value,
     /// The request d*, only when the run's configuration lets teachers see it.
     pub request: Option<String>,
@@ -60,8 +60,8 @@ impl Row {
         Ok(self.used_in_update.is_some() && self.kind()? == AnswerKind::Described)
     }
 
-    fn read(self, learnt_in: Option<i64>, expires_at: i64) -> Result<Undone> {
-        Ok(Undone {
+    fn read(self, learnt_in: Option<i64>, expires_at: i64) -> Result<WithdrawnAnswer> {
+        Ok(WithdrawnAnswer {
             answer: self.id,
             kind: self.kind()?,
             view: from_json("an execution's view", &self.view)?,
@@ -104,12 +104,18 @@ impl Store {
     /// Takes an answer of this teacher back, durably, and gives the execution to them again. Doing it twice does it once.
     ///
     /// An answer that an update has learnt from cannot be taken back: nothing is written then, and
-    /// [`Undone::learnt_in`] names the update.
+    /// [`WithdrawnAnswer::learnt_in`] names the update.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when it is not this teacher's, [`StoreError::Superseded`] when another answer has taken
     /// its place.
-    pub async fn undo(&self, run: &RunId, answer: AnswerId, teacher: TeacherId, ttl: time::Duration) -> Result<Undone> {
+    pub async fn undo(
+        &self,
+        run: &RunId,
+        answer: AnswerId,
+        teacher: TeacherId,
+        ttl: time::Duration,
+    ) -> Result<WithdrawnAnswer> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         let row = select_answer(&mut *tx, run, answer, teacher).await?.ok_or(StoreError::NotFound("the answer"))?;
@@ -135,7 +141,12 @@ impl Store {
 
     /// An answer that this teacher took back and has not replaced by another, so that a page shows it again. `None` for
     /// any other.
-    pub async fn taken_back(&self, run: &RunId, answer: AnswerId, teacher: TeacherId) -> Result<Option<Undone>> {
+    pub async fn withdrawn_answer(
+        &self,
+        run: &RunId,
+        answer: AnswerId,
+        teacher: TeacherId,
+    ) -> Result<Option<WithdrawnAnswer>> {
         let row = select_answer(self.readers(), run, answer, teacher).await?;
         let Some(row) = row.filter(|row| row.withdrawn_at.is_some()) else { return Ok(None) };
         let answered = sqlx::query_scalar!(

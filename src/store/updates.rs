@@ -272,14 +272,14 @@ async fn record_update_in(
         .execute(&mut **tx)
         .await?;
         if marked.rows_affected() == 0 {
-            return Err(why_not(tx, run, answer).await?);
+            return Err(refusal_to_mark(tx, run, answer).await?);
         }
     }
     Ok(())
 }
 
 /// Why an answer cannot be marked as used.
-async fn why_not(tx: &mut Transaction<'_, Sqlite>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
+async fn refusal_to_mark(tx: &mut Transaction<'_, Sqlite>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
     let found = sqlx::query!(
         r#"SELECT used_in_update, kind, withdrawn_at IS NOT NULL AS "withdrawn!: bool" FROM answers
            WHERE id = ? AND run = ? AND execution IS NOT NULL"#,

@@ -191,7 +191,7 @@ impl<K: Family> Trainer<'_, K> {
         let Some(notes) = &self.notes else { return Ok(()) };
         // A database from another time than the checkpoint would have examples learnt twice, or leave some out.
         let Counters { update, human, .. } = self.counters;
-        if let Some(why) = notes.wait(notes.store().disagreement(&self.id, update, human))? {
+        if let Some(why) = notes.wait(notes.store().checkpoint_mismatch(&self.id, update, human))? {
             anyhow::bail!("{why}")
         }
         let lost = notes.wait(notes.store().updates_after(&self.id, self.counters.update))?;

@@ -285,7 +285,7 @@ impl<'a, W: World> Thread<'a, W> {
         let Workplace { store, runtime, run, .. } = &self.place;
         let pool = runtime.block_on(store.pool(run))?;
         let people = pool.people;
-        let supply = runtime.block_on(store.supply(run, self.answer))?;
+        let supply = runtime.block_on(store.answers_since(run, self.answer))?;
         self.allowance.answered(supply.answered);
         self.allowance.pass(people);
         self.answer = supply.newest;

@@ -61,7 +61,7 @@ impl Seen {
         match outcome {
             Ok(value) => Some(value),
             Err(error) => {
-                assert!(error.passes(), "{what}: {error:?}");
+                assert!(error.is_transient(), "{what}: {error:?}");
                 self.refused.fetch_add(1, Ordering::SeqCst);
                 None
             }

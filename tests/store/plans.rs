@@ -92,7 +92,7 @@ async fn call_everything(bench: &Bench) {
     store.run_count().await.unwrap();
     store.runs_of(&[RUN.to_owned()]).await.unwrap();
     store.last_update(&RUN).await.unwrap();
-    store.disagreement(&RUN, 1, 1).await.unwrap();
+    store.checkpoint_mismatch(&RUN, 1, 1).await.unwrap();
     let checkpoint = CheckpointRow {
         name: "c".into(),
         update: 1,

@@ -36,7 +36,7 @@ async fn an_answer_taken_back_is_learnt_from_never_and_its_execution_comes_back(
     let again = bench.store.answer(&answer(undone.execution, ada, "hasty")).await.unwrap();
     assert!(!again.again && again.answer != hasty);
     assert_eq!(bench.store.unused_answers(&RUN, 10).await.unwrap().len(), 1);
-    assert!(bench.store.taken_back(&RUN, hasty, ada).await.unwrap().is_none(), "another is in its place");
+    assert!(bench.store.withdrawn_answer(&RUN, hasty, ada).await.unwrap().is_none(), "another is in its place");
 }
 
 #[tokio::test]

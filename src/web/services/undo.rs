@@ -2,7 +2,7 @@
 
 use crate::family::Audience;
 use crate::ids::AnswerId;
-use crate::store::{AnswerKind, Undone};
+use crate::store::{AnswerKind, WithdrawnAnswer};
 use crate::web::error::Result;
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
@@ -51,11 +51,11 @@ pub(crate) async fn undone(
     visitor: &Visitor,
     answer: AnswerId,
 ) -> Result<Option<TakenBack>> {
-    let undone = state.store.taken_back(&view.run.id, answer, visitor.teacher.id).await?;
+    let undone = state.store.withdrawn_answer(&view.run.id, answer, visitor.teacher.id).await?;
     undone.map(|undone| of(view, undone)).transpose()
 }
 
-fn of(view: &RunView, undone: Undone) -> Result<TakenBack> {
+fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
     let (html, text) = teaching::draw(view.family, &undone.view, Audience::Teacher).unwrap_or_else(|error| {
         tracing::warn!(%error, answer = %undone.answer, "an answer is taken back whose execution cannot be drawn");
         Default::default()

@@ -26,10 +26,22 @@ fn main() {
     println!("cargo::rerun-if-changed=templates");
     println!("cargo::rerun-if-changed=docs");
     println!("cargo::rerun-if-changed=migrations");
+    check_sql_offline();
     let kernels = if env::var_os("CARGO_FEATURE_CUDA").is_some() { compile_kernels() } else { Ok(()) };
     if let Err(sentence) = fetch().and(kernels) {
         println!("cargo::error={sentence}");
         std::process::exit(1);
+    }
+}
+
+/// Lets the macros of sqlx check the statements against the committed data in `.sqlx/`, whatever `DATABASE_URL` says,
+/// which may belong to another program. `tests/sqlx-data` makes these data and sets `SQLX_OFFLINE` to `false` for it.
+fn check_sql_offline() {
+    println!("cargo::rerun-if-changed=.sqlx");
+    println!("cargo::rerun-if-env-changed=SQLX_OFFLINE");
+    println!("cargo::rerun-if-env-changed=SQLX_OFFLINE_DIR");
+    if env::var_os("SQLX_OFFLINE").is_none() {
+        println!("cargo::rustc-env=SQLX_OFFLINE=true");
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::run::Feedback;
 use crate::config::run::TeacherMode;
 use crate::config::run::{ConfigError, RunConfig};
 use crate::config::server::{ServerConfig, Steering};
+use crate::ids::RunId;
 use crate::launch::{LaunchError, Launcher, NewRun, PresetInfo};
 use crate::output::lock::FolderLock;
 use crate::output::{self, note};
@@ -52,16 +53,16 @@ pub struct FirstRun {
 }
 
 /// A new run id: its family, preset and the time, so that folders sort and people can tell them apart.
-pub fn new_run_id(config: &RunConfig) -> String {
+pub fn new_run_id(config: &RunConfig) -> RunId {
     let now = time::OffsetDateTime::now_utc();
     let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
     let time = now.format(&format).unwrap_or_default();
-    format!("{}-{}-{time}", config.family, config.preset)
+    format!("{}-{}-{time}", config.family, config.preset).into()
 }
 
 /// Folder of a run within the data folder.
-pub fn run_folder(data_dir: &Path, id: &str) -> PathBuf {
-    data_dir.join("runs").join(id)
+pub fn run_folder(data_dir: &Path, id: &RunId) -> PathBuf {
+    data_dir.join("runs").join(id.as_str())
 }
 
 /// The runs of a server: starts them, resumes them, ends them.
@@ -72,7 +73,7 @@ pub struct Manager {
     data_dir: PathBuf,
     device: candle_core::Device,
     runtime: tokio::runtime::Handle,
-    threads: Mutex<Vec<(String, Thread)>>,
+    threads: Mutex<Vec<(RunId, Thread)>>,
     /// What writes the runs' curves into the store; each ends after its run.
     recorders: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
@@ -82,7 +83,7 @@ impl Manager {
     ///
     /// # Errors
     /// [`LaunchError::Wish`] where the configuration, or what it names, has to be changed first: nothing is stored then.
-    pub async fn create(&self, config: RunConfig) -> Result<String, LaunchError> {
+    pub async fn create(&self, config: RunConfig) -> Result<RunId, LaunchError> {
         config.check().map_err(wish)?;
         family_of(self.registry, &config)?.check(&config).map_err(wish)?;
         let mut id = new_run_id(&config);
@@ -92,7 +93,7 @@ impl Manager {
             if self.store.run(&id).await.is_err() && !run_folder(&self.data_dir, &id).exists() {
                 break;
             }
-            id = format!("{}-{n}", new_run_id(&config));
+            id = format!("{}-{n}", new_run_id(&config)).into();
         }
         let (_, preset) = self.registry.preset(&format!("{}/{}", config.family, config.preset)).map_err(wish)?;
         let mut json = serde_json::to_value(&config).map_err(|error| failed(error.into()))?;
@@ -121,7 +122,7 @@ impl Manager {
     ///
     /// # Errors
     /// [`LaunchError::State`] where it cannot go on as things are, for example because the folder of its data is gone.
-    pub async fn resume(&self, id: &str) -> Result<(), LaunchError> {
+    pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
         let mut json = run.config.clone();
         if let Some(o) = json.as_object_mut() {
@@ -150,7 +151,7 @@ impl Manager {
         }
     }
 
-    fn start(&self, id: &str, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
+    fn start(&self, id: &RunId, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         if threads.iter().any(|(other, thread)| other == id && !thread.is_finished()) {
             return Err(LaunchError::State("This run has not ended.".to_owned()));
@@ -158,7 +159,7 @@ impl Manager {
         threads.retain(|(_, thread)| !thread.is_finished());
         let trainer = family_of(self.registry, &config)?;
         let (sender, receiver) = unbounded_channel();
-        let recorder = self.runtime.spawn(record(self.store.clone(), id.to_owned(), receiver));
+        let recorder = self.runtime.spawn(record(self.store.clone(), id.clone(), receiver));
         {
             let mut recorders = self.recorders.lock().unwrap_or_else(|e| e.into_inner());
             recorders.retain(|recorder| !recorder.is_finished());
@@ -167,7 +168,7 @@ impl Manager {
         // Before the thread is there: its first lines belong to the log, too.
         let log = self.runs.keep_log(id);
         let launch = Launch {
-            id: id.to_owned(),
+            id: id.clone(),
             config,
             folder: run_folder(&self.data_dir, id),
             device: self.device.clone(),
@@ -185,12 +186,12 @@ impl Manager {
             ))
         })?;
         self.runs.add(handle);
-        threads.push((id.to_owned(), thread));
+        threads.push((id.clone(), thread));
         Ok(())
     }
 
     /// Whether the run's thread still works.
-    fn has_thread(&self, id: &str) -> bool {
+    fn has_thread(&self, id: &RunId) -> bool {
         let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         threads.iter().any(|(other, thread)| other == id && !thread.is_finished())
     }
@@ -295,11 +296,11 @@ impl Launcher for Manager {
         presets(self.registry)
     }
 
-    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
+    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
         Box::pin(async move { Manager::create(self, wished(self.registry, &wish)?).await })
     }
 
-    fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>> {
+    fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(async move {
             let going = self.runs.get(id).is_some_and(|handle| {
                 !matches!(handle.status.borrow().state, RunState::Stopped | RunState::Failed { .. })
@@ -332,7 +333,7 @@ impl Launcher for Manager {
 }
 
 /// Writes a run's curve and list of checkpoints into the store as events come.
-async fn record(store: Store, run: String, mut events: UnboundedReceiver<Arc<Event>>) {
+async fn record(store: Store, run: RunId, mut events: UnboundedReceiver<Arc<Event>>) {
     let mut batch = Vec::new();
     while events.recv_many(&mut batch, 256).await > 0 {
         let points: Vec<_> = batch
@@ -351,7 +352,7 @@ async fn record(store: Store, run: String, mut events: UnboundedReceiver<Arc<Eve
             }
             match outcome {
                 // Writing them again changes nothing. The trainer waits for room as well.
-                Err(error) if error.passes() => tokio::time::sleep(STORE_AGAIN).await,
+                Err(error) if error.is_transient() => tokio::time::sleep(STORE_AGAIN).await,
                 outcome => break outcome,
             }
         };
@@ -418,7 +419,7 @@ async fn serve_with(
     if known.is_empty() {
         manager.create(config).await?;
     }
-    for run in crate::backup::strangers(&store, &settings.data_dir).await {
+    for run in crate::backup::unknown_runs(&store, &settings.data_dir).await {
         tracing::warn!(
             "the database does not know the run in {}: either `iliad train` made it, or the database is older than \
              that folder, and answers given since are missing in it (`iliad restore` puts a backup back)",

@@ -7,6 +7,7 @@
 //! in the database and is made again.
 
 use crate::config::server::DATABASE;
+use crate::ids::RunId;
 use crate::store::Store;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ const RUNS: &str = "runs";
 /// updates within a second or so.
 const SNAPSHOTS: u32 = 10;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the layout.
@@ -69,8 +70,8 @@ impl Manifest {
 /// plain sentences about what the person should know.
 ///
 /// # Errors
-/// When `to` holds something already, there is no database, or something cannot be read or written. What was written
-/// of an unfinished backup is removed.
+/// When `to` holds something already, there is no database, or something cannot be read or written. An unfinished backup
+/// is removed.
 pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> anyhow::Result<Manifest> {
     let database = data_dir.join(DATABASE);
     ensure!(database.is_file(), "there is no database in {}; name the server's data folder", data_dir.display());
@@ -87,7 +88,7 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
     for run in folders(&data_dir.join(RUNS))? {
         let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let newest = copy_run(&run, &part.path().join(RUNS).join(&name), &format!("{RUNS}/{name}"), &mut files)?;
-        checkpoints.extend(newest.map(|newest| (name, newest)));
+        checkpoints.extend(newest.map(|newest| (RunId::from(name), newest)));
     }
     let snapshot = part.path().join(DATABASE);
     for ahead in snapshots(&database, &snapshot, &checkpoints).await? {
@@ -96,7 +97,7 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
              this backup as it would from there, and says so if it cannot"
         ));
     }
-    files.insert(DATABASE.to_owned(), digest(&snapshot)?);
+    files.insert(DATABASE.to_owned(), hash_file(&snapshot)?);
     File::open(&snapshot)?.sync_all()?;
     let now = time::OffsetDateTime::now_utc();
     let manifest = Manifest {
@@ -120,21 +121,18 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
     Ok(manifest)
 }
 
-/// Takes snapshots of the database until it knows all that the checkpoints do. The runs for which it never does.
-async fn snapshots(
-    database: &Path,
-    snapshot: &Path,
-    checkpoints: &BTreeMap<String, u64>,
-) -> anyhow::Result<Vec<String>> {
+/// Takes snapshots of the database until it knows all that the checkpoints do. Returns the runs for which it never
+/// does.
+async fn snapshots(database: &Path, snapshot: &Path, checkpoints: &BTreeMap<RunId, u64>) -> anyhow::Result<Vec<RunId>> {
     let mut behind = Vec::new();
     for _ in 0..SNAPSHOTS {
         let _ = std::fs::remove_file(snapshot);
         Store::snapshot(database, snapshot).await?;
-        behind = Store::looking_at(snapshot, async |store| {
+        behind = Store::reading_immutable(snapshot, async |store| {
             let mut behind = Vec::new();
             for (run, &update) in checkpoints {
                 // A folder of which the database knows nothing was not made by this server.
-                if store.run(run).await.is_ok() && !store.follows(run, update).await? {
+                if store.run(run).await.is_ok() && !store.reaches_checkpoint(run, update).await? {
                     behind.push(run.clone());
                 }
             }
@@ -149,7 +147,7 @@ async fn snapshots(
     Ok(behind)
 }
 
-/// Copies a run's folder; the update of the newest checkpoint in the copy.
+/// Copies a run's folder and returns the update of the newest checkpoint in the copy.
 fn copy_run(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Entry>) -> anyhow::Result<Option<u64>> {
     std::fs::create_dir_all(to)?;
     // Checkpoints first: every line that they count is in the record by then.
@@ -203,6 +201,7 @@ fn files_of(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
+/// The folders within a folder, sorted; none where it does not exist.
 fn folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     match std::fs::read_dir(folder) {
         Ok(entries) => {
@@ -231,13 +230,13 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<Option<Entry>> {
         Err(e) => return Err(e).with_context(|| format!("cannot read {}", from.display())),
     };
     let mut target = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
-    let entry = pass(&mut source, &mut target).with_context(|| format!("cannot copy {}", from.display()))?;
+    let entry = copy_and_hash(&mut source, &mut target).with_context(|| format!("cannot copy {}", from.display()))?;
     target.sync_all().with_context(|| format!("cannot write {}", to.display()))?;
     Ok(Some(entry))
 }
 
-/// Passes everything on and says what it was.
-fn pass(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<Entry> {
+/// Copies everything and returns its length and hash.
+fn copy_and_hash(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<Entry> {
     let (mut digest, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 20]);
     loop {
         let n = from.read(&mut buffer)?;
@@ -252,9 +251,10 @@ fn pass(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<Entry> {
     Ok(Entry { bytes, sha256 })
 }
 
-fn digest(path: &Path) -> anyhow::Result<Entry> {
+/// Length and hash of a file.
+fn hash_file(path: &Path) -> anyhow::Result<Entry> {
     let mut file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    pass(&mut file, &mut std::io::sink()).with_context(|| format!("cannot read {}", path.display()))
+    copy_and_hash(&mut file, &mut std::io::sink()).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Makes names in a folder durable, where the system can.
@@ -317,13 +317,13 @@ pub async fn restore(backup: &Path, data_dir: &Path) -> anyhow::Result<Manifest>
 }
 
 /// Folders of runs that the database does not know: an older database beside newer runs, or runs of `iliad train`.
-pub async fn strangers(store: &Store, data_dir: &Path) -> Vec<String> {
+pub async fn unknown_runs(store: &Store, data_dir: &Path) -> Vec<RunId> {
     let mut unknown = Vec::new();
     for folder in folders(&data_dir.join(RUNS)).unwrap_or_default() {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let run = RunId::from(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
         let learnt = files_of(&folder).is_ok_and(|files| files.iter().any(|file| update_of(file).is_some()));
-        if learnt && matches!(store.run(&name).await, Err(crate::store::StoreError::NotFound(_))) {
-            unknown.push(name);
+        if learnt && matches!(store.run(&run).await, Err(crate::store::StoreError::NotFound(_))) {
+            unknown.push(run);
         }
     }
     unknown

@@ -10,6 +10,7 @@
 pub mod schema;
 
 use self::schema::COLUMNS;
+use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::output::json;
 use crate::run::Source;
 use crate::store::{AnswerKind, ExportRow, Extent, Store, StoreError};
@@ -68,7 +69,7 @@ pub enum ExportError {
     #[error("row {answer} cannot be written: {cause}")]
     Row {
         /// Key of the answer.
-        answer: i64,
+        answer: AnswerId,
         /// Why.
         cause: String,
     },
@@ -81,12 +82,12 @@ pub enum ExportError {
 /// How many rows were written: as many as [`Store::export_count`] said when it began.
 pub async fn write(
     store: &Store,
-    run: Option<&str>,
+    run: Option<&RunId>,
     format: Format,
     sink: &mut (impl AsyncWrite + Unpin + ?Sized),
     mut progress: impl FnMut(Progress),
 ) -> Result<u64, ExportError> {
-    let chunks = chunks(store.clone(), run.map(str::to_owned), format);
+    let chunks = chunks(store.clone(), run.cloned(), format);
     pin_mut!(chunks);
     let mut done = 0;
     while let Some(chunk) = chunks.next().await {
@@ -103,27 +104,27 @@ pub async fn write(
 /// the piece before it was taken.
 pub fn chunks(
     store: Store,
-    run: Option<String>,
+    run: Option<RunId>,
     format: Format,
 ) -> impl Stream<Item = Result<(Vec<u8>, Progress), ExportError>> + Send {
     /// Where the walk is: `extent` is unknown until the first piece is asked for.
     struct Walk {
         store: Store,
-        run: Option<String>,
+        run: Option<RunId>,
         extent: Option<Extent>,
-        after: i64,
+        after: AnswerId,
         done: u64,
     }
-    let start = Walk { store, run, extent: None, after: 0, done: 0 };
+    let start = Walk { store, run, extent: None, after: AnswerId::default(), done: 0 };
     stream::try_unfold(start, move |mut walk| async move {
         let (extent, first) = match walk.extent {
             Some(extent) => (extent, false),
-            None => (walk.store.export_extent(walk.run.as_deref()).await?, true),
+            None => (walk.store.export_extent(walk.run.as_ref()).await?, true),
         };
         walk.extent = Some(extent);
         let mut rows = Vec::new();
         if walk.after < extent.last {
-            rows = walk.store.export_page(walk.run.as_deref(), walk.after, PAGE).await?;
+            rows = walk.store.export_page(walk.run.as_ref(), walk.after, PAGE).await?;
             rows.retain(|row| row.answer <= extent.last);
         }
         walk.after = rows.last().map_or(extent.last, |row| row.answer);
@@ -139,7 +140,7 @@ pub fn chunks(
     })
 }
 
-fn failed(answer: i64) -> impl Fn(String) -> ExportError {
+fn failed(answer: AnswerId) -> impl Fn(String) -> ExportError {
     move |cause| ExportError::Row { answer, cause }
 }
 
@@ -155,12 +156,12 @@ fn jsonl(rows: &[ExportRow]) -> Result<Vec<u8>, ExportError> {
 /// A row as CSV has it: the same names and words as in JSON; `view` is JSON text.
 #[derive(Serialize)]
 struct Record<'a> {
-    run: &'a str,
+    run: &'a RunId,
     family: &'a str,
-    answer: i64,
+    answer: AnswerId,
     episode: u64,
     source: Source,
-    teacher: Option<i64>,
+    teacher: Option<TeacherId>,
     request: &'a str,
     execution: &'a str,
     view: String,
@@ -169,8 +170,8 @@ struct Record<'a> {
     request_shown: bool,
     policy_update: u64,
     used_in_update: Option<u64>,
-    supersedes: Option<i64>,
-    superseded_by: Option<i64>,
+    supersedes: Option<AnswerId>,
+    superseded_by: Option<AnswerId>,
     #[serde(with = "time::serde::rfc3339::option")]
     shown_at: Option<OffsetDateTime>,
     active_ms: Option<u64>,
@@ -187,7 +188,9 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
     if header {
-        writer.write_record(COLUMNS.map(|column| column.name)).map_err(|e| failed(0)(e.to_string()))?;
+        writer
+            .write_record(COLUMNS.map(|column| column.name))
+            .map_err(|e| failed(AnswerId::default())(e.to_string()))?;
     }
     for row in rows {
         let record = Record {
@@ -214,5 +217,5 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
         };
         writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
     }
-    writer.into_inner().map_err(|e| failed(0)(e.to_string()))
+    writer.into_inner().map_err(|e| failed(AnswerId::default())(e.to_string()))
 }

@@ -2,6 +2,7 @@
 //! and commands know nothing else of the application.
 
 use crate::config::run::TeacherMode;
+use crate::ids::RunId;
 use crate::store::StoreError;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -61,8 +62,8 @@ pub trait Launcher: Send + Sync {
     fn presets(&self) -> Vec<PresetInfo>;
 
     /// Starts a new run and returns its id. The run is then stored and alive.
-    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>>;
+    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>>;
 
     /// Resumes a stored run that has ended, from its last checkpoint.
-    fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>>;
+    fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>>;
 }

@@ -26,6 +26,7 @@ pub mod datafile;
 pub mod experiment;
 pub mod export;
 pub mod family;
+pub mod ids;
 pub mod launch;
 
 pub mod nn;

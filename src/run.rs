@@ -2,6 +2,7 @@
 //! else holds a [`RunHandle`]. These types are the whole contract between trainer, store recorder and web.
 
 use crate::config::run::TeacherMode;
+use crate::ids::RunId;
 use crate::protocol::{Rate, ReserveRows};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub enum RunState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Run id (the folder name and the key in the store).
-    pub run: String,
+    pub run: RunId,
     /// What the run is doing.
     #[serde(flatten)]
     pub state: RunState,
@@ -219,7 +220,7 @@ pub enum Command {
 #[derive(Clone, Debug)]
 pub struct RunHandle {
     /// Run id.
-    pub id: Arc<str>,
+    pub id: RunId,
     /// Name of the task family, e.g. `regex`.
     pub family: &'static str,
     /// Commands to the trainer thread.

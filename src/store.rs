@@ -1,41 +1,50 @@
-//! The store: everything that must survive, in one SQLite file. The only module with SQL.
+//! The store: everything that must survive, in one SQLite file. No other module has SQL.
 //!
 //! WAL, one writer connection and a pool of readers; every transaction that writes begins `IMMEDIATE`. Descriptions
 //! that people typed are written with `synchronous = FULL`: acknowledged means on disk.
 //!
-//! One file per family of tables: [`runs`](Store::create_run), [`pool`](Store::offer), [`answers`](Store::answer),
-//! [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update), [`episodes`](Store::record_simulated),
-//! [`curves`](Store::record_points), [`export`](Store::export_page). `docs/store.md` draws the tables.
+//! Every statement on the tables is checked when the program is compiled, against the data in `.sqlx/` (`tests/sqlx-data`
+//! makes them from `migrations/`). `docs/store.md` draws the tables.
 //!
-//! What always holds:
+//! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
+//! [`answers`](Store::answer), [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update),
+//! [`episodes`](Store::record_simulated), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
+//! [`export`](Store::export_page).
+//!
+//! Invariants:
 //!
 //! * An execution is in at most `wanted - given` hands; a lease that ran out counts no longer.
 //! * A teacher holds at most two executions of a run, and answers only what they hold or have held.
 //! * Leases go by a clock that nobody sets back, and order goes by keys: the time of day is only ever shown.
 //! * A teacher has one standing answer per execution; what came before it stays, superseded, and is exported.
-//! * What a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
+//! * An execution that a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
 //! * An answer is used in at most one update; recording the same update again changes nothing.
 //! * An answer that was taken back is in no update that learnt from it, and never will be.
 //! * Text is stored and returned exactly as typed.
 
-mod agreement;
 mod answers;
+mod checkpoints;
+mod clock;
 mod connection;
+mod consistency;
+mod convert;
 mod counters;
-mod curves;
 mod episodes;
 mod error;
 mod export;
+mod leases;
 mod opening;
+mod points;
 mod pool;
 mod runs;
-mod skipped;
-mod supply;
+mod schema;
 mod teachers;
 mod undo;
 mod updates;
+mod visitors;
 
 use crate::config::run::TeacherMode;
+use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use crate::run::Source;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -44,13 +53,13 @@ pub use connection::Store;
 pub use counters::Standing;
 pub use error::{Result, StoreError};
 pub use export::Extent;
-pub use undo::Undone;
+pub use undo::WithdrawnAnswer;
 
 /// A run as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// Key; also the folder name under the data folder's `runs`.
-    pub id: String,
+    pub id: RunId,
     /// Family name.
     pub family: String,
     /// Preset name.
@@ -76,9 +85,9 @@ pub struct NewExecution {
     pub update: u64,
     /// The request d* (not shown to teachers unless the run says so).
     pub request: String,
-    /// What the trainer needs to learn from a description of it (opaque here).
+    /// The trainer's data for learning from a description of it (opaque here).
     pub trace: serde_json::Value,
-    /// What people are shown.
+    /// The view that people are shown.
     pub view: serde_json::Value,
     /// One plain line for researchers.
     pub summary: String,
@@ -102,23 +111,23 @@ pub struct PoolCounts {
     pub people: u64,
 }
 
-/// What [`Store::supply`] tells of a run.
+/// The answers that came to a run meanwhile ([`Store::answers_since`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Supply {
+pub struct AnswersSince {
     /// Answers of people that came in the meantime; skips and corrections are not counted.
     pub answered: u64,
     /// Key of the run's newest answer, for the next call.
-    pub newest: i64,
+    pub newest: AnswerId,
 }
 
 /// An execution in one teacher's hands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Leased {
     /// Execution key.
-    pub execution: i64,
+    pub execution: ExecutionId,
     /// Episode number.
     pub episode: u64,
-    /// What to show.
+    /// The view to show.
     pub view: serde_json::Value,
     /// The request d*, only when the run's configuration lets teachers see it (`pool.show_request`).
     pub request: Option<String>,
@@ -126,7 +135,7 @@ pub struct Leased {
     pub expires_at: OffsetDateTime,
 }
 
-/// What a teacher said about an execution.
+/// Kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
@@ -146,9 +155,9 @@ pub struct NewAnswer {
     /// Random key made by the page for this answer (1..=64 characters).
     pub client_key: String,
     /// Execution it is about.
-    pub execution: i64,
+    pub execution: ExecutionId,
     /// Who answers.
-    pub teacher: i64,
+    pub teacher: TeacherId,
     /// Kind.
     pub kind: AnswerKind,
     /// Exactly what was typed (for `Skipped`: the reason); never altered.
@@ -159,11 +168,11 @@ pub struct NewAnswer {
     pub active_ms: Option<u64>,
 }
 
-/// What became of an answer.
+/// Outcome of storing an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// Key of the stored answer.
-    pub answer: i64,
+    pub answer: AnswerId,
     /// True when it had been stored before: the same `client_key`, or the very same words by the same teacher about
     /// the same execution (a second tab). Nothing new was written.
     pub again: bool,
@@ -173,10 +182,10 @@ pub struct Stored {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OwnAnswer {
     /// Key.
-    pub answer: i64,
+    pub answer: AnswerId,
     /// Execution it is about.
-    pub execution: i64,
-    /// What was shown.
+    pub execution: ExecutionId,
+    /// The view that was shown.
     pub view: serde_json::Value,
     /// Kind.
     pub kind: AnswerKind,
@@ -192,11 +201,11 @@ pub struct OwnAnswer {
 #[derive(Clone, Debug)]
 pub struct TrainerAnswer {
     /// Key.
-    pub answer: i64,
+    pub answer: AnswerId,
     /// Episode of the execution.
     pub episode: u64,
     /// Who answered.
-    pub teacher: Option<i64>,
+    pub teacher: Option<TeacherId>,
     /// Request d*.
     pub request: String,
     /// The trainer's own trace of the execution.
@@ -213,7 +222,7 @@ pub struct TrainerAnswer {
     pub used_in_update: Option<u64>,
 }
 
-/// What a run knows about updates that took part of their input from people: enough to make them again after a kill.
+/// The record of an update: enough to make it again after a kill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdateRecord {
     /// Number of the update.
@@ -221,14 +230,14 @@ pub struct UpdateRecord {
     /// Opaque data of the trainer (mode, room in the pool …).
     pub data: serde_json::Value,
     /// Answers the update used, in order.
-    pub answers: Vec<i64>,
+    pub answers: Vec<AnswerId>,
 }
 
 /// A teacher (a browser that came by; accounts come later).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Teacher {
     /// Key.
-    pub id: i64,
+    pub id: TeacherId,
     /// Whether the first-visit guide was dismissed.
     pub seen_guide: bool,
     /// Whether they have ever answered (a skip is no answer).
@@ -250,22 +259,22 @@ pub struct TeacherCounts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExportRow {
     /// Run id.
-    pub run: String,
+    pub run: RunId,
     /// Family.
     pub family: String,
     /// Key of the answer.
-    pub answer: i64,
+    pub answer: AnswerId,
     /// Episode.
     pub episode: u64,
     /// Human or simulated.
     pub source: Source,
     /// Pseudonymous teacher key within the store; `None` for simulated ones.
-    pub teacher: Option<i64>,
+    pub teacher: Option<TeacherId>,
     /// Request d* of the episode.
     pub request: String,
     /// One plain line of the execution.
     pub execution: String,
-    /// What the teacher was shown.
+    /// The view that the teacher was shown.
     pub view: serde_json::Value,
     /// Kind.
     pub kind: AnswerKind,
@@ -278,9 +287,9 @@ pub struct ExportRow {
     /// Update that used the answer.
     pub used_in_update: Option<u64>,
     /// Answer that this one corrects.
-    pub supersedes: Option<i64>,
+    pub supersedes: Option<AnswerId>,
     /// Answer that corrects this one; its own key when it was taken back.
-    pub superseded_by: Option<i64>,
+    pub superseded_by: Option<AnswerId>,
     /// When the execution was shown.
     #[serde(with = "time::serde::rfc3339::option")]
     pub shown_at: Option<OffsetDateTime>,

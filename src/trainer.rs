@@ -26,6 +26,7 @@ use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmName, Feedback};
 use crate::config::run::{RunConfig, only_described};
 use crate::family::Family;
+use crate::ids::RunId;
 use crate::output::lock::FolderLock;
 use crate::protocol::Rate;
 use crate::protocol::Teacher;
@@ -55,7 +56,7 @@ pub type Listener = Box<dyn Fn(&Arc<Event>) + Send>;
 /// What a run needs to start or to go on.
 pub struct Launch {
     /// Run id.
-    pub id: String,
+    pub id: RunId,
     /// Configuration (for a resumed run the checkpoint's own is used).
     pub config: RunConfig,
     /// Folder of checkpoints, record and curve.
@@ -74,7 +75,7 @@ pub struct Launch {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FinalReport {
     /// Run id.
-    pub run: String,
+    pub run: RunId,
     /// What was learnt by.
     pub algorithm: AlgorithmName,
     /// What `descriptions` counts.
@@ -130,7 +131,7 @@ pub fn spawn<K: Family>(
     };
     let (status_sender, status_receiver) = watch::channel(status);
     let handle = RunHandle {
-        id: launch.id.as_str().into(),
+        id: launch.id.clone(),
         family: kit.name(),
         commands,
         events: events.clone(),
@@ -182,7 +183,7 @@ pub fn spawn<K: Family>(
 
 struct Trainer<'a, K: Family> {
     kit: &'static K,
-    id: String,
+    id: RunId,
     config: RunConfig,
     folder: PathBuf,
     world: Arc<K::World>,
@@ -299,7 +300,7 @@ fn live<K: Family>(
     let notes = launch.store.map(|(store, runtime)| Notes::new(store, runtime, launch.id.clone()));
     let mut curve = progress::open_curve(&launch.folder, counters.update)?;
     if let (false, Some(notes)) = (curve.whole, &notes) {
-        let place = (notes.store(), launch.id.as_str());
+        let place = (notes.store(), &launch.id);
         let count = notes.wait(rebuild::curve(place, &launch.folder, counters.update))?;
         out.log(format!("The file of the curve was lost or damaged; its {count} points were taken from the database."));
         curve = progress::open_curve(&launch.folder, counters.update)?;
@@ -380,7 +381,7 @@ fn lock(folder: &std::path::Path) -> anyhow::Result<FolderLock> {
 
 /// Ends a run that was told to while it warmed up: nothing has been learnt that could be saved.
 fn stopped_early(
-    id: &str,
+    id: &RunId,
     algorithm: AlgorithmName,
     store: Option<&(Store, tokio::runtime::Handle)>,
     commands: &VecDeque<Command>,
@@ -396,7 +397,7 @@ fn stopped_early(
     out.state(RunState::Stopped);
     let none = evaluation::rate(0, 0);
     Ok(FinalReport {
-        run: id.to_owned(),
+        run: id.clone(),
         algorithm,
         feedback: algorithm.feedback(),
         validation: none,

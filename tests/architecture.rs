@@ -83,7 +83,8 @@ fn visit(folder: &Path, module: &mut Vec<String>, found: &mut Vec<Arrow>) {
     for entry in entries {
         let name = entry.file_stem().unwrap().to_string_lossy().into_owned();
         // Files of tests are modules that their parent compiles for tests only.
-        if entry.extension().is_some_and(|e| e == "rs") && !["lib", "main", "tests", "testing"].contains(&name.as_str()) {
+        if entry.extension().is_some_and(|e| e == "rs") && !["lib", "main", "tests", "testing"].contains(&name.as_str())
+        {
             module.push(name);
             let file = syn::parse_file(&std::fs::read_to_string(&entry).unwrap()).unwrap();
             items(&file.items, module, &entry, found);
@@ -231,7 +232,11 @@ fn every_import_is_one_that_the_table_allows_and_no_permission_is_unused() {
     for row in &rows {
         for known in &row.knows {
             if !used.contains(&(row.module.clone(), known.clone())) {
-                wrong.insert(format!("nothing in {} imports from {}: strike it out", row.module.join("::"), known.join("::")));
+                wrong.insert(format!(
+                    "nothing in {} imports from {}: strike it out",
+                    row.module.join("::"),
+                    known.join("::")
+                ));
             }
         }
     }
@@ -276,7 +281,8 @@ fn only_the_registry_and_the_families_themselves_name_a_family() {
 
 #[test]
 fn imports_are_found_in_every_form() {
-    let source = "use crate::{a::b, c::{self, d}}; use super::e; fn f() { g!(crate::h::i); let x = super::super::j::k(); }
+    let source =
+        "use crate::{a::b, c::{self, d}}; use super::e; fn f() { g!(crate::h::i); let x = super::super::j::k(); }
         #[cfg(test)] mod tests { use crate::left::out; }";
     let mut found = Vec::new();
     let mut module = path("outer::inner");

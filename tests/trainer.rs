@@ -2,6 +2,7 @@
 
 use candle_core::Device;
 use iliad::config::run::TeacherMode;
+use iliad::ids::{AnswerId, TeacherId};
 use iliad::registry::Registry;
 use iliad::run::{Command, Event, RunState};
 use iliad::store::{AnswerKind, NewAnswer, Run, Store};
@@ -222,7 +223,7 @@ async fn go_live(folder: &Path, overrides: &[&str]) -> Live {
         folder: folder.join("run"),
         device: Device::Cpu,
         store: Some((store.clone(), tokio::runtime::Handle::current())),
-        teacher: Some(store.run("live").await.unwrap().teacher),
+        teacher: Some(store.run(&"live".into()).await.unwrap().teacher),
         listener: None,
     };
     let (handle, thread) = Registry::builtin().family("regex").unwrap().spawn(launch).unwrap();
@@ -236,8 +237,8 @@ impl Live {
         assert!(waited.is_ok_and(|r| r.is_ok()), "waited for {what}; now {:?}", self.handle.status.borrow());
     }
 
-    async fn answer(&self, teacher: i64, key: &str, text: &str) -> bool {
-        let lease = self.store.lease("live", teacher, &[], time::Duration::minutes(2)).await.unwrap();
+    async fn answer(&self, teacher: TeacherId, key: &str, text: &str) -> bool {
+        let lease = self.store.lease(&"live".into(), teacher, &[], time::Duration::minutes(2)).await.unwrap();
         let Some(lease) = lease else { return false };
         let answer = NewAnswer {
             client_key: key.into(),
@@ -261,7 +262,7 @@ impl Live {
 
 async fn wait_for_work(live: &Live) {
     for _ in 0..600 {
-        if live.store.pool("live").await.unwrap().open > 0 {
+        if live.store.pool(&"live".into()).await.unwrap().open > 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -287,7 +288,7 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
         live.until("the answer to be used", |s| s.descriptions_human > i).await;
         wait_for_work(&live).await;
     }
-    let used = live.store.used_answers("live", u64::MAX >> 1).await.unwrap();
+    let used = live.store.used_answers(&"live".into(), u64::MAX >> 1).await.unwrap();
     assert_eq!(used.len(), 7);
     // What a crash leaves: the store as it is, the checkpoint of update 4. The later updates are lost with the memory.
     let whole = copy(dir.path());
@@ -296,7 +297,7 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
 
     let again = go_live(whole.path(), &overrides).await;
     again.until("the lost updates to be made again", |s| s.state == RunState::Running && s.update == 7).await;
-    assert_eq!(again.store.used_answers("live", u64::MAX >> 1).await.unwrap().len(), 7);
+    assert_eq!(again.store.used_answers(&"live".into(), u64::MAX >> 1).await.unwrap().len(), 7);
     again.end(Command::Shutdown).await;
     assert_eq!(weights(&whole.path().join("run")), expected);
 }
@@ -307,7 +308,7 @@ async fn an_answer_typed_before_the_simulated_teacher_took_over_is_learnt_from()
     let live = go_live(dir.path(), &["schedule.checkpoint_every=10"]).await;
     let teacher = live.store.teacher("somebody").await.unwrap().id;
     wait_for_work(&live).await;
-    let lease = live.store.lease("live", teacher, &[], time::Duration::minutes(2)).await.unwrap().unwrap();
+    let lease = live.store.lease(&"live".into(), teacher, &[], time::Duration::minutes(2)).await.unwrap().unwrap();
     live.handle.commands.send(Command::SetTeacher(TeacherMode::Simulated)).unwrap();
     live.until("the simulated teacher", |s| s.descriptions_simulated > 0).await;
     let answer = NewAnswer {
@@ -383,8 +384,8 @@ async fn two_people_and_the_simulated_teacher_at_once() {
     assert!(answer.await.unwrap().unwrap_err().contains("at least one word"));
     let store = live.store.clone();
     live.end(Command::Stop).await;
-    assert!(!store.run("live").await.unwrap().active, "a stopped run is not resumed");
-    let rows = store.export_page(None, 0, 100_000).await.unwrap();
+    assert!(!store.run(&"live".into()).await.unwrap().active, "a stopped run is not resumed");
+    let rows = store.export_page(None, AnswerId::default(), 100_000).await.unwrap();
     assert_eq!(rows.len() as u64, store.export_count(None).await.unwrap());
     assert_eq!(rows.iter().filter(|r| r.source == iliad::run::Source::Human && r.used_in_update.is_some()).count(), 20);
 }
@@ -408,7 +409,7 @@ async fn many_teach(live: &Live, people: u64, rounds: u64, think: u64) -> Met {
             let mut met = Met::default();
             for round in 0..rounds {
                 let lease = loop {
-                    let lease = store.lease("live", teacher, &[], time::Duration::minutes(3)).await.unwrap();
+                    let lease = store.lease(&"live".into(), teacher, &[], time::Duration::minutes(3)).await.unwrap();
                     if let Some(lease) = lease {
                         break lease;
                     }
@@ -473,7 +474,7 @@ async fn who_describes_nothing_spends_nothing() {
     let teacher = live.store.teacher("somebody").await.unwrap().id;
     for n in 0..16 {
         wait_for_work(&live).await;
-        let lease = live.store.lease("live", teacher, &[], time::Duration::minutes(2)).await.unwrap().unwrap();
+        let lease = live.store.lease(&"live".into(), teacher, &[], time::Duration::minutes(2)).await.unwrap().unwrap();
         let answer = NewAnswer {
             client_key: format!("nothing {n}"),
             execution: lease.execution,
@@ -493,7 +494,7 @@ async fn who_describes_nothing_spends_nothing() {
     wait_for_work(&live).await;
     assert!(live.answer(teacher, "first", "remove the last letter").await);
     live.until("the description to be used", |s| s.descriptions_human == 1 && s.episodes == 1 && s.update == 1).await;
-    assert!(live.store.unused_answers("live", 99).await.unwrap().len() <= 16);
+    assert!(live.store.unused_answers(&"live".into(), 99).await.unwrap().len() <= 16);
     live.end(Command::Shutdown).await;
 }
 
@@ -506,7 +507,8 @@ async fn skipping_spends_nothing_and_comes_to_an_end() {
     let (mut skipped, mut nothing) = (0u64, 0);
     let begun = Instant::now();
     while nothing < 20 && skipped < 2000 {
-        let Some(lease) = live.store.lease("live", skipper, &[], time::Duration::minutes(2)).await.unwrap() else {
+        let Some(lease) = live.store.lease(&"live".into(), skipper, &[], time::Duration::minutes(2)).await.unwrap()
+        else {
             nothing += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -622,12 +624,12 @@ async fn lost_files_are_made_again_from_the_store() {
     live.until("both to have taught", |s| s.descriptions_human == 5 && s.descriptions_simulated > 60).await;
     let store = live.store.clone();
     live.end(Command::Shutdown).await;
-    store.set_teacher_mode("live", TeacherMode::Human).await.unwrap();
+    store.set_teacher_mode(&"live".into(), TeacherMode::Human).await.unwrap();
     let run = dir.path().join("run");
     let record = std::fs::read_to_string(run.join("descriptions.jsonl")).unwrap();
     let curve = std::fs::read_to_string(run.join("curve.jsonl")).unwrap();
     let points: Vec<iliad::run::Point> = curve.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    store.record_points("live", &points).await.unwrap();
+    store.record_points(&"live".into(), &points).await.unwrap();
     std::fs::write(run.join("update-00000001.4711.tmp"), "half").unwrap();
     let damages: [fn(&Path); 3] = [
         |run| {

@@ -4,6 +4,7 @@ use super::settings::Common;
 use super::{CliError, CliResult, Exit, runtime};
 use crate::export::schema;
 use crate::export::{ExportError, Format, Progress, chunks};
+use crate::ids::RunId;
 use crate::output::file::{self, Draft};
 use crate::output::note;
 use crate::store::{Store, StoreError};
@@ -32,7 +33,7 @@ pub(super) struct Args {
     pub format: Option<Format>,
     /// Only this run's descriptions [default: all runs']
     #[arg(long, value_name = "ID")]
-    pub run: Option<String>,
+    pub run: Option<RunId>,
     /// Write what the columns are instead (a Table Schema, with pandas' and datasets' types); needs no database
     #[arg(long, conflicts_with_all = ["format", "run"])]
     pub schema: bool,
@@ -75,11 +76,10 @@ fn by_ending(output: &Path) -> Format {
 }
 
 async fn export(store: &Store, args: &Args, format: Format) -> CliResult {
-    let run = args.run.as_deref();
     let standard = args.output == Path::new("-");
     let mut file = Draft::begin(&args.output)?;
     let bar = if standard { ProgressBar::hidden() } else { bar() };
-    let chunks = chunks(store.clone(), run.map(str::to_owned), format);
+    let chunks = chunks(store.clone(), args.run.clone(), format);
     pin_mut!(chunks);
     let mut written = 0;
     while let Some(chunk) = chunks.next().await {
@@ -115,7 +115,7 @@ fn bar() -> ProgressBar {
 /// An unknown run is the person's slip: say which runs there are.
 async fn in_words(store: &Store, args: &Args, error: ExportError) -> CliError {
     if let (ExportError::Store(StoreError::NotFound(_)), Some(run)) = (&error, &args.run) {
-        let known: Vec<String> = store.runs().await.unwrap_or_default().into_iter().map(|run| run.id).collect();
+        let known: Vec<RunId> = store.runs().await.unwrap_or_default().into_iter().map(|run| run.id).collect();
         return CliError::Usage(format!("there is no run {run:?}; {}", told(run, &known)));
     }
     CliError::Failed(error.into())
@@ -125,10 +125,10 @@ async fn in_words(store: &Store, args: &Args, error: ExportError) -> CliError {
 const SHOWN: usize = 10;
 
 /// The sentence that lists the runs, the likeliest first.
-fn told(run: &str, known: &[String]) -> String {
-    let near = nearest(run, known.iter().map(String::as_str));
+fn told(run: &str, known: &[RunId]) -> String {
+    let near = nearest(run, known.iter().map(RunId::as_str));
     let meant = near.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-    let names = known.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let names = known.iter().take(SHOWN).map(RunId::as_str).collect::<Vec<_>>().join(", ");
     match known.len() {
         0 => "there is none yet".into(),
         n if n > SHOWN => format!("{meant}there are {n}, the newest of them {names}; the page Runs lists all"),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn many_runs_do_not_drown_the_sentence() {
-        let known: Vec<String> = (0..300).map(|i| format!("regex-tiny-{i:03}")).collect();
+        let known: Vec<RunId> = (0..300).map(|i| format!("regex-tiny-{i:03}").into()).collect();
         let sentence = told("regex-tiny-O42", &known);
         assert!(sentence.starts_with("did you mean regex-tiny-0") && sentence.len() < 300, "{sentence}");
         assert_eq!(told("x", &known[..1]), "there is regex-tiny-000");

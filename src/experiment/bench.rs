@@ -31,7 +31,7 @@ pub fn iterations(
     config.schedule.point_every = effort.each as u64;
     let (points, seen) = channel();
     let launch = Launch {
-        id: name.to_owned(),
+        id: name.into(),
         config,
         folder: folder.to_owned(),
         device: device.clone(),

@@ -233,7 +233,7 @@ fn one(
     let label = crate::nn::device::describe(&device);
     let (told, teller) = (listener.clone(), cell.clone());
     let launch = Launch {
-        id: cell.name.replace(' ', "-"),
+        id: cell.name.replace(' ', "-").into(),
         config: cell.config.clone(),
         folder: cell.folder.clone(),
         device,

@@ -1,4 +1,4 @@
-//! What the columns of the dataset are, for programs: a Frictionless Table Schema.
+//! The columns of the dataset for programs: a Frictionless Table Schema.
 //!
 //! A reader that guesses types from the first rows guesses wrong: where the first ten megabytes are simulated, `teacher` is
 //! empty throughout and gets another type than later, and whole numbers beside empty fields become floating-point ones.
@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -29,7 +29,7 @@ pub enum Kind {
 pub struct Column {
     /// Name, also of the JSON member.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
     /// Whether it may be empty (`null` in JSON).
     pub optional: bool,

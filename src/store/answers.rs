@@ -1,13 +1,15 @@
-//! What people said. Nothing here is ever deleted or altered: a correction is a new row that the old one points to.
+//! Answers of people. Nothing here is ever deleted or altered: a correction is a new row that the old one points to.
 
-use super::connection::{Durability, from_int, from_json, from_nanos, to_int, to_nanos};
+use super::connection::Durability;
+use super::convert::{from_int, from_json, from_nanos, to_int, to_nanos};
 use super::error::{Missing, Result, StoreError, unreadable};
 use super::{AnswerKind, NewAnswer, OwnAnswer, Store, Stored};
-use sqlx::{FromRow, Sqlite, Transaction};
+use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
+use sqlx::{Sqlite, Transaction};
 
 impl AnswerKind {
-    /// As it is stored and exported.
-    pub(super) fn word(self) -> &'static str {
+    /// The kind as it is stored and exported.
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             AnswerKind::Described => "described",
             AnswerKind::NothingChanged => "nothing_changed",
@@ -16,37 +18,36 @@ impl AnswerKind {
         }
     }
 
-    /// From its stored word.
-    pub(super) fn from_word(word: &str) -> Result<AnswerKind> {
+    /// The kind that is stored as `text`.
+    pub(super) fn parse(text: &str) -> Result<AnswerKind> {
         [AnswerKind::Described, AnswerKind::NothingChanged, AnswerKind::CannotDescribe, AnswerKind::Skipped]
             .into_iter()
-            .find(|kind| kind.word() == word)
-            .ok_or_else(|| unreadable("an answer's kind", word))
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| unreadable("an answer's kind", text))
     }
 }
 
 /// Earlier answers of a teacher to an execution with which a new one is compared.
 const COMPARED: u32 = 20;
 
-/// An answer that is there already, as far as a new one has to be compared with it.
-#[derive(FromRow)]
-struct Earlier {
-    id: i64,
-    execution: i64,
+/// A stored answer with the columns that a new one is compared with.
+struct StoredAnswer {
+    id: AnswerId,
+    execution: ExecutionId,
     kind: String,
     text: String,
-    superseded_by: Option<i64>,
+    superseded_by: Option<AnswerId>,
     late: i64,
     withdrawn_at: Option<i64>,
 }
 
-impl Earlier {
-    /// Whether the new answer need not be stored. One that was taken back is not there any more for this: the same words
-    /// sent once more are meant.
-    fn says_the_same(&self, new: &NewAnswer) -> bool {
+impl StoredAnswer {
+    /// Whether the new answer repeats this one and need not be stored. An answer that was taken back is repeated by
+    /// none: its teacher may send the same text once more and mean it.
+    fn is_repeated_by(&self, new: &NewAnswer) -> bool {
         self.withdrawn_at.is_none()
             && self.execution == new.execution
-            && self.kind == new.kind.word()
+            && self.kind == new.kind.as_str()
             && self.text == new.text
     }
 
@@ -55,10 +56,22 @@ impl Earlier {
     }
 }
 
-#[derive(FromRow)]
+/// Selects [`StoredAnswer`]s. The arguments are the rest of the statement and its parameters.
+macro_rules! select_answers {
+    ($rest:literal, $($parameter:expr),+) => {
+        sqlx::query_as!(
+            StoredAnswer,
+            r#"SELECT id AS "id!: AnswerId", execution AS "execution!: ExecutionId", kind, text,
+                   superseded_by AS "superseded_by?: AnswerId", late, withdrawn_at
+               FROM answers "# + $rest,
+            $($parameter),+
+        )
+    };
+}
+
 struct OwnRow {
-    id: i64,
-    execution: i64,
+    id: AnswerId,
+    execution: ExecutionId,
     view: String,
     kind: String,
     text: String,
@@ -72,7 +85,7 @@ impl OwnRow {
             answer: self.id,
             execution: self.execution,
             view: from_json("an execution's view", &self.view)?,
-            kind: AnswerKind::from_word(&self.kind)?,
+            kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
             created_at: from_nanos(self.created_at),
             used_in_update: self.used_in_update.map(from_int),
@@ -80,22 +93,12 @@ impl OwnRow {
     }
 }
 
-/// What an answer inherits from its execution and run.
-#[derive(FromRow)]
+/// The columns that an answer inherits from its execution and run.
 struct Target {
-    run: String,
+    run: RunId,
     episode: i64,
     policy_update: i64,
     request_shown: bool,
-}
-
-/// The places of an execution, seen by a teacher who has no standing answer to it.
-#[derive(FromRow)]
-struct Places {
-    /// Whether one is neither taken by an answer nor in somebody else's hands.
-    room: bool,
-    /// Whether the trainer still learns from an answer that came too late for a place.
-    learns: bool,
 }
 
 /// Column `late`: the answer takes one of the execution's places.
@@ -133,30 +136,30 @@ impl Store {
         }
         let target = target(&mut tx, answer.execution).await?;
         has_held(&mut tx, answer).await?;
-        self.visitors().note(&target.run, answer.teacher, self.steady_now());
+        self.visitors().note(&target.run, answer.teacher, self.monotonic_now());
         // Only the newest: somebody may have corrected this one very often, and two tabs send soon after each other.
-        let earlier: Vec<Earlier> = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers INDEXED BY answers_of_execution
-             WHERE execution = ? AND teacher = ? ORDER BY id DESC LIMIT ?",
+        let earlier = select_answers!(
+            "INDEXED BY answers_of_execution WHERE execution = ? AND teacher = ? ORDER BY id DESC LIMIT ?",
+            answer.execution,
+            answer.teacher,
+            COMPARED
         )
-        .bind(answer.execution)
-        .bind(answer.teacher)
-        .bind(COMPARED)
         .fetch_all(&mut *tx)
         .await?;
-        if let Some(same) = earlier.iter().find(|earlier| earlier.says_the_same(answer)) {
+        if let Some(same) = earlier.iter().find(|earlier| earlier.is_repeated_by(answer)) {
             return Ok(same.again());
         }
-        let standing: Option<Earlier> = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers INDEXED BY answers_standing
+        let standing = select_answers!(
+            "INDEXED BY answers_standing
              WHERE execution = ? AND teacher = ? AND superseded_by IS NULL AND execution IS NOT NULL",
+            answer.execution,
+            answer.teacher
         )
-        .bind(answer.execution)
-        .bind(answer.teacher)
         .fetch_optional(&mut *tx)
         .await?;
         let standing = standing.as_ref();
-        let keeps = standing.filter(|old| answer.kind == AnswerKind::Skipped && old.kind != AnswerKind::Skipped.word());
+        let keeps =
+            standing.filter(|old| answer.kind == AnswerKind::Skipped && old.kind != AnswerKind::Skipped.as_str());
         let late = self.lateness(&mut tx, answer, standing).await?;
         let now = self.now();
         let id = match (standing, keeps) {
@@ -164,7 +167,7 @@ impl Store {
             (Some(old), None) => supersede(&mut tx, old.id, answer, &target, late, now).await?,
             (None, None) => insert(&mut tx, answer, &target, late, None, None, now).await?,
         };
-        settle(&mut tx, answer).await?;
+        update_execution(&mut tx, answer).await?;
         tx.commit().await?;
         Ok(Stored { answer: id, again: false })
     }
@@ -174,49 +177,51 @@ impl Store {
         &self,
         tx: &mut Transaction<'_, Sqlite>,
         new: &NewAnswer,
-        standing: Option<&Earlier>,
+        standing: Option<&StoredAnswer>,
     ) -> Result<i64> {
         if new.kind == AnswerKind::Skipped {
             return Ok(IN_TIME); // It takes no place in any case.
         }
-        if let Some(old) = standing.filter(|old| old.kind != AnswerKind::Skipped.word()) {
+        if let Some(old) = standing.filter(|old| old.kind != AnswerKind::Skipped.as_str()) {
             return Ok(old.late);
         }
-        let places: Places = sqlx::query_as(
-            "SELECT given + (SELECT count(*) FROM leases
-                     WHERE leases.execution = ?1 AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
-                         AND leases.teacher <> ?2) < wanted AS room,
-                 (SELECT count(*) FROM answers INDEXED BY answers_standing
-                     WHERE answers.execution = ?1 AND answers.late = 1 AND answers.superseded_by IS NULL
-                         AND answers.execution IS NOT NULL) < wanted
-                     AS learns
-             FROM executions WHERE id = ?1",
+        let now = self.monotonic_now();
+        let capacity = sqlx::query!(
+            r#"SELECT given + (SELECT count(*) FROM leases
+                       WHERE leases.execution = ?1 AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
+                           AND leases.teacher <> ?2) < wanted AS "has_place!: bool",
+                   (SELECT count(*) FROM answers INDEXED BY answers_standing
+                       WHERE answers.execution = ?1 AND answers.late = 1 AND answers.superseded_by IS NULL
+                           AND answers.execution IS NOT NULL) < wanted AS "learns_late!: bool"
+               FROM executions WHERE id = ?1"#,
+            new.execution,
+            new.teacher,
+            now,
         )
-        .bind(new.execution)
-        .bind(new.teacher)
-        .bind(self.steady_now())
         .fetch_one(&mut **tx)
         .await?;
-        Ok(match places {
-            Places { room: true, .. } => IN_TIME,
-            Places { learns: true, .. } => LATE,
-            Places { .. } => TOO_LATE,
+        Ok(match (capacity.has_place, capacity.learns_late) {
+            (true, _) => IN_TIME,
+            (false, true) => LATE,
+            (false, false) => TOO_LATE,
         })
     }
 
     /// The person's latest answers in the run that may still be corrected (not superseded), newest first.
-    pub async fn own_answers(&self, run: &str, teacher: i64, limit: u32) -> Result<Vec<OwnAnswer>> {
-        sqlx::query_as::<_, OwnRow>(
-            "SELECT answers.id, answers.execution, body.view, answers.kind, answers.text, answers.created_at,
-                 answers.used_in_update
-             FROM answers
-             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-             WHERE answers.run = ? AND answers.teacher = ? AND answers.superseded_by IS NULL
-             ORDER BY answers.id DESC LIMIT ?",
+    pub async fn own_answers(&self, run: &RunId, teacher: TeacherId, limit: u32) -> Result<Vec<OwnAnswer>> {
+        sqlx::query_as!(
+            OwnRow,
+            r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
+                   body.view AS "view!", answers.kind AS "kind!", answers.text AS "text!",
+                   answers.created_at AS "created_at!", answers.used_in_update
+               FROM answers
+               CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+               WHERE answers.run = ? AND answers.teacher = ? AND answers.superseded_by IS NULL
+               ORDER BY answers.id DESC LIMIT ?"#,
+            run,
+            teacher,
+            limit,
         )
-        .bind(run)
-        .bind(teacher)
-        .bind(limit)
         .fetch_all(self.readers())
         .await?
         .into_iter()
@@ -225,26 +230,30 @@ impl Store {
     }
 
     /// Whether a person has described an execution of the run, learnt from or not. Looks at one row where there is one.
-    pub async fn has_descriptions(&self, run: &str) -> Result<bool> {
-        Ok(sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
-                 OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
-                     AND execution IS NOT NULL AND kind <> 'skipped' AND late < 2 AND kind = 'described')",
+    pub async fn has_descriptions(&self, run: &RunId) -> Result<bool> {
+        Ok(sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
+                   OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
+                       AND execution IS NOT NULL AND kind <> 'skipped' AND late < 2 AND kind = 'described')
+                   AS "described!: bool""#,
+            run,
         )
-        .bind(run)
         .fetch_one(self.readers())
         .await?)
     }
 
     /// [`StoreError::NotFound`] unless the answer is one of the run and of the teacher.
-    pub async fn answer_in(&self, run: &str, answer: i64, teacher: i64) -> Result<()> {
-        let found: Option<i64> = sqlx::query_scalar("SELECT 1 FROM answers WHERE id = ? AND run = ? AND teacher = ?")
-            .bind(answer)
-            .bind(run)
-            .bind(teacher)
-            .fetch_optional(self.readers())
-            .await?;
-        found.map(|_| ()).ok_or(StoreError::NotFound("the answer"))
+    pub async fn answer_in(&self, run: &RunId, answer: AnswerId, teacher: TeacherId) -> Result<()> {
+        sqlx::query_scalar!(
+            r#"SELECT 1 AS "found!: i64" FROM answers WHERE id = ? AND run = ? AND teacher = ?"#,
+            answer,
+            run,
+            teacher,
+        )
+        .fetch_optional(self.readers())
+        .await?
+        .map(|_| ())
+        .ok_or(StoreError::NotFound("the answer"))
     }
 
     /// Stores a corrected version of an answer of the same teacher; the old row stays and points to the new one.
@@ -254,35 +263,31 @@ impl Store {
     /// [`StoreError::Superseded`] when the answer was corrected elsewhere in the meantime (nothing is written: the
     /// page keeps what was typed and shows the newer answer); [`StoreError::NotFound`] when it is not this teacher's;
     /// [`StoreError::KeyReused`] as for [`Store::answer`].
-    pub async fn correct(&self, answer: i64, corrected: &NewAnswer) -> Result<Stored> {
+    pub async fn correct(&self, answer: AnswerId, corrected: &NewAnswer) -> Result<Stored> {
         check_key(&corrected.client_key)?;
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         if let Some(stored) = stored_before(&mut tx, corrected).await? {
             return Ok(stored);
         }
-        let old: Earlier = sqlx::query_as(
-            "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers WHERE id = ? AND teacher = ?",
-        )
-        .bind(answer)
-        .bind(corrected.teacher)
-        .fetch_optional(&mut *tx)
-        .await?
-        .ok_or(StoreError::NotFound("the answer"))?;
+        let old = select_answers!("WHERE id = ? AND teacher = ?", answer, corrected.teacher)
+            .fetch_optional(&mut *tx)
+            .await?
+            .ok_or(StoreError::NotFound("the answer"))?;
         if old.superseded_by.is_some() {
             return Err(StoreError::Superseded);
         }
         if old.execution != corrected.execution {
             return Err(StoreError::Invalid("a correction must be about the same execution as the answer".into()));
         }
-        if old.says_the_same(corrected) {
+        if old.is_repeated_by(corrected) {
             return Ok(old.again());
         }
         let target = target(&mut tx, corrected.execution).await?;
-        self.visitors().note(&target.run, corrected.teacher, self.steady_now());
+        self.visitors().note(&target.run, corrected.teacher, self.monotonic_now());
         let late = self.lateness(&mut tx, corrected, Some(&old)).await?;
         let id = supersede(&mut tx, old.id, corrected, &target, late, self.now()).await?;
-        settle(&mut tx, corrected).await?;
+        update_execution(&mut tx, corrected).await?;
         tx.commit().await?;
         Ok(Stored { answer: id, again: false })
     }
@@ -297,40 +302,39 @@ fn check_key(key: &str) -> Result<()> {
 
 /// The answer stored under the same key, if any.
 async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<Option<Stored>> {
-    let earlier: Option<Earlier> = sqlx::query_as(
-        "SELECT id, execution, kind, text, superseded_by, late, withdrawn_at FROM answers WHERE teacher = ? AND client_key = ?",
-    )
-    .bind(new.teacher)
-    .bind(&new.client_key)
-    .fetch_optional(&mut **tx)
-    .await?;
+    let earlier = select_answers!("WHERE teacher = ? AND client_key = ?", new.teacher, new.client_key)
+        .fetch_optional(&mut **tx)
+        .await?;
     match earlier {
         None => Ok(None),
-        Some(earlier) if earlier.says_the_same(new) => Ok(Some(earlier.again())),
+        Some(earlier) if earlier.is_repeated_by(new) => Ok(Some(earlier.again())),
         Some(earlier) => Err(StoreError::KeyReused { answer: earlier.id }),
     }
 }
 
-async fn target(tx: &mut Transaction<'_, Sqlite>, execution: i64) -> Result<Target> {
-    sqlx::query_as(
-        "SELECT executions.run, executions.episode, executions.policy_update,
-             runs.config ->> '$.pool.show_request' IS 1 AS request_shown
-         FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?",
+async fn target(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId) -> Result<Target> {
+    sqlx::query_as!(
+        Target,
+        r#"SELECT executions.run AS "run!: RunId", executions.episode AS "episode!",
+               executions.policy_update AS "policy_update!",
+               runs.config ->> '$.pool.show_request' IS 1 AS "request_shown!: bool"
+           FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?"#,
+        execution,
     )
-    .bind(execution)
     .fetch_optional(&mut **tx)
     .await?
     .ok_or(StoreError::NotFound("the execution"))
 }
 
-/// Whether the teacher has or had the execution; an error that says what is wrong if not.
+/// Refuses an answer of a teacher who has never had the execution.
 async fn has_held(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
-    let held: Option<bool> = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM leases WHERE leases.execution = ? AND leases.teacher = teachers.id)
-         FROM teachers WHERE id = ?",
+    let held = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT 1 FROM leases WHERE leases.execution = ? AND leases.teacher = teachers.id)
+               AS "held!: bool"
+           FROM teachers WHERE id = ?"#,
+        new.execution,
+        new.teacher,
     )
-    .bind(new.execution)
-    .bind(new.teacher)
     .fetch_optional(&mut **tx)
     .await?;
     match held {
@@ -345,83 +349,89 @@ async fn insert(
     new: &NewAnswer,
     target: &Target,
     late: i64,
-    supersedes: Option<i64>,
-    superseded_by: Option<i64>,
+    supersedes: Option<AnswerId>,
+    superseded_by: Option<AnswerId>,
     now: i64,
-) -> Result<i64> {
+) -> Result<AnswerId> {
     let active_ms = new.active_ms.map(|ms| to_int("the time of activity", ms)).transpose()?;
-    let query = sqlx::query_scalar(
-        "INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
-             policy_update, shown_at, active_ms, created_at, supersedes, superseded_by, late)
-         VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-    )
-    .bind(&target.run)
-    .bind(target.episode)
-    .bind(new.execution)
-    .bind(new.teacher)
-    .bind(&new.client_key)
-    .bind(new.kind.word())
-    .bind(&new.text)
-    .bind(target.request_shown)
-    .bind(target.policy_update)
-    .bind(new.shown_at.map(to_nanos))
-    .bind(active_ms)
-    .bind(now)
-    .bind(supersedes)
-    .bind(superseded_by)
-    .bind(late);
-    query.fetch_one(&mut **tx).await.or_missing("the teacher")
+    let (kind, shown_at) = (new.kind.as_str(), new.shown_at.map(to_nanos));
+    let id = sqlx::query_scalar!(
+        r#"INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
+               policy_update, shown_at, active_ms, created_at, supersedes, superseded_by, late)
+           VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
+        target.run,
+        target.episode,
+        new.execution,
+        new.teacher,
+        new.client_key,
+        kind,
+        new.text,
+        target.request_shown,
+        target.policy_update,
+        shown_at,
+        active_ms,
+        now,
+        supersedes,
+        superseded_by,
+        late,
+    );
+    id.fetch_one(&mut **tx).await.or_missing("the teacher")
 }
 
 /// Stores `new` in the place of `old`.
 async fn supersede(
     tx: &mut Transaction<'_, Sqlite>,
-    old: i64,
+    old: AnswerId,
     new: &NewAnswer,
     target: &Target,
     late: i64,
     now: i64,
-) -> Result<i64> {
+) -> Result<AnswerId> {
     // Two standing answers cannot be, not even for a moment: until the new key is known, the old row points to itself.
-    sqlx::query("UPDATE answers SET superseded_by = id WHERE id = ?").bind(old).execute(&mut **tx).await?;
+    sqlx::query!("UPDATE answers SET superseded_by = id WHERE id = ?", old).execute(&mut **tx).await?;
     let id = insert(tx, new, target, late, Some(old), None, now).await?;
-    sqlx::query("UPDATE answers SET superseded_by = ? WHERE id = ?").bind(id).bind(old).execute(&mut **tx).await?;
+    sqlx::query!("UPDATE answers SET superseded_by = ? WHERE id = ?", id, old).execute(&mut **tx).await?;
     Ok(id)
 }
 
-/// Brings the execution up to date with its answers: how many it has, whether it wants more, who is still at it.
-async fn settle(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
+/// Brings the execution up to date after an answer: how many answers it has, whether it wants more, who is still at it.
+async fn update_execution(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
     let NewAnswer { execution, teacher, kind, .. } = *new;
-    sqlx::query(
-        "UPDATE executions SET shown = 1, touched = 1,
-             given = (SELECT count(*) FROM answers INDEXED BY answers_standing
-                 WHERE execution = ?1 AND superseded_by IS NULL AND execution IS NOT NULL
-                     AND kind <> 'skipped' AND late = 0)
-         WHERE id = ?1",
-    )
-    .bind(execution)
-    .execute(&mut **tx)
-    .await?;
-    sqlx::query(
-        "UPDATE executions SET state = iif(given >= wanted, 'done', 'open')
-         WHERE id = ?1 AND state IN ('open', 'done')",
-    )
-    .bind(execution)
-    .execute(&mut **tx)
-    .await?;
-    sqlx::query(
+    sqlx::query!("UPDATE executions SET shown = 1, touched = 1 WHERE id = ?", execution).execute(&mut **tx).await?;
+    count_given(tx, execution).await?;
+    sqlx::query!(
         "UPDATE leases SET expires_at = 0 WHERE execution = ?1
              AND (teacher = ?2 OR (SELECT state FROM executions WHERE id = ?1) = 'done')",
+        execution,
+        teacher,
     )
-    .bind(execution)
-    .bind(teacher)
     .execute(&mut **tx)
     .await?;
     if kind != AnswerKind::Skipped {
-        sqlx::query("UPDATE teachers SET answered = 1 WHERE id = ? AND answered = 0")
-            .bind(teacher)
+        sqlx::query!("UPDATE teachers SET answered = 1 WHERE id = ? AND answered = 0", teacher)
             .execute(&mut **tx)
             .await?;
     }
+    Ok(())
+}
+
+/// Counts the answers that take the places of the execution, and sets its state accordingly.
+pub(super) async fn count_given(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId) -> Result<()> {
+    sqlx::query!(
+        "UPDATE executions SET given = (SELECT count(*) FROM answers INDEXED BY answers_standing
+             WHERE execution = ?1 AND superseded_by IS NULL AND execution IS NOT NULL
+                 AND kind <> 'skipped' AND late = 0)
+         WHERE id = ?1",
+        execution,
+    )
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "UPDATE executions SET state = iif(given >= wanted, 'done', 'open')
+         WHERE id = ?1 AND state IN ('open', 'done')",
+        execution,
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }

@@ -1,28 +1,29 @@
-//! The two pools of connections, time, and the small conversions every repository needs.
+//! The store's two pools of connections: one writer, and readers. Statements here are PRAGMAs, which the macros of sqlx
+//! cannot check.
 
-use super::error::{Result, StoreError, unreadable};
-use super::opening::{self, LOG};
-use super::teachers::Visitors;
-use serde::{Serialize, de::DeserializeOwned};
+use super::clock::{Clock, monotonic};
+use super::convert::to_nanos;
+use super::error::Result;
+use super::opening::LOG;
+use super::schema;
+use super::visitors::Visitors;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, Transaction};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use time::OffsetDateTime;
 
 /// How long a call waits for its turn at the one writer connection.
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long closing waits for what is under way.
+/// How long closing waits for calls that are under way.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
-/// Steps of SQLite's machine between two counts of them: often enough to measure a request, too rarely to slow it.
+/// Steps of SQLite's virtual machine between two counts of them: often enough to measure a request, too rarely to slow
+/// it.
 const STEPS: u16 = 100;
-
-/// Where a time is read.
-pub(super) type Clock = Arc<dyn Fn() -> OffsetDateTime + Send + Sync>;
 
 /// The store. Cheap to clone.
 #[derive(Clone)]
@@ -31,8 +32,8 @@ pub struct Store {
     readers: SqlitePool,
     /// The time of day, for time stamps.
     clock: Clock,
-    /// What leases go by.
-    steady: Clock,
+    /// The clock of leases.
+    monotonic: Clock,
     visitors: Arc<Visitors>,
     steps: Arc<AtomicU64>,
     /// The folder of a copy that is read in the file's place, removed with the last store that reads it.
@@ -45,12 +46,13 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// What a power cut may take.
+/// How much of a transaction survives a power cut.
 #[derive(Clone, Copy)]
 pub(super) enum Durability {
-    /// Nothing: the commit returns when the data are on disk. For what people typed and what must agree with it.
+    /// All of it: the commit returns when the data are on disk. For texts that people typed and rows that must agree
+    /// with them.
     Full,
-    /// The last moments (a crash of the process alone takes nothing). For what the trainer can tell again.
+    /// All but the last moments (a crash of the process alone takes nothing). For rows that the trainer can make again.
     Normal,
 }
 
@@ -69,10 +71,10 @@ impl Store {
     /// Checks every page and index of the file (a second per gigabyte or so).
     pub async fn check(&self) -> Result<()> {
         let mut reader = self.readers.acquire().await?;
-        opening::quick_check(&mut reader).await
+        schema::quick_check(&mut reader).await
     }
 
-    /// Waits for what is under way, brings everything into the one file and closes it, so that no side files stay (but
+    /// Waits for calls that are under way, brings everything into the one file and closes it, so that no side files stay (but
     /// for another process that has the file open). Later calls fail.
     pub async fn close(&self) {
         let closing = async {
@@ -100,8 +102,8 @@ impl Store {
         self.writer.connect_options().get_filename().to_owned()
     }
 
-    /// How many steps SQLite's machine took for this store so far, rounded: what statements cost, whatever the speed
-    /// of the computer.
+    /// How many steps SQLite's virtual machine took for this store so far, rounded. It measures the cost of statements
+    /// whatever the speed of the computer.
     pub fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
@@ -138,12 +140,12 @@ impl Store {
         to_nanos((self.clock)())
     }
 
-    /// Now, as leases have it.
-    pub(super) fn steady_now(&self) -> i64 {
-        to_nanos((self.steady)())
+    /// Now by the clock of leases.
+    pub(super) fn monotonic_now(&self) -> i64 {
+        to_nanos((self.monotonic)())
     }
 
-    /// What is remembered of visitors in this process.
+    /// The facts about visitors that only this process knows.
     pub(super) fn visitors(&self) -> &Visitors {
         &self.visitors
     }
@@ -155,22 +157,8 @@ impl Store {
     }
 }
 
-/// A clock that begins at the time of day and from then on only goes forward, whatever the time of day does.
-pub(super) fn forward_only() -> impl Fn() -> OffsetDateTime + Send + Sync + 'static {
-    let begin = OffsetDateTime::now_utc();
-    let passed = Mutex::new((Instant::now(), Duration::ZERO));
-    move || {
-        let mut passed = passed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Some virtual machines let even the steady clock go back: what had passed before stays passed.
-        let (before, now) = (passed.0, Instant::now());
-        passed.0 = now;
-        passed.1 += now.saturating_duration_since(before);
-        begin + passed.1
-    }
-}
-
 /// Opens the pools of a file that was looked at, and brings its tables up to date.
-pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, steady: Clock) -> Result<Store> {
+pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, monotonic: Clock) -> Result<Store> {
     let steps = Arc::new(AtomicU64::new(0));
     let writing = options
         .clone()
@@ -182,8 +170,8 @@ pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, steady:
     let writer = pool(1, writing, &steps).await?;
     let ready = async {
         let mut connection = writer.acquire().await?;
-        opening::migrate(&mut connection).await?;
-        opening::is_complete(&mut connection).await
+        schema::migrate(&mut connection).await?;
+        schema::is_complete(&mut connection).await
     };
     if let Err(error) = ready.await {
         writer.close().await;
@@ -192,15 +180,15 @@ pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, steady:
     // More readers than cores only queue at the disk.
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
     let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON"), &steps).await?;
-    Ok(Store { writer, readers, clock, steady, visitors: Arc::default(), steps, _copy: None })
+    Ok(Store { writer, readers, clock, monotonic, visitors: Arc::default(), steps, _copy: None })
 }
 
 /// Opens a file that nothing is written to.
 pub(super) async fn reading(options: SqliteConnectOptions) -> Result<Store> {
     let steps = Arc::new(AtomicU64::new(0));
     let (writer, readers) = (pool(1, options.clone(), &steps).await?, pool(2, options, &steps).await?);
-    let (clock, steady): (Clock, Clock) = (Arc::new(OffsetDateTime::now_utc), Arc::new(forward_only()));
-    Ok(Store { writer, readers, clock, steady, visitors: Arc::default(), steps, _copy: None })
+    let (clock, monotonic): (Clock, Clock) = (Arc::new(OffsetDateTime::now_utc), Arc::new(monotonic()));
+    Ok(Store { writer, readers, clock, monotonic, visitors: Arc::default(), steps, _copy: None })
 }
 
 async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) -> Result<SqlitePool> {
@@ -235,39 +223,4 @@ async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) 
         })
         .connect_with(options)
         .await?)
-}
-
-/// A time as it is stored: nanoseconds since 1970, which last until 2262.
-pub(super) fn to_nanos(time: OffsetDateTime) -> i64 {
-    time.unix_timestamp_nanos().clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
-
-/// A stored time.
-pub(super) fn from_nanos(nanos: i64) -> OffsetDateTime {
-    OffsetDateTime::from_unix_timestamp_nanos(nanos.into()).expect("64-bit nanoseconds lie between 1677 and 2262")
-}
-
-/// A count as SQLite keeps it; `what` is for the message.
-pub(super) fn to_int(what: &str, count: u64) -> Result<i64> {
-    i64::try_from(count).map_err(|_| StoreError::Invalid(format!("{what} {count} is too large")))
-}
-
-/// A stored count; the schema keeps them from being negative.
-pub(super) fn from_int(count: i64) -> u64 {
-    u64::try_from(count).unwrap_or(0)
-}
-
-/// Any of our types as JSON text.
-pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|e| StoreError::Invalid(format!("this cannot be written as JSON: {e}")))
-}
-
-/// JSON text as one of our types; `what` is for the message.
-pub(super) fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|e| unreadable(what, e))
-}
-
-/// Keys as the JSON list that `json_each` takes: one statement for any number of keys.
-pub(super) fn key_list(keys: &[i64]) -> String {
-    serde_json::to_string(keys).expect("numbers are JSON")
 }

@@ -1,13 +1,14 @@
-//! Figures kept up to date by triggers (`migrations/0008_counters.sql`), so that asking for them costs the same with ten
-//! rows as with a million.
+//! Figures that triggers keep up to date (`migrations/0008_counters.sql`), so that asking for them costs the same with
+//! ten rows as with a million.
 
-use super::connection::from_int;
+use super::convert::from_int;
 use super::error::Result;
-use super::{Extent, Store, TeacherCounts};
+use super::{Store, TeacherCounts};
+use crate::ids::{RunId, TeacherId};
 use crate::protocol::Rate;
 use crate::run::Point;
 
-/// What the store remembers of a run that is not alive.
+/// The stored figures of a run that is not alive.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
     /// Its newest point.
@@ -23,14 +24,12 @@ pub struct Standing {
 }
 
 impl Store {
-    /// What is remembered of the run: a handful of rows, however long it was.
-    pub async fn standing(&self, run: &str) -> Result<Standing> {
-        let counted: Option<(i64, i64)> =
-            sqlx::query_as("SELECT people_used, simulated_used FROM run_counts WHERE run = ?")
-                .bind(run)
-                .fetch_optional(self.readers())
-                .await?;
-        let (people, simulated) = counted.unwrap_or_default();
+    /// The stored figures of the run. It reads a handful of rows, however long the run was.
+    pub async fn standing(&self, run: &RunId) -> Result<Standing> {
+        let counts = sqlx::query!("SELECT people_used, simulated_used FROM run_counts WHERE run = ?", run)
+            .fetch_optional(self.readers())
+            .await?;
+        let (people, simulated) = counts.map_or((0, 0), |counts| (counts.people_used, counts.simulated_used));
         let (validation, best) = self.validation(run).await?;
         Ok(Standing {
             last: self.last_point(run).await?,
@@ -42,51 +41,12 @@ impl Store {
     }
 
     /// A teacher's figures in the run.
-    pub async fn teacher_counts(&self, run: &str, teacher: i64) -> Result<TeacherCounts> {
-        let counted: Option<(i64, i64)> =
-            sqlx::query_as("SELECT described, used FROM teacher_counts WHERE run = ? AND teacher = ?")
-                .bind(run)
-                .bind(teacher)
+    pub async fn teacher_counts(&self, run: &RunId, teacher: TeacherId) -> Result<TeacherCounts> {
+        let counts =
+            sqlx::query!("SELECT described, used FROM teacher_counts WHERE run = ? AND teacher = ?", run, teacher)
                 .fetch_optional(self.readers())
                 .await?;
-        let (described, used) = counted.unwrap_or_default();
+        let (described, used) = counts.map_or((0, 0), |counts| (counts.described, counts.used));
         Ok(TeacherCounts { described: from_int(described), used: from_int(used) })
-    }
-
-    /// How many rows an export has.
-    pub async fn export_count(&self, run: Option<&str>) -> Result<u64> {
-        Ok(self.export_extent(run).await?.rows)
-    }
-
-    /// How many rows an export that begins now has, and where it ends.
-    ///
-    /// # Errors
-    /// [`super::StoreError::NotFound`] when there is no such run.
-    pub async fn export_extent(&self, run: Option<&str>) -> Result<Extent> {
-        // One statement, one snapshot: the count is that of the rows up to the last.
-        let (rows, last): (i64, Option<i64>) = match run {
-            Some(run) => {
-                self.run(run).await?; // "no rows" and "no such run" are two things
-                sqlx::query_as(
-                    "SELECT coalesce((SELECT answers FROM run_counts WHERE run = ?1), 0),
-                         (SELECT max(id) FROM answers WHERE run = ?1)",
-                )
-                .bind(run)
-                .fetch_one(self.readers())
-                .await?
-            }
-            None => {
-                sqlx::query_as("SELECT coalesce(sum(answers), 0), (SELECT max(id) FROM answers) FROM run_counts")
-                    .fetch_one(self.readers())
-                    .await?
-            }
-        };
-        Ok(Extent { rows: from_int(rows), last: last.unwrap_or(0) })
-    }
-
-    /// How many runs there are.
-    pub async fn run_count(&self) -> Result<u64> {
-        let runs: i64 = sqlx::query_scalar("SELECT count(*) FROM runs").fetch_one(self.readers()).await?;
-        Ok(from_int(runs))
     }
 }

@@ -1,12 +1,13 @@
 //! Episodes that ended, for researchers: simulated ones as they were recorded, people's once an update used them.
 
-use super::connection::{Durability, from_int, from_json, to_int, to_json};
+use super::connection::Durability;
+use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result};
 use super::{AnswerKind, Store};
+use crate::ids::{AnswerId, RunId};
 use crate::run::{EpisodeRow, Source};
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{Sqlite, Transaction};
 
-#[derive(FromRow)]
 struct Row {
     episode: i64,
     update_no: Option<i64>,
@@ -29,7 +30,7 @@ impl Row {
             summary: self.summary,
             // Without an answer nobody was asked.
             source: self.text.is_some().then_some(source),
-            // Words beside an answer of another kind are no description: nothing is learnt from them.
+            // The text of an answer of another kind is no description: nothing is learnt from it.
             description: self.text.filter(|_| self.described).unwrap_or_default(),
             candidates: match self.candidates {
                 Some(candidates) => from_json("an episode's candidates", &candidates)?,
@@ -40,13 +41,28 @@ impl Row {
     }
 }
 
+/// Selects simulated episodes as [`Row`]s. The arguments are the rest of the statement, from the join with `answers`
+/// on, and its parameters.
+macro_rules! select_simulated {
+    ($rest:literal, $($parameter:expr),+) => {
+        sqlx::query_as!(
+            Row,
+            r#"SELECT episodes.episode AS "episode!", episodes.update_no, episodes.request AS "request!",
+                   episodes.view AS "view!", episodes.summary AS "summary!", answers.text AS "text?",
+                   1 AS "described!: bool", episodes.candidates AS "candidates?", episodes.success AS "success!: bool"
+               FROM episodes "# + $rest,
+            $($parameter),+
+        )
+    };
+}
+
 impl Store {
     /// Stores simulated episodes (an episode already there is left as it is) in one transaction. Rows described by
     /// people are passed over: their answers are stored already.
     ///
     /// In the dataset the policy of a simulated episode is the one before the update that used it; for an episode
     /// that no update used, that of the row before it.
-    pub async fn record_simulated(&self, run: &str, rows: &[EpisodeRow]) -> Result<()> {
+    pub async fn record_simulated(&self, run: &RunId, rows: &[EpisodeRow]) -> Result<()> {
         let mut latest = rows.iter().find_map(|row| row.update).unwrap_or(0);
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
@@ -54,7 +70,7 @@ impl Store {
         for row in rows.iter().filter(|row| row.source != Some(Source::Human)) {
             latest = row.update.unwrap_or(latest);
             let policy = to_int("the update", latest.saturating_sub(1))?;
-            record_one(&mut tx, run, row, policy, now).await?;
+            record_episode(&mut tx, run, row, policy, now).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -62,29 +78,29 @@ impl Store {
     /// The latest episode rows, newest first (human ones once used, simulated ones as recorded).
     ///
     /// They are ordered by their updates and keys, since times of day can go back.
-    pub async fn recent_episodes(&self, run: &str, limit: u32) -> Result<Vec<EpisodeRow>> {
-        let simulated: Vec<Row> = sqlx::query_as(
-            "SELECT episodes.episode, episodes.update_no, episodes.request, episodes.view,
-                 episodes.summary, answers.text, 1 AS described, episodes.candidates, episodes.success
-             FROM episodes LEFT JOIN answers ON answers.id = episodes.answer
+    pub async fn recent_episodes(&self, run: &RunId, limit: u32) -> Result<Vec<EpisodeRow>> {
+        let simulated = select_simulated!(
+            "LEFT JOIN answers ON answers.id = episodes.answer
              WHERE episodes.run = ? ORDER BY episodes.id DESC LIMIT ?",
+            run,
+            limit
         )
-        .bind(run)
-        .bind(limit)
         .fetch_all(self.readers())
         .await?;
-        let human: Vec<Row> = sqlx::query_as(
-            "SELECT answers.episode, answers.used_in_update AS update_no, executions.request,
-                 body.view, executions.summary, answers.text, answers.kind = 'described' AS described,
-                 NULL AS candidates, executions.success
-             FROM answers
-             CROSS JOIN executions ON executions.id = answers.execution
-             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-             WHERE answers.run = ? AND answers.used_position IS NOT NULL
-             ORDER BY answers.used_in_update DESC, answers.used_position DESC LIMIT ?",
+        let human = sqlx::query_as!(
+            Row,
+            r#"SELECT answers.episode AS "episode!", answers.used_in_update AS update_no,
+                   executions.request AS "request!", body.view AS "view!", executions.summary AS "summary!",
+                   answers.text AS "text?", answers.kind = 'described' AS "described!: bool",
+                   NULL AS "candidates?: String", executions.success AS "success!: bool"
+               FROM answers
+               CROSS JOIN executions ON executions.id = answers.execution
+               CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+               WHERE answers.run = ? AND answers.used_position IS NOT NULL
+               ORDER BY answers.used_in_update DESC, answers.used_position DESC LIMIT ?"#,
+            run,
+            limit,
         )
-        .bind(run)
-        .bind(limit)
         .fetch_all(self.readers())
         .await?;
         let updates = updates_of(&simulated);
@@ -96,16 +112,15 @@ impl Store {
     }
 
     /// Simulated episodes whose description an update up to `update` has used, in order of use.
-    pub async fn simulated_descriptions(&self, run: &str, update: u64) -> Result<Vec<EpisodeRow>> {
-        let rows: Vec<Row> = sqlx::query_as(
-            "SELECT episodes.episode, episodes.update_no, episodes.request, episodes.view,
-                 episodes.summary, answers.text, 1 AS described, episodes.candidates, episodes.success
-             FROM episodes CROSS JOIN answers ON answers.id = episodes.answer
+    pub async fn simulated_descriptions(&self, run: &RunId, update: u64) -> Result<Vec<EpisodeRow>> {
+        let update = to_int("the update", update)?;
+        let rows = select_simulated!(
+            "CROSS JOIN answers ON answers.id = episodes.answer
              WHERE episodes.run = ? AND episodes.update_no <= ? AND answers.kind = 'described'
              ORDER BY episodes.update_no, episodes.episode",
+            run,
+            update
         )
-        .bind(run)
-        .bind(to_int("the update", update)?)
         .fetch_all(self.readers())
         .await?;
         rows.into_iter().map(|row| row.read(Source::Simulated)).collect()
@@ -129,47 +144,49 @@ fn updates_of(rows: &[Row]) -> Vec<Option<i64>> {
     updates.into_iter().map(|update| update.or(first)).collect()
 }
 
-async fn record_one(
+async fn record_episode(
     tx: &mut Transaction<'_, Sqlite>,
-    run: &str,
+    run: &RunId,
     row: &EpisodeRow,
     policy_update: i64,
     now: i64,
 ) -> Result<()> {
     let episode = to_int("the episode", row.episode)?;
     let update = row.update.map(|update| to_int("the update", update)).transpose()?;
-    let id: Option<i64> = sqlx::query_scalar(
-        "INSERT INTO episodes (run, episode, update_no, success, recorded_at, request, summary, candidates, view)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, episode) DO NOTHING RETURNING id",
+    let (candidates, view) = (to_json(&row.candidates)?, to_json(&row.view)?);
+    let id = sqlx::query_scalar!(
+        r#"INSERT INTO episodes (run, episode, update_no, success, recorded_at, request, summary, candidates, view)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, episode) DO NOTHING RETURNING id AS "id!: i64""#,
+        run,
+        episode,
+        update,
+        row.success,
+        now,
+        row.request,
+        row.summary,
+        candidates,
+        view,
     )
-    .bind(run)
-    .bind(episode)
-    .bind(update)
-    .bind(row.success)
-    .bind(now)
-    .bind(&row.request)
-    .bind(&row.summary)
-    .bind(to_json(&row.candidates)?)
-    .bind(to_json(&row.view)?)
     .fetch_optional(&mut **tx)
     .await
     .or_missing("the run")?;
     let (Some(id), Some(_)) = (id, row.source) else { return Ok(()) };
     let kind = if row.description.is_empty() { AnswerKind::CannotDescribe } else { AnswerKind::Described };
-    let answer: i64 = sqlx::query_scalar(
-        "INSERT INTO answers (run, episode, source, kind, text, request_shown, policy_update, created_at,
-             used_in_update)
-         VALUES (?, ?, 'simulated', ?, ?, 0, ?, ?, ?) RETURNING id",
+    let kind = kind.as_str();
+    let answer = sqlx::query_scalar!(
+        r#"INSERT INTO answers (run, episode, source, kind, text, request_shown, policy_update, created_at,
+               used_in_update)
+           VALUES (?, ?, 'simulated', ?, ?, 0, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
+        run,
+        episode,
+        kind,
+        row.description,
+        policy_update,
+        now,
+        update,
     )
-    .bind(run)
-    .bind(episode)
-    .bind(kind.word())
-    .bind(&row.description)
-    .bind(policy_update)
-    .bind(now)
-    .bind(update)
     .fetch_one(&mut **tx)
     .await?;
-    sqlx::query("UPDATE episodes SET answer = ? WHERE id = ?").bind(answer).bind(id).execute(&mut **tx).await?;
+    sqlx::query!("UPDATE episodes SET answer = ? WHERE id = ?", answer, id).execute(&mut **tx).await?;
     Ok(())
 }

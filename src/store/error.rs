@@ -1,4 +1,6 @@
-//! What can go wrong in the store, in plain words. SQLite's codes end here.
+//! Errors of the store, in plain words. SQLite's codes end here.
+
+use crate::ids::AnswerId;
 
 /// Result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -23,7 +25,7 @@ pub enum StoreError {
     #[error("this was sent before with other words")]
     KeyReused {
         /// The answer stored under the key.
-        answer: i64,
+        answer: AnswerId,
     },
     /// It contradicts what is stored: a run of this name exists, an answer was used in another update.
     #[error("{0}")]
@@ -44,7 +46,7 @@ pub enum StoreError {
     /// which, as far as SQLite tells. Nothing of the call was kept; it can be made again.
     #[error("{what}")]
     Transient {
-        /// What was refused, as a sentence without its full stop.
+        /// A sentence that says which request was refused, without its full stop.
         what: &'static str,
         /// The cause, for the log.
         #[source]
@@ -55,7 +57,7 @@ pub enum StoreError {
     File {
         /// The file.
         file: std::path::PathBuf,
-        /// What is wrong with it, and what to do.
+        /// A sentence that says why, and how to mend it.
         why: String,
     },
     /// The database file is damaged, not a database, or from a newer version.
@@ -69,7 +71,7 @@ pub enum StoreError {
 impl StoreError {
     /// Whether the same call can succeed later without anybody changing what is asked for: the disk gets room again,
     /// another program lets go of the database, the machine has descriptors and memory again. Who can wait, waits.
-    pub fn passes(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::DiskFull | StoreError::Busy | StoreError::Transient { .. })
     }
 }

@@ -1,29 +1,28 @@
 //! Pages of the dataset. [`crate::export`] makes files of them.
 
-use super::connection::{from_int, from_json, from_nanos};
+use super::convert::{from_int, from_json, from_nanos};
 use super::error::{Result, unreadable};
 use super::{AnswerKind, ExportRow, Store};
+use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::run::Source;
-use sqlx::FromRow;
 
-/// How far an export goes: fixed when it begins, so that its row count is known and what is typed meanwhile does not
-/// make it chase its own end.
+/// How far an export goes. It is fixed when the export begins, so that its row count is known and answers that come
+/// meanwhile do not make it chase its own end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Rows.
     pub rows: u64,
     /// Key of the last row; 0 when there is none.
-    pub last: i64,
+    pub last: AnswerId,
 }
 
-#[derive(FromRow)]
 struct Row {
-    id: i64,
-    run: String,
+    id: AnswerId,
+    run: RunId,
     family: String,
     episode: i64,
     source: String,
-    teacher: Option<i64>,
+    teacher: Option<TeacherId>,
     request: String,
     summary: String,
     view: String,
@@ -32,8 +31,8 @@ struct Row {
     request_shown: bool,
     policy_update: i64,
     used_in_update: Option<i64>,
-    supersedes: Option<i64>,
-    superseded_by: Option<i64>,
+    supersedes: Option<AnswerId>,
+    superseded_by: Option<AnswerId>,
     shown_at: Option<i64>,
     active_ms: Option<i64>,
     created_at: i64,
@@ -56,7 +55,7 @@ impl Row {
             request: self.request,
             execution: self.summary,
             view: from_json("an execution's view", &self.view)?,
-            kind: AnswerKind::from_word(&self.kind)?,
+            kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
             request_shown: self.request_shown,
             policy_update: from_int(self.policy_update),
@@ -71,44 +70,76 @@ impl Row {
     }
 }
 
-/// The columns of [`Row`]: what a person answered hangs on an execution, what was simulated on an episode.
-macro_rules! page_of {
-    ($condition:literal) => {
-        concat!(
-            "SELECT answers.id, answers.run, runs.family, answers.episode, answers.source, answers.teacher,
-                 coalesce(executions.request, episodes.request) AS request,
-                 coalesce(executions.summary, episodes.summary) AS summary,
-                 coalesce(body.view, episodes.view) AS view,
-                 answers.kind, answers.text, answers.request_shown, answers.policy_update, answers.used_in_update,
-                 answers.supersedes, answers.superseded_by, answers.shown_at, answers.active_ms, answers.created_at,
-                 answers.withdrawn_at
-             FROM answers
-             LEFT JOIN runs ON runs.id = answers.run
-             LEFT JOIN executions ON executions.id = answers.execution
-             LEFT JOIN execution_bodies AS body ON body.execution = answers.execution
-             LEFT JOIN episodes ON episodes.answer = answers.id
-             WHERE ",
-            $condition,
-            " ORDER BY answers.id LIMIT ?"
+/// Selects [`Row`]s: an answer of a person belongs to an execution, a simulated one to an episode. The arguments are
+/// the condition and the statement's parameters.
+macro_rules! select_page {
+    ($condition:literal, $($parameter:expr),+) => {
+        sqlx::query_as!(
+            Row,
+            r#"SELECT answers.id AS "id!: AnswerId", answers.run AS "run!: RunId", runs.family AS "family!",
+                   answers.episode AS "episode!", answers.source AS "source!", answers.teacher AS "teacher?: TeacherId",
+                   coalesce(executions.request, episodes.request) AS "request!: String",
+                   coalesce(executions.summary, episodes.summary) AS "summary!: String",
+                   coalesce(body.view, episodes.view) AS "view!: String",
+                   answers.kind AS "kind!", answers.text AS "text!", answers.request_shown AS "request_shown!: bool",
+                   answers.policy_update AS "policy_update!", answers.used_in_update,
+                   answers.supersedes AS "supersedes?: AnswerId", answers.superseded_by AS "superseded_by?: AnswerId",
+                   answers.shown_at, answers.active_ms, answers.created_at AS "created_at!", answers.withdrawn_at
+               FROM answers
+               LEFT JOIN runs ON runs.id = answers.run
+               LEFT JOIN executions ON executions.id = answers.execution
+               LEFT JOIN execution_bodies AS body ON body.execution = answers.execution
+               LEFT JOIN episodes ON episodes.answer = answers.id
+               WHERE "# + $condition + " ORDER BY answers.id LIMIT ?",
+            $($parameter),+
         )
     };
 }
 
 impl Store {
-    /// A page of the dataset in order of answer key: rows after `after`, at most `limit`. `run: None`: all runs.
-    pub async fn export_page(&self, run: Option<&str>, after: i64, limit: u32) -> Result<Vec<ExportRow>> {
-        let rows: Vec<Row> = match run {
+    /// How many rows an export has.
+    pub async fn export_count(&self, run: Option<&RunId>) -> Result<u64> {
+        Ok(self.export_extent(run).await?.rows)
+    }
+
+    /// How many rows an export that begins now has, and where it ends.
+    ///
+    /// # Errors
+    /// [`super::StoreError::NotFound`] when there is no such run.
+    pub async fn export_extent(&self, run: Option<&RunId>) -> Result<Extent> {
+        // One statement is one snapshot: the count is that of the rows up to the last.
+        let (rows, last) = match run {
             Some(run) => {
-                sqlx::query_as(page_of!("answers.run = ? AND answers.id > ?"))
-                    .bind(run)
-                    .bind(after)
-                    .bind(limit)
-                    .fetch_all(self.readers())
-                    .await?
+                self.run(run).await?; // A run without rows and an unknown run are different answers.
+                let extent = sqlx::query!(
+                    r#"SELECT coalesce((SELECT answers FROM run_counts WHERE run = ?1), 0) AS "rows!: i64",
+                           (SELECT max(id) FROM answers WHERE run = ?1) AS "last?: AnswerId""#,
+                    run,
+                )
+                .fetch_one(self.readers())
+                .await?;
+                (extent.rows, extent.last)
             }
             None => {
-                sqlx::query_as(page_of!("answers.id > ?")).bind(after).bind(limit).fetch_all(self.readers()).await?
+                let extent = sqlx::query!(
+                    r#"SELECT coalesce(sum(answers), 0) AS "rows!: i64",
+                           (SELECT max(id) FROM answers) AS "last?: AnswerId" FROM run_counts"#,
+                )
+                .fetch_one(self.readers())
+                .await?;
+                (extent.rows, extent.last)
             }
+        };
+        Ok(Extent { rows: from_int(rows), last: last.unwrap_or_default() })
+    }
+
+    /// A page of the dataset in order of answer key: rows after `after`, at most `limit`. `run: None`: all runs.
+    pub async fn export_page(&self, run: Option<&RunId>, after: AnswerId, limit: u32) -> Result<Vec<ExportRow>> {
+        let rows = match run {
+            Some(run) => {
+                select_page!("answers.run = ? AND answers.id > ?", run, after, limit).fetch_all(self.readers()).await?
+            }
+            None => select_page!("answers.id > ?", after, limit).fetch_all(self.readers()).await?,
         };
         rows.into_iter().map(Row::read).collect()
     }

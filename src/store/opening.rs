@@ -1,27 +1,17 @@
-//! Opening the file: whether it may be taken for ours, whole and new enough, and how it is read where nothing can be
-//! written. Every refusal names the file and says what to do.
+//! Opening the file, and reading it where nothing can be written. Every refusal names the file and says what to do.
 
-use super::connection::{Clock, Store, connect, forward_only, reading};
-use super::error::{DAMAGED, Result, StoreError};
+use super::clock::{Clock, monotonic};
+use super::connection::{Store, connect, reading};
+use super::error::{Result, StoreError};
+use super::schema::{inspect, is_current};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, SqliteConnection};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
-/// The migrations, compiled in.
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
-
-/// Marks the file as ours ("ILAD"), so that another program's database is never migrated by mistake.
-const APPLICATION_ID: i32 = 0x494c_4144;
-
 /// How long a writer waits for another *process* (an export, a second `iliad`) before it says busy.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// Files up to this size are checked whole when opened (well under a second); larger ones by [`Store::check`].
-const CHECKED_AT_OPENING: u64 = 64 << 20;
 
 /// SQLite's smallest page: a file below it holds no database, and SQLite would silently begin a new one in it.
 const SMALLEST: u64 = 512;
@@ -29,7 +19,7 @@ const SMALLEST: u64 = 512;
 /// Room on the disk with which SQLite cannot make the files beside the database.
 const LITTLE_ROOM: u64 = 1 << 17;
 
-/// What SQLite puts behind the name of the file for the log of what is not yet in it.
+/// The ending that SQLite gives to the file's name for the write-ahead log.
 pub(super) const LOG: &str = "-wal";
 
 impl Store {
@@ -40,30 +30,30 @@ impl Store {
     /// newer version, or that may not be used; also for one that is missing or empty beside runs that have learnt
     /// something, or where there is no room.
     pub async fn open(path: &Path) -> Result<Store> {
-        Store::open_with_clocks(path, OffsetDateTime::now_utc, forward_only()).await
+        Store::open_with_clocks(path, OffsetDateTime::now_utc, monotonic()).await
     }
 
-    /// As [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
+    /// Opens the file like [`Store::open`], with one clock that leases and time stamps go by (tests turn it by hand).
     pub async fn open_with_clock(
         path: &Path,
         clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
     ) -> Result<Store> {
         let clock = Arc::new(clock);
-        let steady = clock.clone();
-        Store::open_with_clocks(path, move || clock(), move || steady()).await
+        let same = clock.clone();
+        Store::open_with_clocks(path, move || clock(), move || same()).await
     }
 
-    /// As [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
+    /// Opens the file like [`Store::open`], with the time of day that time stamps go by, and the clock that leases go by, which nobody
     /// sets back while the process lives.
     pub async fn open_with_clocks(
         path: &Path,
         clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
-        steady: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
+        monotonic: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
     ) -> Result<Store> {
-        let (clock, steady): (Clock, Clock) = (Arc::new(clock), Arc::new(steady));
+        let (clock, monotonic): (Clock, Clock) = (Arc::new(clock), Arc::new(monotonic));
         let begin = Instant::now();
         loop {
-            match open_once(path, clock.clone(), steady.clone()).await {
+            match open_once(path, clock.clone(), monotonic.clone()).await {
                 // SQLite does not wait by itself while another process makes a new file a WAL file.
                 Err(StoreError::Busy) if begin.elapsed() < BUSY_TIMEOUT => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -79,7 +69,7 @@ impl Store {
     /// lost with that folder.
     ///
     /// # Errors
-    /// As for [`Store::open`], and when there is no such file.
+    /// The same as for [`Store::open`], and when there is no such file.
     pub async fn open_to_read(path: &Path) -> Result<Store> {
         if !path.is_file() {
             return Err(refused(path, "there is no database here; name the server's data folder with --data-dir"));
@@ -106,7 +96,7 @@ impl Store {
                 std::fs::copy(&log, beside(&copy, LOG)).map_err(sqlx::Error::Io)?;
             }
             permit(&copy).map_err(sqlx::Error::Io)?;
-            let store = open_once(&copy, Arc::new(OffsetDateTime::now_utc), Arc::new(forward_only())).await?;
+            let store = open_once(&copy, Arc::new(OffsetDateTime::now_utc), Arc::new(monotonic())).await?;
             Ok(store.with_copy(folder))
         };
         opened.await.map_err(|error| named(path, error))
@@ -116,15 +106,15 @@ impl Store {
     /// open the store this way, so that none of them can leave rows in the side files only.
     ///
     /// # Errors
-    /// As for [`Store::open`].
+    /// The same as for [`Store::open`].
     pub async fn using<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         Ok(Store::open(path).await?.closed_after(work).await)
     }
 
-    /// As [`Store::using`], for work that only reads; see [`Store::open_to_read`].
+    /// Does the same as [`Store::using`] for work that only reads; see [`Store::open_to_read`].
     ///
     /// # Errors
-    /// As for [`Store::open_to_read`].
+    /// The same as for [`Store::open_to_read`].
     pub async fn reading<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         Ok(Store::open_to_read(path).await?.closed_after(work).await)
     }
@@ -133,7 +123,7 @@ impl Store {
     /// by a server, of another version, too: nothing is changed in it.
     ///
     /// # Errors
-    /// As for [`Store::open_to_read`].
+    /// The same as for [`Store::open_to_read`].
     pub async fn snapshot(path: &Path, to: &Path) -> Result<()> {
         if !writable(path) {
             return Store::reading(path, async |store| store.copy_to(to).await).await?;
@@ -147,8 +137,17 @@ impl Store {
         copied.await.map_err(|error| named(path, error))
     }
 
+    /// Writes everything committed so far into a new file at `to`, as one database without side files. Writers go on
+    /// meanwhile.
+    pub async fn copy_to(&self, to: &Path) -> Result<()> {
+        // VACUUM locks only the reading side of the file, and that lock never waits.
+        let mut connection = self.single().await?;
+        sqlx::query("VACUUM INTO ?").bind(to.to_string_lossy().into_owned()).execute(&mut *connection).await?;
+        Ok(())
+    }
+
     /// Reads from a file that nobody else uses, without making files beside it.
-    pub(crate) async fn looking_at<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
+    pub(crate) async fn reading_immutable<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
         let store = reading(options).await.map_err(|error| named(path, error))?;
         Ok(store.closed_after(work).await)
@@ -162,13 +161,13 @@ impl Store {
     }
 }
 
-async fn open_once(path: &Path, clock: Clock, steady: Clock) -> Result<Store> {
+async fn open_once(path: &Path, clock: Clock, monotonic: Clock) -> Result<Store> {
     let bytes = prepare(path)?;
     let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).foreign_keys(true);
     if bytes > 0 {
         inspect(&options, bytes).await?;
     }
-    connect(options, clock, steady).await
+    connect(options, clock, monotonic).await
 }
 
 /// Makes the folder and says how large the file is (0: new).
@@ -224,86 +223,6 @@ fn has_learnt(run: &Path) -> bool {
     files.any(|file| file.file_name().to_string_lossy().ends_with(".safetensors"))
 }
 
-/// Looks at an existing file before anything is changed in it.
-async fn inspect(options: &SqliteConnectOptions, bytes: u64) -> Result<()> {
-    let mut connection = SqliteConnection::connect_with(options).await?;
-    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut connection).await?;
-    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut connection).await?;
-    if id != APPLICATION_ID && tables > 0 {
-        return Err(StoreError::Unusable("it belongs to another program".into()));
-    }
-    if bytes <= CHECKED_AT_OPENING {
-        quick_check(&mut connection).await?;
-    }
-    connection.close().await?;
-    Ok(())
-}
-
-/// Checks every page and index.
-pub(super) async fn quick_check(connection: &mut SqliteConnection) -> Result<()> {
-    let found: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(connection).await?;
-    if found == "ok" {
-        return Ok(());
-    }
-    Err(StoreError::Unusable(format!("its file is damaged ({found}); {DAMAGED}")))
-}
-
-/// Whether a file needs no migration.
-async fn is_current(options: &SqliteConnectOptions) -> Result<bool> {
-    let mut connection = SqliteConnection::connect_with(options).await?;
-    let known: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
-        .fetch_one(&mut connection)
-        .await?;
-    if known == 0 {
-        return Ok(false);
-    }
-    let last: Option<i64> =
-        sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations").fetch_one(&mut connection).await?;
-    connection.close().await?;
-    Ok(last == MIGRATIONS.iter().map(|migration| migration.version).max())
-}
-
-/// All missing migrations in one transaction: two processes that start at once do not meet half-way.
-pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<()> {
-    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    // `run` does the same, but its future cannot be sent to another thread.
-    MIGRATIONS.run_direct(None, &mut *tx, false).await.map_err(|error| match error.into() {
-        StoreError::Database(cause) => {
-            StoreError::Unusable(format!("its tables are not as Iliad leaves them ({cause}); {DAMAGED}"))
-        }
-        other => other,
-    })?;
-    // Only once: a file that is up to date can be opened without room on the disk.
-    let id: i32 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *tx).await?;
-    if id != APPLICATION_ID {
-        let mark = format!("PRAGMA application_id = {APPLICATION_ID}");
-        sqlx::query(sqlx::AssertSqlSafe(mark)).execute(&mut *tx).await?;
-    }
-    tx.commit().await?;
-    Ok(())
-}
-
-/// Refuses a file in which tables, indexes or triggers are missing: its migrations say that they were made.
-pub(super) async fn is_complete(connection: &mut SqliteConnection) -> Result<()> {
-    let mut model = SqliteConnection::connect_with(&SqliteConnectOptions::new().in_memory(true)).await?;
-    MIGRATIONS.run_direct(None, &mut model, false).await?;
-    let wanted = parts(&mut model).await?;
-    model.close().await?;
-    let there: BTreeSet<_> = parts(connection).await?.into_iter().collect();
-    match wanted.iter().find(|part| !there.contains(part)) {
-        None => Ok(()),
-        Some((kind, name)) => {
-            Err(StoreError::Unusable(format!("the {kind} {name} is missing in it, so it is not whole; {DAMAGED}")))
-        }
-    }
-}
-
-/// Kind and name of everything in the schema, tables first.
-async fn parts(connection: &mut SqliteConnection) -> Result<Vec<(String, String)>> {
-    let parts = sqlx::query_as("SELECT type, name FROM sqlite_schema ORDER BY type DESC, name").fetch_all(connection);
-    Ok(parts.await?)
-}
-
 /// Whether the file and the folder around it can be written.
 fn writable(path: &Path) -> bool {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -341,7 +260,7 @@ fn no_room(path: &Path, folder: &Path) -> StoreError {
     refused(path, format!("the disk is full; make room in {}", folder.display()))
 }
 
-/// What went wrong while the file was opened, with its name and what to do.
+/// An error of opening the file, with the file's name and advice.
 fn named(path: &Path, error: StoreError) -> StoreError {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // SQLite's code is often that of any failed write.

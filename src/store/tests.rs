@@ -3,6 +3,7 @@
 use super::connection::Durability;
 use super::{AnswerKind, NewAnswer, NewExecution, Run, Store, StoreError};
 use crate::config::run::TeacherMode;
+use crate::ids::{ExecutionId, TeacherId};
 use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 
@@ -21,7 +22,7 @@ async fn store_with_pool(executions: u64) -> (TempDir, Store) {
     };
     store.create_run(&run).await.unwrap();
     let new: Vec<NewExecution> = (0..executions).map(execution).collect();
-    store.offer("run", &new).await.unwrap();
+    store.offer(&"run".into(), &new).await.unwrap();
     (folder, store)
 }
 
@@ -38,7 +39,7 @@ fn execution(episode: u64) -> NewExecution {
     }
 }
 
-fn long_answer(execution: i64, teacher: i64, client_key: String) -> NewAnswer {
+fn long_answer(execution: ExecutionId, teacher: TeacherId, client_key: String) -> NewAnswer {
     NewAnswer {
         client_key,
         execution,
@@ -63,7 +64,7 @@ async fn a_full_disk_is_said_plainly_and_takes_nothing_that_was_acknowledged() {
     pragma(&store, "PRAGMA max_page_count = 80").await;
     let (mut acknowledged, refused) = loop {
         next += 1;
-        let leased = match store.lease("run", teacher, &[], Duration::MINUTE).await {
+        let leased = match store.lease(&"run".into(), teacher, &[], Duration::MINUTE).await {
             Ok(leased) => leased.unwrap(),
             Err(error) => break (next - 1, error),
         };
@@ -75,19 +76,19 @@ async fn a_full_disk_is_said_plainly_and_takes_nothing_that_was_acknowledged() {
     assert!(matches!(refused, StoreError::DiskFull), "{refused:?}");
     assert_eq!(refused.to_string(), "the disk is full");
     assert!(acknowledged > 0);
-    assert_eq!(store.unused_answers("run", 999).await.unwrap().len(), acknowledged, "reading goes on");
+    assert_eq!(store.unused_answers(&"run".into(), 999).await.unwrap().len(), acknowledged, "reading goes on");
     store.check().await.unwrap();
 
     // The person makes room and presses Send again.
     pragma(&store, "PRAGMA max_page_count = 1000000").await;
-    let leased = store.lease("run", teacher, &[], Duration::MINUTE).await.unwrap().unwrap();
+    let leased = store.lease(&"run".into(), teacher, &[], Duration::MINUTE).await.unwrap().unwrap();
     store.answer(&long_answer(leased.execution, teacher, next.to_string())).await.unwrap();
     acknowledged += 1;
-    assert_eq!(store.unused_answers("run", 999).await.unwrap().len(), acknowledged);
+    assert_eq!(store.unused_answers(&"run".into(), 999).await.unwrap().len(), acknowledged);
     store.check().await.unwrap();
 }
 
-/// What SQLite does when a full disk makes a commit fail: it takes the transaction back without being asked.
+/// A full disk that makes a commit fail. SQLite then takes the transaction back without being asked.
 #[tokio::test]
 async fn writing_goes_on_after_sqlite_took_a_transaction_back_by_itself() {
     let (_folder, store) = store_with_pool(2).await;
@@ -98,10 +99,10 @@ async fn writing_goes_on_after_sqlite_took_a_transaction_back_by_itself() {
         sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
         drop(tx);
         drop(writer);
-        let leased = store.lease("run", teacher, &[], Duration::MINUTE).await.unwrap().unwrap();
+        let leased = store.lease(&"run".into(), teacher, &[], Duration::MINUTE).await.unwrap().unwrap();
         store.answer(&long_answer(leased.execution, teacher, leased.execution.to_string())).await.unwrap();
     }
-    assert_eq!(store.unused_answers("run", 9).await.unwrap().len(), 2);
+    assert_eq!(store.unused_answers(&"run".into(), 9).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -109,9 +110,9 @@ async fn a_database_that_cannot_be_written_is_said_plainly() {
     let (_folder, store) = store_with_pool(1).await;
     let teacher = store.teacher("a").await.unwrap().id;
     pragma(&store, "PRAGMA query_only = ON").await;
-    let refused = store.lease("run", teacher, &[], Duration::MINUTE).await.unwrap_err();
+    let refused = store.lease(&"run".into(), teacher, &[], Duration::MINUTE).await.unwrap_err();
     assert!(matches!(refused, StoreError::ReadOnly), "{refused:?}");
-    assert_eq!(store.pool("run").await.unwrap().open, 1, "reading goes on");
+    assert_eq!(store.pool(&"run".into()).await.unwrap().open, 1, "reading goes on");
 }
 
 #[tokio::test]

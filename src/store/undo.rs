@@ -3,18 +3,21 @@
 //! The row stays, as all rows do. It gets the time at which it was taken back and points to itself by `superseded_by`:
 //! whatever passes over superseded answers (the trainer, counts, the list of one's own answers) passes over it, too.
 
-use super::connection::{Durability, from_int, from_json, from_nanos};
+use super::answers::count_given;
+use super::connection::Durability;
+use super::convert::{from_int, from_json, from_nanos};
 use super::error::{Result, StoreError};
-use super::pool::{HELD, end_of_lease, length_of_lease};
+use super::leases::{HELD, end_of_lease, length_of_lease};
 use super::{AnswerKind, Store};
-use sqlx::{FromRow, Sqlite, Transaction};
+use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
+use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
 
-/// An answer that its teacher wanted to take back, with what it was about.
+/// An answer that its teacher wanted to take back, and the execution that it describes.
 #[derive(Clone, Debug)]
-pub struct Undone {
+pub struct WithdrawnAnswer {
     /// Key of the answer.
-    pub answer: i64,
+    pub answer: AnswerId,
     /// Its kind.
     pub kind: AnswerKind,
     /// Its text, exactly as typed.
@@ -23,10 +26,10 @@ pub struct Undone {
     /// the same execution takes its place. `None`: it was taken back, and no update will ever take it.
     pub learnt_in: Option<u64>,
     /// Execution it is about.
-    pub execution: i64,
+    pub execution: ExecutionId,
     /// Episode of the execution.
     pub episode: u64,
-    /// What was shown.
+    /// The view that was shown.
     pub view: serde_json::Value,
     /// The request d*, only when the run's configuration lets teachers see it.
     pub request: Option<String>,
@@ -34,15 +37,14 @@ pub struct Undone {
     pub expires_at: OffsetDateTime,
 }
 
-#[derive(FromRow)]
 struct Row {
-    id: i64,
+    id: AnswerId,
     kind: String,
     text: String,
     used_in_update: Option<i64>,
-    superseded_by: Option<i64>,
+    superseded_by: Option<AnswerId>,
     withdrawn_at: Option<i64>,
-    execution: i64,
+    execution: ExecutionId,
     episode: i64,
     view: String,
     request: Option<String>,
@@ -50,7 +52,7 @@ struct Row {
 
 impl Row {
     fn kind(&self) -> Result<AnswerKind> {
-        AnswerKind::from_word(&self.kind)
+        AnswerKind::parse(&self.kind)
     }
 
     /// Whether the agent has learnt from it: of the kinds only descriptions are learnt from, though an update takes in others.
@@ -58,8 +60,8 @@ impl Row {
         Ok(self.used_in_update.is_some() && self.kind()? == AnswerKind::Described)
     }
 
-    fn read(self, learnt_in: Option<i64>, expires_at: i64) -> Result<Undone> {
-        Ok(Undone {
+    fn read(self, learnt_in: Option<i64>, expires_at: i64) -> Result<WithdrawnAnswer> {
+        Ok(WithdrawnAnswer {
             answer: self.id,
             kind: self.kind()?,
             view: from_json("an execution's view", &self.view)?,
@@ -73,36 +75,50 @@ impl Row {
     }
 }
 
-/// The answer with what is shown of its execution.
-const ANSWER: &str = "
-    SELECT answers.id, answers.kind, answers.text, answers.used_in_update, answers.superseded_by, answers.withdrawn_at,
-        answers.execution, answers.episode, body.view,
-        iif(runs.config ->> '$.pool.show_request' IS 1, executions.request, NULL) AS request
-    FROM answers
-    CROSS JOIN executions ON executions.id = answers.execution
-    CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-    CROSS JOIN runs ON runs.id = answers.run
-    WHERE answers.id = ? AND answers.run = ? AND answers.teacher = ?";
+/// The teacher's answer with what is shown of its execution.
+async fn select_answer(
+    executor: impl SqliteExecutor<'_>,
+    run: &RunId,
+    answer: AnswerId,
+    teacher: TeacherId,
+) -> Result<Option<Row>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",
+               answers.used_in_update, answers.superseded_by AS "superseded_by?: AnswerId", answers.withdrawn_at,
+               answers.execution AS "execution!: ExecutionId", answers.episode AS "episode!", body.view AS "view!",
+               iif(runs.config ->> '$.pool.show_request' IS 1, executions.request, NULL) AS "request?: String"
+           FROM answers
+           CROSS JOIN executions ON executions.id = answers.execution
+           CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+           CROSS JOIN runs ON runs.id = answers.run
+           WHERE answers.id = ? AND answers.run = ? AND answers.teacher = ?"#,
+        answer,
+        run,
+        teacher,
+    );
+    Ok(row.fetch_optional(executor).await?)
+}
 
 impl Store {
     /// Takes an answer of this teacher back, durably, and gives the execution to them again. Doing it twice does it once.
     ///
     /// An answer that an update has learnt from cannot be taken back: nothing is written then, and
-    /// [`Undone::learnt_in`] names the update.
+    /// [`WithdrawnAnswer::learnt_in`] names the update.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when it is not this teacher's, [`StoreError::Superseded`] when another answer has taken
     /// its place.
-    pub async fn undo(&self, run: &str, answer: i64, teacher: i64, ttl: time::Duration) -> Result<Undone> {
+    pub async fn undo(
+        &self,
+        run: &RunId,
+        answer: AnswerId,
+        teacher: TeacherId,
+        ttl: time::Duration,
+    ) -> Result<WithdrawnAnswer> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let row: Row = sqlx::query_as(ANSWER)
-            .bind(answer)
-            .bind(run)
-            .bind(teacher)
-            .fetch_optional(&mut *tx)
-            .await?
-            .ok_or(StoreError::NotFound("the answer"))?;
+        let row = select_answer(&mut *tx, run, answer, teacher).await?.ok_or(StoreError::NotFound("the answer"))?;
         let now = self.now();
         if row.withdrawn_at.is_some() {
             return row.read(None, now);
@@ -114,29 +130,32 @@ impl Store {
             let update = row.used_in_update;
             return row.read(update, now);
         }
-        sqlx::query("UPDATE answers SET withdrawn_at = ?2, superseded_by = id WHERE id = ?1")
-            .bind(answer)
-            .bind(now)
+        sqlx::query!("UPDATE answers SET withdrawn_at = ?2, superseded_by = id WHERE id = ?1", answer, now)
             .execute(&mut *tx)
             .await?;
-        reopen(&mut tx, row.execution).await?;
-        let held = hold_again(&mut tx, row.execution, teacher, self.steady_now(), ttl).await?;
+        count_given(&mut tx, row.execution).await?;
+        let held = hold_again(&mut tx, row.execution, teacher, self.monotonic_now(), ttl).await?;
         tx.commit().await?;
         row.read(None, held.map_or(now, |ttl| end_of_lease(now, ttl)))
     }
 
-    /// An answer that this teacher took back and has put no other in the place of: what a page shows again. `None` for
+    /// An answer that this teacher took back and has not replaced by another, so that a page shows it again. `None` for
     /// any other.
-    pub async fn taken_back(&self, run: &str, answer: i64, teacher: i64) -> Result<Option<Undone>> {
-        let row: Option<Row> =
-            sqlx::query_as(ANSWER).bind(answer).bind(run).bind(teacher).fetch_optional(self.readers()).await?;
+    pub async fn withdrawn_answer(
+        &self,
+        run: &RunId,
+        answer: AnswerId,
+        teacher: TeacherId,
+    ) -> Result<Option<WithdrawnAnswer>> {
+        let row = select_answer(self.readers(), run, answer, teacher).await?;
         let Some(row) = row.filter(|row| row.withdrawn_at.is_some()) else { return Ok(None) };
-        let answered: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM answers INDEXED BY answers_standing
-                 WHERE execution = ? AND teacher = ? AND superseded_by IS NULL AND execution IS NOT NULL)",
+        let answered = sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT 1 FROM answers INDEXED BY answers_standing
+                   WHERE execution = ? AND teacher = ? AND superseded_by IS NULL AND execution IS NOT NULL)
+                   AS "answered!: bool""#,
+            row.execution,
+            teacher,
         )
-        .bind(row.execution)
-        .bind(teacher)
         .fetch_one(self.readers())
         .await?;
         if answered {
@@ -145,36 +164,16 @@ impl Store {
         row.read(None, self.now()).map(Some)
     }
 
-    /// What people are shown of an execution.
+    /// The view of an execution that people are shown.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is none of that key.
-    pub async fn view(&self, execution: i64) -> Result<serde_json::Value> {
-        let view: Option<String> = sqlx::query_scalar("SELECT view FROM execution_bodies WHERE execution = ?")
-            .bind(execution)
+    pub async fn view(&self, execution: ExecutionId) -> Result<serde_json::Value> {
+        let view = sqlx::query_scalar!("SELECT view FROM execution_bodies WHERE execution = ?", execution)
             .fetch_optional(self.readers())
             .await?;
         from_json("an execution's view", &view.ok_or(StoreError::NotFound("the execution"))?)
     }
-}
-
-/// Lets the execution want the answer again that was taken away from it.
-async fn reopen(tx: &mut Transaction<'_, Sqlite>, execution: i64) -> Result<()> {
-    sqlx::query(
-        "UPDATE executions SET given = (SELECT count(*) FROM answers INDEXED BY answers_standing
-             WHERE execution = ?1 AND superseded_by IS NULL AND execution IS NOT NULL AND kind <> 'skipped' AND late = 0)
-         WHERE id = ?1",
-    )
-    .bind(execution)
-    .execute(&mut **tx)
-    .await?;
-    sqlx::query(
-        "UPDATE executions SET state = iif(given >= wanted, 'done', 'open') WHERE id = ?1 AND state IN ('open', 'done')",
-    )
-    .bind(execution)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }
 
 /// Gives the teacher the execution again, before all else they hold, so that a page that is loaded anew shows it, and takes
@@ -182,47 +181,48 @@ async fn reopen(tx: &mut Transaction<'_, Sqlite>, execution: i64) -> Result<()> 
 /// place: an answer to it then comes late.
 async fn hold_again(
     tx: &mut Transaction<'_, Sqlite>,
-    execution: i64,
-    teacher: i64,
+    execution: ExecutionId,
+    teacher: TeacherId,
     now: i64,
     ttl: time::Duration,
 ) -> Result<Option<time::Duration>> {
-    let (room, answered): (bool, bool) = sqlx::query_as(
-        "SELECT given + (SELECT count(*) FROM leases
-             WHERE leases.execution = executions.id AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
-                 AND leases.teacher <> ?2) < wanted,
-             teachers.answered
-         FROM executions CROSS JOIN teachers ON teachers.id = ?2 WHERE executions.id = ?1",
+    let state = sqlx::query!(
+        r#"SELECT given + (SELECT count(*) FROM leases
+               WHERE leases.execution = executions.id AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
+                   AND leases.teacher <> ?2) < wanted AS "has_place!: bool",
+               teachers.answered AS "answered!: bool"
+           FROM executions CROSS JOIN teachers ON teachers.id = ?2 WHERE executions.id = ?1"#,
+        execution,
+        teacher,
+        now,
     )
-    .bind(execution)
-    .bind(teacher)
-    .bind(now)
     .fetch_one(&mut **tx)
     .await?;
-    let ttl = length_of_lease(ttl, answered);
-    sqlx::query(
+    let ttl = length_of_lease(ttl, state.answered);
+    let expires_at = if state.has_place { end_of_lease(now, ttl) } else { now };
+    sqlx::query!(
         "INSERT INTO leases (execution, teacher, taken_at, renewed_at, expires_at)
          VALUES (?1, ?2, coalesce((SELECT min(taken_at) - 1 FROM leases
                  WHERE teacher = ?2 AND renewed_at <= ?3 AND expires_at > ?3), ?3), ?3, ?4)
          ON CONFLICT (execution, teacher) DO UPDATE SET taken_at = excluded.taken_at, renewed_at = excluded.renewed_at,
              expires_at = excluded.expires_at",
+        execution,
+        teacher,
+        now,
+        expires_at,
     )
-    .bind(execution)
-    .bind(teacher)
-    .bind(now)
-    .bind(if room { end_of_lease(now, ttl) } else { now })
     .execute(&mut **tx)
     .await?;
-    sqlx::query(
+    sqlx::query!(
         "UPDATE leases SET expires_at = 0
          WHERE teacher = ?1 AND renewed_at <= ?2 AND expires_at > ?2 AND execution NOT IN (
              SELECT execution FROM leases WHERE teacher = ?1 AND renewed_at <= ?2 AND expires_at > ?2
              ORDER BY taken_at, execution LIMIT ?3)",
+        teacher,
+        now,
+        HELD,
     )
-    .bind(teacher)
-    .bind(now)
-    .bind(HELD as i64)
     .execute(&mut **tx)
     .await?;
-    Ok(room.then_some(ttl))
+    Ok(state.has_place.then_some(ttl))
 }

@@ -1,16 +1,17 @@
-//! The trainer's side of the answers: taking them, and recording which update used which.
+//! Answers as the trainer takes them, and the record of which update used which.
 
-use super::connection::{Durability, from_int, from_json, key_list, to_int, to_json};
+use super::connection::Durability;
+use super::convert::{from_int, from_json, key_list, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
 use super::{AnswerKind, Store, TrainerAnswer, UpdateRecord};
-use sqlx::{FromRow, Sqlite, Transaction};
+use crate::ids::{AnswerId, RunId, TeacherId};
+use sqlx::{Sqlite, Transaction};
 use std::collections::HashMap;
 
-#[derive(FromRow)]
 struct TrainerRow {
-    id: i64,
+    id: AnswerId,
     episode: i64,
-    teacher: Option<i64>,
+    teacher: Option<TeacherId>,
     request: String,
     trace: String,
     view: String,
@@ -30,11 +31,29 @@ impl TrainerRow {
             view: from_json("an execution's view", &self.view)?,
             request: self.request,
             summary: self.summary,
-            kind: AnswerKind::from_word(&self.kind)?,
+            kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
             used_in_update: self.used_in_update.map(from_int),
         })
     }
+}
+
+/// Selects [`TrainerRow`]s. The arguments are the condition with what follows it, and the statement's parameters.
+macro_rules! select_answers {
+    ($condition:literal, $($parameter:expr),+) => {
+        sqlx::query_as!(
+            TrainerRow,
+            r#"SELECT answers.id AS "id!: AnswerId", answers.episode AS "episode!",
+                   answers.teacher AS "teacher?: TeacherId", executions.request AS "request!", body.trace AS "trace!",
+                   body.view AS "view!", executions.summary AS "summary!", answers.kind AS "kind!",
+                   answers.text AS "text!", answers.used_in_update
+               FROM answers
+               CROSS JOIN executions ON executions.id = answers.execution
+               CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+               WHERE "# + $condition,
+            $($parameter),+
+        )
+    };
 }
 
 fn read_all(rows: Vec<TrainerRow>) -> Result<Vec<TrainerAnswer>> {
@@ -44,35 +63,30 @@ fn read_all(rows: Vec<TrainerRow>) -> Result<Vec<TrainerAnswer>> {
 impl Store {
     /// Answers no update has used yet (not superseded, not skipped, and of late ones only those that are learnt from),
     /// oldest first.
-    pub async fn unused_answers(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
-        let rows = sqlx::query_as(
-            "SELECT answers.id, answers.episode, answers.teacher, executions.request, body.trace, body.view, executions.summary,
-                 answers.kind, answers.text, answers.used_in_update
-             FROM answers
-             CROSS JOIN executions ON executions.id = answers.execution
-             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-             WHERE answers.run = ? AND answers.used_in_update IS NULL AND answers.superseded_by IS NULL
+    pub async fn unused_answers(&self, run: &RunId, limit: u32) -> Result<Vec<TrainerAnswer>> {
+        let rows = select_answers!(
+            "answers.run = ? AND answers.used_in_update IS NULL AND answers.superseded_by IS NULL
                  AND answers.execution IS NOT NULL AND answers.kind <> 'skipped' AND answers.late < 2
              ORDER BY answers.id LIMIT ?",
+            run,
+            limit
         )
-        .bind(run)
-        .bind(limit)
         .fetch_all(self.readers())
         .await?;
         read_all(rows)
     }
 
-    /// What the next update takes in, oldest first: at most `limit` unused answers, descriptions before others. Nothing
+    /// The answers that the next update takes in, oldest first: at most `limit` unused answers, descriptions before others. Nothing
     /// when none of them is a description: there would be nothing to learn, and the others wait for the next one.
-    pub async fn answers_to_learn_from(&self, run: &str, limit: u32) -> Result<Vec<TrainerAnswer>> {
-        let described: Vec<i64> = sqlx::query_scalar(
-            "SELECT id FROM answers INDEXED BY answers_to_learn_from
-             WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
-                 AND kind = 'described' AND late < 2
-             ORDER BY id LIMIT ?",
+    pub async fn answers_to_learn_from(&self, run: &RunId, limit: u32) -> Result<Vec<TrainerAnswer>> {
+        let described = sqlx::query_scalar!(
+            r#"SELECT id AS "id!: AnswerId" FROM answers INDEXED BY answers_to_learn_from
+               WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
+                   AND kind = 'described' AND late < 2
+               ORDER BY id LIMIT ?"#,
+            run,
+            limit,
         )
-        .bind(run)
-        .bind(limit)
         .fetch_all(self.readers())
         .await?;
         if described.is_empty() {
@@ -92,19 +106,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when one of them does not exist.
-    pub async fn answers(&self, ids: &[i64]) -> Result<Vec<TrainerAnswer>> {
-        let rows = sqlx::query_as(
-            "SELECT answers.id, answers.episode, answers.teacher, executions.request, body.trace, body.view, executions.summary,
-                 answers.kind, answers.text, answers.used_in_update
-             FROM answers
-             CROSS JOIN executions ON executions.id = answers.execution
-             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-             WHERE answers.id IN (SELECT value FROM json_each(?))",
-        )
-        .bind(key_list(ids))
-        .fetch_all(self.readers())
-        .await?;
-        let by_key: HashMap<i64, TrainerAnswer> = read_all(rows)?.into_iter().map(|a| (a.answer, a)).collect();
+    pub async fn answers(&self, ids: &[AnswerId]) -> Result<Vec<TrainerAnswer>> {
+        let keys = key_list(ids);
+        let rows =
+            select_answers!("answers.id IN (SELECT value FROM json_each(?))", keys).fetch_all(self.readers()).await?;
+        let by_key: HashMap<AnswerId, TrainerAnswer> = read_all(rows)?.into_iter().map(|a| (a.answer, a)).collect();
         ids.iter().map(|id| by_key.get(id).cloned().ok_or(StoreError::NotFound("the answer"))).collect()
     }
 
@@ -117,99 +123,134 @@ impl Store {
     /// [`StoreError::Conflict`] when the update is recorded with other answers, or an answer was used in another
     /// update (nothing is written then); [`StoreError::Invalid`] for a skipped answer; [`StoreError::Superseded`] for one
     /// that was taken back after it was read.
-    pub async fn record_update(&self, run: &str, record: &UpdateRecord) -> Result<()> {
+    pub async fn record_update(&self, run: &RunId, record: &UpdateRecord) -> Result<()> {
         self.record_updates(run, std::slice::from_ref(record)).await
     }
 
     /// Records several updates in one transaction; as [`Store::record_update`].
-    pub async fn record_updates(&self, run: &str, records: &[UpdateRecord]) -> Result<()> {
+    pub async fn record_updates(&self, run: &RunId, records: &[UpdateRecord]) -> Result<()> {
         // Updates without typed answers can be lost to a power cut together with the weights they changed.
         let typed = records.iter().any(|record| !record.answers.is_empty());
         let mut writer = self.writer(if typed { Durability::Full } else { Durability::Normal }).await?;
         let mut tx = writer.begin().await?;
         let now = self.now();
         for record in records {
-            record_one(&mut tx, run, record, now).await?;
+            record_update_in(&mut tx, run, record, now).await?;
         }
         Ok(tx.commit().await?)
     }
 
     /// Updates recorded after `update`, in order (what a resumed run makes again).
-    pub async fn updates_after(&self, run: &str, update: u64) -> Result<Vec<UpdateRecord>> {
+    pub async fn updates_after(&self, run: &RunId, update: u64) -> Result<Vec<UpdateRecord>> {
         let update = to_int("the update", update)?;
         // One snapshot for both reads.
         let mut tx = self.readers().begin().await?;
-        let updates: Vec<(i64, String)> =
-            sqlx::query_as("SELECT update_no, data FROM updates WHERE run = ? AND update_no > ? ORDER BY update_no")
-                .bind(run)
-                .bind(update)
-                .fetch_all(&mut *tx)
-                .await?;
-        let uses: Vec<(i64, i64)> = sqlx::query_as(
-            "SELECT used_in_update, id FROM answers
-             WHERE run = ? AND used_in_update > ? AND used_position IS NOT NULL
-             ORDER BY used_in_update, used_position",
+        let updates = sqlx::query!(
+            "SELECT update_no, data FROM updates WHERE run = ? AND update_no > ? ORDER BY update_no",
+            run,
+            update,
         )
-        .bind(run)
-        .bind(update)
+        .fetch_all(&mut *tx)
+        .await?;
+        let uses = sqlx::query!(
+            r#"SELECT used_in_update AS "update!", id AS "answer!: AnswerId" FROM answers
+               WHERE run = ? AND used_in_update > ? AND used_position IS NOT NULL
+               ORDER BY used_in_update, used_position"#,
+            run,
+            update,
+        )
         .fetch_all(&mut *tx)
         .await?;
         drop(tx);
-        let mut answers: HashMap<i64, Vec<i64>> = HashMap::new();
-        for (update, answer) in uses {
-            answers.entry(update).or_default().push(answer);
+        let mut answers: HashMap<i64, Vec<AnswerId>> = HashMap::new();
+        for used in uses {
+            answers.entry(used.update).or_default().push(used.answer);
         }
         updates
             .into_iter()
-            .map(|(update, data)| {
+            .map(|row| {
                 Ok(UpdateRecord {
-                    update: from_int(update),
-                    data: from_json("an update", &data)?,
-                    answers: answers.remove(&update).unwrap_or_default(),
+                    update: from_int(row.update_no),
+                    data: from_json("an update", &row.data)?,
+                    answers: answers.remove(&row.update_no).unwrap_or_default(),
                 })
             })
             .collect()
     }
 
     /// All answers of people used in updates up to `update`, in order of use (the replay memory).
-    pub async fn used_answers(&self, run: &str, update: u64) -> Result<Vec<TrainerAnswer>> {
-        let rows = sqlx::query_as(
-            "SELECT answers.id, answers.episode, answers.teacher, executions.request, body.trace, body.view, executions.summary,
-                 answers.kind, answers.text, answers.used_in_update
-             FROM answers
-             CROSS JOIN executions ON executions.id = answers.execution
-             CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-             WHERE answers.run = ? AND answers.used_in_update <= ? AND answers.used_position IS NOT NULL
+    pub async fn used_answers(&self, run: &RunId, update: u64) -> Result<Vec<TrainerAnswer>> {
+        let update = to_int("the update", update)?;
+        let rows = select_answers!(
+            "answers.run = ? AND answers.used_in_update <= ? AND answers.used_position IS NOT NULL
              ORDER BY answers.used_in_update, answers.used_position",
+            run,
+            update
         )
-        .bind(run)
-        .bind(to_int("the update", update)?)
         .fetch_all(self.readers())
         .await?;
         read_all(rows)
     }
+
+    /// How many executions the answers describe of which no update before `update` has used a description.
+    pub async fn newly_answered(&self, update: u64, answers: &[AnswerId]) -> Result<u64> {
+        let (keys, update) = (key_list(answers), to_int("the update", update)?);
+        let count = sqlx::query_scalar!(
+            r#"SELECT count(DISTINCT mine.execution) AS "count!: i64" FROM answers AS mine
+               WHERE mine.id IN (SELECT value FROM json_each(?1)) AND mine.kind = 'described' AND NOT EXISTS
+                   (SELECT 1 FROM answers AS earlier
+                    WHERE earlier.execution = mine.execution AND earlier.kind = 'described'
+                        AND earlier.used_in_update < ?2)"#,
+            keys,
+            update,
+        )
+        .fetch_one(self.readers())
+        .await?;
+        Ok(from_int(count))
+    }
+
+    /// Executions of a run of which updates up to `update` have used a description by people. It reads them all, and
+    /// is needed for runs that an earlier version began.
+    pub async fn answered_by(&self, run: &RunId, update: u64) -> Result<u64> {
+        let update = to_int("the update", update)?;
+        let count = sqlx::query_scalar!(
+            r#"SELECT count(DISTINCT execution) AS "count!: i64" FROM answers
+               WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL AND kind = 'described'"#,
+            run,
+            update,
+        )
+        .fetch_one(self.readers())
+        .await?;
+        Ok(from_int(count))
+    }
 }
 
-async fn record_one(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &UpdateRecord, now: i64) -> Result<()> {
+async fn record_update_in(
+    tx: &mut Transaction<'_, Sqlite>,
+    run: &RunId,
+    record: &UpdateRecord,
+    now: i64,
+) -> Result<()> {
     let update = to_int("the update", record.update)?;
-    let made = sqlx::query(
+    let data = to_json(&record.data)?;
+    let made = sqlx::query!(
         "INSERT INTO updates (run, update_no, data, recorded_at) VALUES (?, ?, ?, ?)
          ON CONFLICT (run, update_no) DO NOTHING",
+        run,
+        update,
+        data,
+        now,
     )
-    .bind(run)
-    .bind(update)
-    .bind(to_json(&record.data)?)
-    .bind(now)
     .execute(&mut **tx)
     .await
     .or_missing("the run")?;
     if made.rows_affected() == 0 {
-        let recorded: Vec<i64> = sqlx::query_scalar(
-            "SELECT id FROM answers WHERE run = ? AND used_in_update = ? AND used_position IS NOT NULL
-             ORDER BY used_position",
+        let recorded = sqlx::query_scalar!(
+            r#"SELECT id AS "id!: AnswerId" FROM answers
+               WHERE run = ? AND used_in_update = ? AND used_position IS NOT NULL ORDER BY used_position"#,
+            run,
+            update,
         )
-        .bind(run)
-        .bind(update)
         .fetch_all(&mut **tx)
         .await?;
         if recorded == record.answers {
@@ -217,42 +258,40 @@ async fn record_one(tx: &mut Transaction<'_, Sqlite>, run: &str, record: &Update
         }
         return Err(StoreError::Conflict(format!("update {update} is recorded already, with other answers")));
     }
-    for (position, &answer) in record.answers.iter().enumerate() {
-        let marked = sqlx::query(
+    for (position, &answer) in (0_i64..).zip(&record.answers) {
+        let marked = sqlx::query!(
             "UPDATE answers SET used_in_update = ?1, used_position = ?2, used_at = ?3
              WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL AND kind <> 'skipped'
                  AND withdrawn_at IS NULL",
+            update,
+            position,
+            now,
+            answer,
+            run,
         )
-        .bind(update)
-        .bind(position as i64)
-        .bind(now)
-        .bind(answer)
-        .bind(run)
         .execute(&mut **tx)
         .await?;
         if marked.rows_affected() == 0 {
-            return Err(why_not(tx, run, answer).await?);
+            return Err(refusal_to_mark(tx, run, answer).await?);
         }
     }
     Ok(())
 }
 
 /// Why an answer cannot be marked as used.
-async fn why_not(tx: &mut Transaction<'_, Sqlite>, run: &str, answer: i64) -> Result<StoreError> {
-    let found: Option<(Option<i64>, String, bool)> = sqlx::query_as(
-        "SELECT used_in_update, kind, withdrawn_at IS NOT NULL FROM answers
-         WHERE id = ? AND run = ? AND execution IS NOT NULL",
+async fn refusal_to_mark(tx: &mut Transaction<'_, Sqlite>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
+    let found = sqlx::query!(
+        r#"SELECT used_in_update, kind, withdrawn_at IS NOT NULL AS "withdrawn!: bool" FROM answers
+           WHERE id = ? AND run = ? AND execution IS NOT NULL"#,
+        answer,
+        run,
     )
-    .bind(answer)
-    .bind(run)
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(match found {
-        None => StoreError::NotFound("the answer"),
-        Some((_, _, true)) => StoreError::Superseded,
-        Some((Some(update), _, _)) => {
-            StoreError::Conflict(format!("answer {answer} was used in update {update} already"))
-        }
-        Some((None, kind, _)) => StoreError::Invalid(format!("answer {answer} cannot be learnt from: it is {kind}")),
+    let Some(found) = found else { return Ok(StoreError::NotFound("the answer")) };
+    Ok(match found.used_in_update {
+        _ if found.withdrawn => StoreError::Superseded,
+        Some(update) => StoreError::Conflict(format!("answer {answer} was used in update {update} already")),
+        None => StoreError::Invalid(format!("answer {answer} cannot be learnt from: it is {}", found.kind)),
     })
 }

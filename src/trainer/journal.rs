@@ -1,6 +1,7 @@
 //! The run's record of descriptions: an append-only file of every example in the order of its use, which is also the
 //! replay memory, and the notes for the store (simulated episodes, updates), written in batches.
 
+use crate::ids::RunId;
 use crate::protocol::DescribedEpisode;
 use crate::protocol::World;
 use crate::rng::Stream;
@@ -117,7 +118,7 @@ impl<W: World> Record<W> {
 pub struct Notes {
     store: Store,
     runtime: tokio::runtime::Handle,
-    run: String,
+    run: RunId,
     episodes: Vec<EpisodeRow>,
     updates: Vec<UpdateRecord>,
     last: std::time::Instant,
@@ -125,7 +126,7 @@ pub struct Notes {
 
 impl Notes {
     /// Notes of `run`.
-    pub fn new(store: Store, runtime: tokio::runtime::Handle, run: String) -> Self {
+    pub fn new(store: Store, runtime: tokio::runtime::Handle, run: RunId) -> Self {
         Self { store, runtime, run, episodes: Vec::new(), updates: Vec::new(), last: std::time::Instant::now() }
     }
 

@@ -33,7 +33,7 @@ impl Passing {
 
     fn of_cause(cause: &(dyn Error + 'static)) -> Option<Self> {
         if let Some(error) = cause.downcast_ref::<StoreError>() {
-            return error.passes().then(|| match error {
+            return error.is_transient().then(|| match error {
                 StoreError::DiskFull => Self::Room,
                 StoreError::Transient { what, .. } if what.contains("memory") => Self::Memory,
                 StoreError::Transient { .. } => Self::Machine,

@@ -6,6 +6,7 @@ use super::checkpoint::Counters;
 use super::rollouts::{Rollouts, Workplace, ready};
 use crate::config::run::RunConfig;
 use crate::family::Family;
+use crate::ids::{AnswerId, TeacherId};
 use crate::protocol::DescribedEpisode;
 use crate::protocol::Episode;
 use crate::protocol::Example;
@@ -122,7 +123,7 @@ impl<K: Family> Trainer<'_, K> {
     fn learn_from(&mut self, answers: Vec<TrainerAnswer>) -> anyhow::Result<()> {
         if let Some(notes) = &self.notes {
             // An episode is spent when it is described, once, however many people do so and however often they correct it.
-            let keys: Vec<i64> = answers.iter().map(|a| a.answer).collect();
+            let keys: Vec<AnswerId> = answers.iter().map(|a| a.answer).collect();
             let update = self.counters.update + 1;
             self.counters.episodes += notes.wait(notes.store().newly_answered(update, &keys))?;
         }
@@ -162,10 +163,10 @@ impl<K: Family> Trainer<'_, K> {
     }
 
     /// Lets the agent read the words of descriptions, and says in the log what became of new ones.
-    fn learn_words(&mut self, described: &[DescribedEpisode<K::World>], teachers: &[i64]) -> anyhow::Result<()> {
+    fn learn_words(&mut self, described: &[DescribedEpisode<K::World>], teachers: &[TeacherId]) -> anyhow::Result<()> {
         let said = described.iter().zip(teachers);
         let heard: Vec<Utterance> = said
-            .map(|(d, teacher)| Utterance { text: &d.example.words, episode: d.episode, teacher: *teacher })
+            .map(|(d, teacher)| Utterance { text: &d.example.words, episode: d.episode, teacher: teacher.0 })
             .collect();
         let before = self.algorithm.policy().spare_words();
         let learnt = self.algorithm.learn_words(&heard)?;
@@ -190,7 +191,7 @@ impl<K: Family> Trainer<'_, K> {
         let Some(notes) = &self.notes else { return Ok(()) };
         // A database from another time than the checkpoint would have examples learnt twice, or leave some out.
         let Counters { update, human, .. } = self.counters;
-        if let Some(why) = notes.wait(notes.store().disagreement(&self.id, update, human))? {
+        if let Some(why) = notes.wait(notes.store().checkpoint_mismatch(&self.id, update, human))? {
             anyhow::bail!("{why}")
         }
         let lost = notes.wait(notes.store().updates_after(&self.id, self.counters.update))?;

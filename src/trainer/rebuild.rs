@@ -6,6 +6,7 @@
 
 use super::journal::RECORD;
 use crate::config::run::RunConfig;
+use crate::ids::RunId;
 use crate::nn::artifact::write_atomically;
 use crate::protocol::DescribedEpisode;
 use crate::protocol::Episode;
@@ -24,7 +25,7 @@ use std::path::Path;
 pub(super) async fn record<W: World>(
     world: &W,
     config: &RunConfig,
-    (store, run): (&Store, &str),
+    (store, run): (&Store, &RunId),
     (folder, update, lines): (&Path, u64, u64),
 ) -> anyhow::Result<()> {
     let mut by_update: BTreeMap<u64, Vec<DescribedEpisode<W>>> = BTreeMap::new();
@@ -64,7 +65,7 @@ pub(super) async fn record<W: World>(
 ///
 /// # Errors
 /// When the store cannot be read or the file not be written.
-pub(super) async fn curve((store, run): (&Store, &str), folder: &Path, update: u64) -> anyhow::Result<usize> {
+pub(super) async fn curve((store, run): (&Store, &RunId), folder: &Path, update: u64) -> anyhow::Result<usize> {
     let points = store.points(run, usize::MAX).await?;
     let mut text = Vec::new();
     let known = points.iter().filter(|point| point.update <= update);

@@ -11,6 +11,7 @@ use crate::algorithm::explorer::Explorer;
 use crate::algorithm::query_selection::Tallies;
 use crate::config::run::RunConfig;
 use crate::config::run::TeacherMode;
+use crate::ids::{AnswerId, RunId};
 use crate::protocol::Episode;
 use crate::protocol::{Split, World};
 use crate::rng;
@@ -122,7 +123,7 @@ impl<W: World> Shared<W> {
 
 /// What the thread works with.
 pub(super) struct Workplace<W: World> {
-    pub(super) run: String,
+    pub(super) run: RunId,
     pub(super) config: RunConfig,
     pub(super) world: Arc<W>,
     pub(super) store: Store,
@@ -218,7 +219,7 @@ struct Thread<'a, W: World> {
     offered: VecDeque<String>,
     allowance: Allowance,
     /// Newest answer seen.
-    answer: i64,
+    answer: AnswerId,
     /// Update at the last look for executions that are too old, and when that was.
     retired: Option<(u64, Instant)>,
 }
@@ -226,7 +227,15 @@ struct Thread<'a, W: World> {
 impl<'a, W: World> Thread<'a, W> {
     fn new(shared: &'a Shared<W>, place: Workplace<W>) -> Self {
         let allowance = Allowance::new(place.config.pool.size);
-        Self { shared, place, policy: None, offered: VecDeque::new(), allowance, answer: 0, retired: None }
+        Self {
+            shared,
+            place,
+            policy: None,
+            offered: VecDeque::new(),
+            allowance,
+            answer: AnswerId::default(),
+            retired: None,
+        }
     }
 
     fn work(&mut self) -> anyhow::Result<()> {
@@ -276,7 +285,7 @@ impl<'a, W: World> Thread<'a, W> {
         let Workplace { store, runtime, run, .. } = &self.place;
         let pool = runtime.block_on(store.pool(run))?;
         let people = pool.people;
-        let supply = runtime.block_on(store.supply(run, self.answer))?;
+        let supply = runtime.block_on(store.answers_since(run, self.answer))?;
         self.allowance.answered(supply.answered);
         self.allowance.pass(people);
         self.answer = supply.newest;

@@ -269,7 +269,7 @@ impl Error {
                 "It was corrected already, perhaps in another tab. Copy what you typed, reload the page and correct the newer answer.",
             ),
             Error::Store(StoreError::KeyReused { answer }) => Problem {
-                members: Map::from_iter([("answer".to_owned(), (*answer).into())]),
+                members: Map::from_iter([("answer".to_owned(), answer.0.into())]),
                 ..Problem::new(
                     S::CONFLICT,
                     "key-reused",
@@ -438,7 +438,7 @@ mod tests {
             Error::Panic("cause".into()),
             StoreError::LeaseLost.into(),
             StoreError::Superseded.into(),
-            StoreError::KeyReused { answer: 1 }.into(),
+            StoreError::KeyReused { answer: crate::ids::AnswerId(1) }.into(),
             StoreError::Busy.into(),
             StoreError::Invalid("cause".into()).into(),
             StoreError::DiskFull.into(),

@@ -1,6 +1,7 @@
 //! A backup of a server that learns and is taught meanwhile, put back, and what comes of mixing two times.
 
 use crate::{iliad, run};
+use iliad::ids::{AnswerId, RunId};
 use iliad::store::{AnswerKind, NewAnswer, Store};
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Read};
@@ -54,7 +55,7 @@ impl Drop for Served {
 }
 
 /// Somebody who answers what the run has to describe; each answer's key and text once it is acknowledged.
-async fn teach(store: &Store, run: &str, answers: usize) -> HashMap<i64, String> {
+async fn teach(store: &Store, run: &RunId, answers: usize) -> HashMap<AnswerId, String> {
     let teacher = store.teacher("0123").await.unwrap().id;
     let mut acknowledged = HashMap::new();
     let begin = Instant::now();
@@ -88,7 +89,7 @@ async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     }
 }
 
-async fn only_run(store: &Store) -> String {
+async fn only_run(store: &Store) -> RunId {
     store.runs().await.unwrap().pop().unwrap().id
 }
 
@@ -146,15 +147,15 @@ async fn a_backup_of_a_live_server_goes_on_where_it_was() {
     assert!(!at("restored/iliad.sqlite-wal").exists(), "an orderly end leaves one file");
     let store = Store::open(&at("restored/iliad.sqlite")).await.unwrap();
     assert!(store.export_count(None).await.unwrap() > known);
-    let rows = store.export_page(None, 0, u32::MAX).await.unwrap();
-    let texts: HashMap<i64, &str> = rows.iter().map(|row| (row.answer, row.text.as_str())).collect();
+    let rows = store.export_page(None, AnswerId::default(), u32::MAX).await.unwrap();
+    let texts: HashMap<AnswerId, &str> = rows.iter().map(|row| (row.answer, row.text.as_str())).collect();
     for (key, text) in before.iter().chain(&after) {
         assert_eq!(texts.get(key), Some(&text.as_str()), "answer {key} was acknowledged");
     }
     let updates = store.updates_after(&id, 0).await.unwrap();
     let numbers: Vec<u64> = updates.iter().map(|record| record.update).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no hole");
-    let record = std::fs::read_to_string(at("restored/runs").join(&id).join("descriptions.jsonl")).unwrap();
+    let record = std::fs::read_to_string(at("restored/runs").join(id.as_str()).join("descriptions.jsonl")).unwrap();
     let learnt: Vec<u64> = record
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["episode"].as_u64().unwrap())
@@ -169,7 +170,7 @@ async fn a_backup_of_a_live_server_goes_on_where_it_was() {
     // Copying by hand may give newer files of the run beside an older database.
     copy_folder(&at("restored/runs"), &at("mixed/runs"));
     std::fs::copy(at("backup/iliad.sqlite"), at("mixed/iliad.sqlite")).unwrap();
-    copy_folder(&at("restored/runs").join(&id), &at("mixed/runs/newer"));
+    copy_folder(&at("restored/runs").join(id.as_str()), &at("mixed/runs/newer"));
     let server = Served::start(home.path(), "mixed");
     let mixed = Store::open(&at("mixed/iliad.sqlite")).await.unwrap();
     let answers = mixed.used_answers(&id, u64::MAX >> 1).await.unwrap().len();

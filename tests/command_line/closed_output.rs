@@ -135,7 +135,7 @@ fn home() -> tempfile::TempDir {
             candidates: vec![],
             success: true,
         };
-        store.record_simulated("regex-tiny-1", &[row]).await.unwrap();
+        store.record_simulated(&"regex-tiny-1".into(), &[row]).await.unwrap();
         store.close().await;
     });
     let backed_up = iliad(home.path()).args(["backup", "-o", "backup"]).output().unwrap();

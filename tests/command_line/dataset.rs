@@ -49,7 +49,7 @@ fn filled(home: &Path) {
                 success: true,
             })
             .collect();
-        store.record_simulated("regex-tiny-1", &rows).await.unwrap();
+        store.record_simulated(&"regex-tiny-1".into(), &rows).await.unwrap();
         store.close().await;
     });
 }

@@ -65,7 +65,7 @@ fn filled(folder: &Path, rows: u64) {
                 success: true,
             })
             .collect();
-        store.record_simulated("regex-tiny-1", &rows).await.unwrap();
+        store.record_simulated(&"regex-tiny-1".into(), &rows).await.unwrap();
         store.close().await;
     });
 }

@@ -1,10 +1,11 @@
 //! Storing, correcting and using answers.
 
 use crate::support::{AWKWARD, Bench, RUN, TTL, answer, execution, run, simulated};
+use iliad::ids::{AnswerId, ExecutionId, TeacherId};
 use iliad::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts, UpdateRecord};
 use serde_json::json;
 
-fn record(update: u64, answers: &[i64]) -> UpdateRecord {
+fn record(update: u64, answers: &[AnswerId]) -> UpdateRecord {
     UpdateRecord { update, data: json!({"mode": "human"}), answers: answers.to_vec() }
 }
 
@@ -16,9 +17,9 @@ async fn text_is_kept_exactly_as_typed() {
     for text in AWKWARD {
         bench.describe(teacher, text).await;
     }
-    let taken = bench.store.unused_answers(RUN, 99).await.unwrap();
+    let taken = bench.store.unused_answers(&RUN, 99).await.unwrap();
     assert_eq!(taken.iter().map(|a| a.text.as_str()).collect::<Vec<_>>(), AWKWARD);
-    let mut own = bench.store.own_answers(RUN, teacher, 99).await.unwrap();
+    let mut own = bench.store.own_answers(&RUN, teacher, 99).await.unwrap();
     own.reverse();
     assert_eq!(own.iter().map(|a| a.text.as_str()).collect::<Vec<_>>(), AWKWARD);
 }
@@ -29,7 +30,7 @@ async fn the_trainer_gets_back_what_it_offered() {
     bench.offer([(7, 3)]).await;
     let teacher = bench.teacher("a").await;
     let key = bench.describe(teacher, "replace n with c").await;
-    let taken = bench.store.unused_answers(RUN, 9).await.unwrap().remove(0);
+    let taken = bench.store.unused_answers(&RUN, 9).await.unwrap().remove(0);
     let offered = execution(7, 3);
     assert_eq!((taken.answer, taken.episode, taken.kind), (key, 7, AnswerKind::Described));
     assert_eq!((taken.request, taken.trace), (offered.request, offered.trace));
@@ -69,7 +70,7 @@ async fn keys_must_have_1_to_64_characters() {
     for key in [String::new(), "k".repeat(65)] {
         let bad = NewAnswer { client_key: key, ..good.clone() };
         assert!(matches!(bench.store.answer(&bad).await, Err(StoreError::Invalid(_))));
-        assert!(matches!(bench.store.correct(1, &bad).await, Err(StoreError::Invalid(_))));
+        assert!(matches!(bench.store.correct(AnswerId(1), &bad).await, Err(StoreError::Invalid(_))));
     }
     bench.store.answer(&NewAnswer { client_key: "é".repeat(64), ..good }).await.unwrap();
 }
@@ -80,11 +81,11 @@ async fn an_unknown_execution_or_teacher_is_named() {
     bench.offer([(0, 1)]).await;
     let teacher = bench.teacher("a").await;
     let id = bench.lease(teacher).await.unwrap().execution;
-    let missing = bench.store.answer(&answer(4711, teacher, "x")).await.unwrap_err();
+    let missing = bench.store.answer(&answer(ExecutionId(4711), teacher, "x")).await.unwrap_err();
     assert_eq!(missing.to_string(), "the execution does not exist");
-    let missing = bench.store.answer(&answer(id, 4711, "x")).await.unwrap_err();
+    let missing = bench.store.answer(&answer(id, TeacherId(4711), "x")).await.unwrap_err();
     assert_eq!(missing.to_string(), "the teacher does not exist");
-    assert!(bench.store.unused_answers(RUN, 9).await.unwrap().is_empty());
+    assert!(bench.store.unused_answers(&RUN, 9).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -93,7 +94,7 @@ async fn a_correction_leaves_the_old_row_and_takes_its_place() {
     bench.offer([(0, 1)]).await;
     let (a, b) = (bench.teacher("a").await, bench.teacher("b").await);
     let old = bench.describe(a, "teh word").await;
-    let id = bench.store.own_answers(RUN, a, 1).await.unwrap()[0].execution;
+    let id = bench.store.own_answers(&RUN, a, 1).await.unwrap()[0].execution;
     let better = answer(id, a, "the word");
     assert!(matches!(
         bench.store.correct(old, &NewAnswer { teacher: b, ..better.clone() }).await,
@@ -102,11 +103,11 @@ async fn a_correction_leaves_the_old_row_and_takes_its_place() {
     let new = bench.store.correct(old, &better).await.unwrap();
     assert_eq!(bench.store.correct(old, &better).await.unwrap(), Stored { answer: new.answer, again: true });
     assert!(matches!(bench.store.correct(old, &answer(id, a, "third")).await, Err(StoreError::Superseded)));
-    let own = bench.store.own_answers(RUN, a, 9).await.unwrap();
+    let own = bench.store.own_answers(&RUN, a, 9).await.unwrap();
     assert_eq!(own.iter().map(|o| (o.answer, o.text.as_str())).collect::<Vec<_>>(), [(new.answer, "the word")]);
-    let unused = bench.store.unused_answers(RUN, 9).await.unwrap();
+    let unused = bench.store.unused_answers(&RUN, 9).await.unwrap();
     assert_eq!(unused.iter().map(|u| u.answer).collect::<Vec<_>>(), [new.answer]);
-    let rows = bench.store.export_page(None, 0, 9).await.unwrap();
+    let rows = bench.store.export_page(None, AnswerId::default(), 9).await.unwrap();
     assert_eq!(
         rows.iter().map(|r| (r.supersedes, r.superseded_by)).collect::<Vec<_>>(),
         [(None, Some(new.answer)), (Some(old), None)]
@@ -120,14 +121,14 @@ async fn a_correction_of_a_used_answer_is_a_new_answer() {
     bench.offer([(0, 1)]).await;
     let teacher = bench.teacher("a").await;
     let old = bench.describe(teacher, "first").await;
-    bench.store.record_update(RUN, &record(1, &[old])).await.unwrap();
-    assert_eq!(bench.store.teacher_counts(RUN, teacher).await.unwrap(), TeacherCounts { described: 1, used: 1 });
-    let id = bench.store.own_answers(RUN, teacher, 1).await.unwrap()[0].execution;
+    bench.store.record_update(&RUN, &record(1, &[old])).await.unwrap();
+    assert_eq!(bench.store.teacher_counts(&RUN, teacher).await.unwrap(), TeacherCounts { described: 1, used: 1 });
+    let id = bench.store.own_answers(&RUN, teacher, 1).await.unwrap()[0].execution;
     let new = bench.store.correct(old, &answer(id, teacher, "second")).await.unwrap().answer;
-    assert_eq!(bench.store.teacher_counts(RUN, teacher).await.unwrap(), TeacherCounts { described: 1, used: 0 });
-    assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap()[0].answer, new);
-    bench.store.record_update(RUN, &record(2, &[new])).await.unwrap();
-    let memory = bench.store.used_answers(RUN, 2).await.unwrap();
+    assert_eq!(bench.store.teacher_counts(&RUN, teacher).await.unwrap(), TeacherCounts { described: 1, used: 0 });
+    assert_eq!(bench.store.unused_answers(&RUN, 9).await.unwrap()[0].answer, new);
+    bench.store.record_update(&RUN, &record(2, &[new])).await.unwrap();
+    let memory = bench.store.used_answers(&RUN, 2).await.unwrap();
     assert_eq!(
         memory.iter().map(|a| (a.answer, a.used_in_update)).collect::<Vec<_>>(),
         [(old, Some(1)), (new, Some(2))]
@@ -142,20 +143,20 @@ async fn a_skip_can_be_turned_into_a_description_but_never_replaces_one_by_itsel
     let id = bench.lease(a).await.unwrap().execution;
     let skip = NewAnswer { kind: AnswerKind::Skipped, ..answer(id, a, "what?") };
     let skipped = bench.store.answer(&skip).await.unwrap().answer;
-    assert!(bench.store.unused_answers(RUN, 9).await.unwrap().is_empty(), "the trainer gets no skips");
+    assert!(bench.store.unused_answers(&RUN, 9).await.unwrap().is_empty(), "the trainer gets no skips");
     assert!(bench.lease(a).await.is_none());
     let described = bench.store.correct(skipped, &answer(id, a, "now I see")).await.unwrap().answer;
     assert!(bench.lease(b).await.is_none(), "it is answered now");
     // A stale tab skips.
     let stale = NewAnswer { kind: AnswerKind::Skipped, ..answer(id, a, "what? again") };
     bench.store.answer(&stale).await.unwrap();
-    assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap()[0].answer, described);
+    assert_eq!(bench.store.unused_answers(&RUN, 9).await.unwrap()[0].answer, described);
     // Taken back on purpose, it goes to others.
     bench.store.correct(described, &NewAnswer { kind: AnswerKind::Skipped, ..answer(id, a, "no") }).await.unwrap();
-    assert!(bench.store.unused_answers(RUN, 9).await.unwrap().is_empty());
+    assert!(bench.store.unused_answers(&RUN, 9).await.unwrap().is_empty());
     assert!(bench.lease(a).await.is_none());
     assert_eq!(bench.lease(b).await.unwrap().execution, id);
-    assert_eq!(bench.store.export_count(Some(RUN)).await.unwrap(), 4, "every word of it is kept");
+    assert_eq!(bench.store.export_count(Some(&RUN)).await.unwrap(), 4, "every word of it is kept");
 }
 
 #[tokio::test]
@@ -169,27 +170,34 @@ async fn an_answer_is_used_in_exactly_one_update_and_recording_again_is_harmless
     }
     let store = &bench.store;
     let first = record(1, &[keys[1], keys[0]]);
-    store.record_update(RUN, &first).await.unwrap();
-    store.record_update(RUN, &first).await.expect("the same again after a kill");
-    assert!(matches!(store.record_update(RUN, &record(2, &[keys[2], keys[0]])).await, Err(StoreError::Conflict(_))));
-    assert!(matches!(store.record_update(RUN, &record(1, &[keys[0], keys[1]])).await, Err(StoreError::Conflict(_))));
-    assert!(matches!(store.record_update(RUN, &record(1, &[keys[1]])).await, Err(StoreError::Conflict(_))));
-    assert!(matches!(store.record_update(RUN, &record(2, &[keys[2], keys[2]])).await, Err(StoreError::Conflict(_))));
-    assert!(matches!(store.record_update(RUN, &record(2, &[4711])).await, Err(StoreError::NotFound("the answer"))));
-    assert!(matches!(store.record_update("nowhere", &record(2, &[])).await, Err(StoreError::NotFound("the run"))));
-    let unused: Vec<i64> = store.unused_answers(RUN, 9).await.unwrap().iter().map(|a| a.answer).collect();
+    store.record_update(&RUN, &first).await.unwrap();
+    store.record_update(&RUN, &first).await.expect("the same again after a kill");
+    assert!(matches!(store.record_update(&RUN, &record(2, &[keys[2], keys[0]])).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(store.record_update(&RUN, &record(1, &[keys[0], keys[1]])).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(store.record_update(&RUN, &record(1, &[keys[1]])).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(store.record_update(&RUN, &record(2, &[keys[2], keys[2]])).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(
+        store.record_update(&RUN, &record(2, &[AnswerId(4711)])).await,
+        Err(StoreError::NotFound("the answer"))
+    ));
+    assert!(matches!(
+        store.record_update(&"nowhere".into(), &record(2, &[])).await,
+        Err(StoreError::NotFound("the run"))
+    ));
+    let unused: Vec<AnswerId> = store.unused_answers(&RUN, 9).await.unwrap().iter().map(|a| a.answer).collect();
     assert_eq!(unused, keys[2..], "a refused record leaves nothing behind");
 
-    store.record_update(RUN, &record(3, &[])).await.unwrap();
-    store.record_update(RUN, &record(2, &[keys[3]])).await.unwrap();
-    assert_eq!(store.updates_after(RUN, 0).await.unwrap(), [first.clone(), record(2, &[keys[3]]), record(3, &[])]);
-    assert_eq!(store.updates_after(RUN, 2).await.unwrap(), [record(3, &[])]);
-    let memory: Vec<i64> = store.used_answers(RUN, 2).await.unwrap().iter().map(|a| a.answer).collect();
+    store.record_update(&RUN, &record(3, &[])).await.unwrap();
+    store.record_update(&RUN, &record(2, &[keys[3]])).await.unwrap();
+    assert_eq!(store.updates_after(&RUN, 0).await.unwrap(), [first.clone(), record(2, &[keys[3]]), record(3, &[])]);
+    assert_eq!(store.updates_after(&RUN, 2).await.unwrap(), [record(3, &[])]);
+    let memory: Vec<AnswerId> = store.used_answers(&RUN, 2).await.unwrap().iter().map(|a| a.answer).collect();
     assert_eq!(memory, [keys[1], keys[0], keys[3]]);
-    assert_eq!(store.used_answers(RUN, 1).await.unwrap().len(), 2);
-    let asked: Vec<i64> = store.answers(&[keys[3], keys[0], keys[3]]).await.unwrap().iter().map(|a| a.answer).collect();
+    assert_eq!(store.used_answers(&RUN, 1).await.unwrap().len(), 2);
+    let asked: Vec<AnswerId> =
+        store.answers(&[keys[3], keys[0], keys[3]]).await.unwrap().iter().map(|a| a.answer).collect();
     assert_eq!(asked, [keys[3], keys[0], keys[3]]);
-    assert!(matches!(store.answers(&[keys[0], 4711]).await, Err(StoreError::NotFound("the answer"))));
+    assert!(matches!(store.answers(&[keys[0], AnswerId(4711)]).await, Err(StoreError::NotFound("the answer"))));
 }
 
 #[tokio::test]
@@ -202,12 +210,15 @@ async fn skips_and_other_runs_answers_cannot_be_used() {
     let skipped = bench.store.answer(&skip).await.unwrap().answer;
     let described = bench.describe(teacher, "x").await;
     bench.store.create_run(&run("run-2")).await.unwrap();
-    bench.store.record_simulated(RUN, &[simulated(9, Some(1), "sim")]).await.unwrap();
+    bench.store.record_simulated(&RUN, &[simulated(9, Some(1), "sim")]).await.unwrap();
     let sim = bench.store.export_page(None, described, 1).await.unwrap()[0].answer;
-    assert!(matches!(bench.store.record_update(RUN, &record(1, &[skipped])).await, Err(StoreError::Invalid(_))));
-    assert!(matches!(bench.store.record_update("run-2", &record(1, &[described])).await, Err(StoreError::NotFound(_))));
-    assert!(matches!(bench.store.record_update(RUN, &record(1, &[sim])).await, Err(StoreError::NotFound(_))));
-    assert!(bench.store.updates_after(RUN, 0).await.unwrap().is_empty());
+    assert!(matches!(bench.store.record_update(&RUN, &record(1, &[skipped])).await, Err(StoreError::Invalid(_))));
+    assert!(matches!(
+        bench.store.record_update(&"run-2".into(), &record(1, &[described])).await,
+        Err(StoreError::NotFound(_))
+    ));
+    assert!(matches!(bench.store.record_update(&RUN, &record(1, &[sim])).await, Err(StoreError::NotFound(_))));
+    assert!(bench.store.updates_after(&RUN, 0).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -219,10 +230,10 @@ async fn cannot_describe_and_nothing_changed_go_to_the_trainer_and_end_the_execu
         let id = bench.lease(a).await.unwrap().execution;
         bench.store.answer(&NewAnswer { kind, ..answer(id, a, "") }).await.unwrap();
     }
-    let kinds: Vec<AnswerKind> = bench.store.unused_answers(RUN, 9).await.unwrap().iter().map(|u| u.kind).collect();
+    let kinds: Vec<AnswerKind> = bench.store.unused_answers(&RUN, 9).await.unwrap().iter().map(|u| u.kind).collect();
     assert_eq!(kinds, [AnswerKind::CannotDescribe, AnswerKind::NothingChanged]);
     assert!(bench.lease(b).await.is_none());
-    assert_eq!(bench.store.teacher_counts(RUN, a).await.unwrap(), TeacherCounts::default());
+    assert_eq!(bench.store.teacher_counts(&RUN, a).await.unwrap(), TeacherCounts::default());
 }
 
 #[tokio::test]
@@ -231,9 +242,9 @@ async fn answers_to_a_finished_run_are_still_stored() {
     bench.offer([(0, 1)]).await;
     let teacher = bench.teacher("a").await;
     let id = bench.lease(teacher).await.unwrap().execution;
-    bench.store.set_active(RUN, false).await.unwrap();
+    bench.store.set_active(&RUN, false).await.unwrap();
     bench.store.answer(&answer(id, teacher, "after the end")).await.unwrap();
-    assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap()[0].text, "after the end");
+    assert_eq!(bench.store.unused_answers(&RUN, 9).await.unwrap()[0].text, "after the end");
 }
 
 #[tokio::test]
@@ -255,7 +266,7 @@ async fn the_stored_answer_says_whether_the_request_was_shown_and_what_the_page_
         };
         bench.store.answer(&timed).await.unwrap();
     }
-    let rows = bench.store.export_page(None, 0, 9).await.unwrap();
+    let rows = bench.store.export_page(None, AnswerId::default(), 9).await.unwrap();
     assert_eq!(rows.iter().map(|r| r.request_shown).collect::<Vec<_>>(), [true, false]);
     for row in rows {
         assert_eq!(row.shown_at, Some(bench.clock.now() - time::Duration::seconds(8)));
@@ -270,11 +281,11 @@ async fn several_updates_are_recorded_all_or_none() {
     let teacher = bench.teacher("a").await;
     let keys = [bench.describe(teacher, "a").await, bench.describe(teacher, "b").await];
     let bad = [record(1, &[]), record(2, &[keys[0]]), record(3, &[keys[0]])];
-    assert!(matches!(bench.store.record_updates(RUN, &bad).await, Err(StoreError::Conflict(_))));
-    assert!(bench.store.updates_after(RUN, 0).await.unwrap().is_empty());
-    assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap().len(), 2);
+    assert!(matches!(bench.store.record_updates(&RUN, &bad).await, Err(StoreError::Conflict(_))));
+    assert!(bench.store.updates_after(&RUN, 0).await.unwrap().is_empty());
+    assert_eq!(bench.store.unused_answers(&RUN, 9).await.unwrap().len(), 2);
     let good = [record(1, &[]), record(2, &[keys[0]]), record(3, &[keys[1]])];
-    bench.store.record_updates(RUN, &good).await.unwrap();
-    bench.store.record_updates(RUN, &good).await.unwrap();
-    assert_eq!(bench.store.updates_after(RUN, 1).await.unwrap(), good[1..]);
+    bench.store.record_updates(&RUN, &good).await.unwrap();
+    bench.store.record_updates(&RUN, &good).await.unwrap();
+    assert_eq!(bench.store.updates_after(&RUN, 1).await.unwrap(), good[1..]);
 }

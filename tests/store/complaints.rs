@@ -67,7 +67,7 @@ async fn a_quarter_of_an_hour_of_thinking_is_not_lost() {
     bench.describe(b, "quick").await;
     let slow = bench.store.answer(&answer(id, a, "thought through")).await.unwrap();
     assert!(!slow.again);
-    let texts: Vec<String> = bench.store.unused_answers(RUN, 9).await.unwrap().into_iter().map(|u| u.text).collect();
+    let texts: Vec<String> = bench.store.unused_answers(&RUN, 9).await.unwrap().into_iter().map(|u| u.text).collect();
     assert_eq!(texts, ["quick", "thought through"]);
 }
 
@@ -78,10 +78,9 @@ async fn a_stale_page_loses_nothing() {
     let a = bench.teacher("a").await;
     let id = bench.lease(a).await.unwrap().execution;
     bench.store.release(id, a).await.unwrap();
-    bench.store.retire_stale(RUN, 99).await.unwrap();
-    bench.store.withdraw_from(RUN, 0).await.unwrap();
+    bench.store.retire_stale(&RUN, 99).await.unwrap();
     bench.store.answer(&answer(id, a, "typed on a page from yesterday")).await.unwrap();
-    assert_eq!(bench.store.unused_answers(RUN, 9).await.unwrap().len(), 1);
+    assert_eq!(bench.store.unused_answers(&RUN, 9).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -111,7 +110,8 @@ async fn two_tabs_with_different_words_leave_one_standing_answer_and_keep_both_t
     bench.store.answer(&first).await.unwrap();
     bench.store.answer(&answer(id, a, "second tab")).await.unwrap();
     bench.store.answer(&first).await.expect("a retry of the first tab changes nothing");
-    let standing: Vec<String> = bench.store.unused_answers(RUN, 9).await.unwrap().into_iter().map(|u| u.text).collect();
+    let standing: Vec<String> =
+        bench.store.unused_answers(&RUN, 9).await.unwrap().into_iter().map(|u| u.text).collect();
     assert_eq!(standing, ["second tab"]);
     assert_eq!(bench.store.export_count(None).await.unwrap(), 2);
 }
@@ -124,10 +124,10 @@ async fn a_hasty_send_can_be_corrected_and_a_skipped_item_had_again() {
     bench.describe(a, "hasty").await;
     let id = bench.lease(a).await.unwrap().execution;
     bench.store.answer(&NewAnswer { kind: AnswerKind::Skipped, ..answer(id, a, "") }).await.unwrap();
-    for own in bench.store.own_answers(RUN, a, 5).await.unwrap() {
+    for own in bench.store.own_answers(&RUN, a, 5).await.unwrap() {
         bench.store.correct(own.answer, &answer(own.execution, a, "careful")).await.unwrap();
     }
-    let texts: Vec<String> = bench.store.unused_answers(RUN, 9).await.unwrap().into_iter().map(|u| u.text).collect();
+    let texts: Vec<String> = bench.store.unused_answers(&RUN, 9).await.unwrap().into_iter().map(|u| u.text).collect();
     assert_eq!(texts, ["careful", "careful"]);
 }
 
@@ -140,9 +140,10 @@ async fn counts_are_ones_own_and_never_beyond_the_total() {
         bench.describe(a, text).await;
     }
     bench.describe(b, "4").await;
-    let own = bench.store.own_answers(RUN, a, 9).await.unwrap();
+    let own = bench.store.own_answers(&RUN, a, 9).await.unwrap();
     bench.store.correct(own[0].answer, &answer(own[0].execution, a, "3!")).await.unwrap();
-    let (a, b) = (bench.store.teacher_counts(RUN, a).await.unwrap(), bench.store.teacher_counts(RUN, b).await.unwrap());
+    let (a, b) =
+        (bench.store.teacher_counts(&RUN, a).await.unwrap(), bench.store.teacher_counts(&RUN, b).await.unwrap());
     assert_eq!((a.described, b.described), (3, 1));
     assert_eq!((a.used, b.used), (0, 0));
 }
@@ -154,13 +155,13 @@ async fn large_columns_do_not_slow_the_queue_and_the_lists() {
     let new: Vec<_> = (0..300)
         .map(|e| iliad::store::NewExecution { view: json!(large), trace: json!(large), ..execution(e, 1) })
         .collect();
-    bench.store.offer(RUN, &new).await.unwrap(); // 120 MB
+    bench.store.offer(&RUN, &new).await.unwrap(); // 120 MB
     let teacher = bench.teacher("a").await;
     let begin = Instant::now();
     for _ in 0..50 {
-        bench.store.pool(RUN).await.unwrap();
+        bench.store.pool(&RUN).await.unwrap();
         bench.lease(teacher).await.unwrap();
-        bench.store.teacher_counts(RUN, teacher).await.unwrap();
+        bench.store.teacher_counts(&RUN, teacher).await.unwrap();
     }
     // Reading the large columns through would take minutes; the bound leaves room for a busy machine.
     assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
@@ -173,15 +174,15 @@ async fn fifty_thousand_rows_are_exported_in_seconds_and_all_of_them() {
         let rows: Vec<_> = (0..500)
             .map(|i| simulated(batch * 500 + i, Some(batch + 1), AWKWARD[i as usize % AWKWARD.len()]))
             .collect();
-        bench.store.record_simulated(RUN, &rows).await.unwrap();
+        bench.store.record_simulated(&RUN, &rows).await.unwrap();
     }
-    let counted = bench.store.export_count(Some(RUN)).await.unwrap();
+    let counted = bench.store.export_count(Some(&RUN)).await.unwrap();
     assert_eq!(counted, 50_000);
     for format in [Format::Jsonl, Format::Csv] {
         let begin = Instant::now();
         let mut told = Vec::new();
         let mut bytes = Vec::new();
-        let written = write(&bench.store, Some(RUN), format, &mut bytes, |p| told.push(p.done)).await.unwrap();
+        let written = write(&bench.store, Some(&RUN), format, &mut bytes, |p| told.push(p.done)).await.unwrap();
         assert_eq!(written, counted);
         assert!(told.len() >= 100 && told.is_sorted(), "progress is told on the way");
         assert!(begin.elapsed().as_secs() < 30, "{format:?} took {:?}", begin.elapsed());

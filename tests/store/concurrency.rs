@@ -1,6 +1,7 @@
 //! People and the trainer at work at the same time.
 
 use crate::support::{Bench, RUN, TTL, answer, execution, simulated};
+use iliad::ids::AnswerId;
 use iliad::run::Point;
 use iliad::store::{AnswerKind, NewAnswer, StoreError, UpdateRecord};
 use std::collections::{HashMap, HashSet};
@@ -11,13 +12,13 @@ const TEACHERS: usize = 8;
 const ANSWERS_EACH: usize = 120;
 
 /// One person: lease, heartbeat, send (now and then twice at once), sometimes skip or correct. What was acknowledged.
-async fn teach(bench: Arc<Bench>, name: usize) -> HashMap<i64, String> {
+async fn teach(bench: Arc<Bench>, name: usize) -> HashMap<AnswerId, String> {
     let store = &bench.store;
     let teacher = bench.teacher(&format!("teacher {name}")).await;
     let mut acknowledged = HashMap::new();
     let mut sent = 0;
     while sent < ANSWERS_EACH {
-        let Some(leased) = store.lease(RUN, teacher, &[], TTL).await.unwrap() else {
+        let Some(leased) = store.lease(&RUN, teacher, &[], TTL).await.unwrap() else {
             tokio::task::yield_now().await; // the trainer will offer more
             continue;
         };
@@ -52,35 +53,35 @@ async fn teach(bench: Arc<Bench>, name: usize) -> HashMap<i64, String> {
             assert_eq!(one.answer, two.answer);
             acknowledged.insert(one.answer, text);
         }
-        store.teacher_counts(RUN, teacher).await.unwrap();
-        store.own_answers(RUN, teacher, 5).await.unwrap();
+        store.teacher_counts(&RUN, teacher).await.unwrap();
+        store.own_answers(&RUN, teacher, 5).await.unwrap();
         sent += 1;
     }
     acknowledged
 }
 
 /// The trainer: keeps the pool filled, uses what was said, tells points and simulated episodes. What it used.
-async fn train(bench: Arc<Bench>, people_done: Arc<AtomicBool>) -> (u64, Vec<i64>) {
+async fn train(bench: Arc<Bench>, people_done: Arc<AtomicBool>) -> (u64, Vec<AnswerId>) {
     let store = &bench.store;
     let (mut update, mut episode, mut used) = (0, 0, Vec::new());
     loop {
         let last_round = people_done.load(Ordering::SeqCst);
         update += 1;
-        let pool = store.pool(RUN).await.unwrap();
+        let pool = store.pool(&RUN).await.unwrap();
         let room = 24u64.saturating_sub(pool.open + pool.leased);
         let fresh: Vec<_> = (0..room).map(|i| execution(episode + i, update)).collect();
         episode += room;
-        store.offer(RUN, &fresh).await.unwrap();
-        store.retire_stale(RUN, update.saturating_sub(40)).await.unwrap();
-        let answers: Vec<i64> = store.unused_answers(RUN, 32).await.unwrap().iter().map(|a| a.answer).collect();
+        store.offer(&RUN, &fresh).await.unwrap();
+        store.retire_stale(&RUN, update.saturating_sub(40)).await.unwrap();
+        let answers: Vec<AnswerId> = store.unused_answers(&RUN, 32).await.unwrap().iter().map(|a| a.answer).collect();
         let nothing_left = answers.is_empty();
         let record = UpdateRecord { update, data: "mixed".into(), answers: answers.clone() };
-        store.record_update(RUN, &record).await.unwrap();
+        store.record_update(&RUN, &record).await.unwrap();
         used.extend(answers);
         let rows: Vec<_> = (0..4).map(|i| simulated(1_000_000 + update * 4 + i, Some(update), "simulated")).collect();
-        store.record_simulated(RUN, &rows).await.unwrap();
-        store.record_points(RUN, &[Point { update, ..Point::default() }]).await.unwrap();
-        store.recent_episodes(RUN, 10).await.unwrap();
+        store.record_simulated(&RUN, &rows).await.unwrap();
+        store.record_points(&RUN, &[Point { update, ..Point::default() }]).await.unwrap();
+        store.recent_episodes(&RUN, 10).await.unwrap();
         if last_round && nothing_left {
             return (update, used);
         }
@@ -100,15 +101,15 @@ async fn eight_people_and_the_trainer_lose_no_row_and_lock_nobody_out() {
     people_done.store(true, Ordering::SeqCst);
     let (updates, used) = trainer.await.unwrap();
 
-    let rows = bench.store.export_page(Some(RUN), 0, u32::MAX).await.unwrap();
-    assert_eq!(rows.len() as u64, bench.store.export_count(Some(RUN)).await.unwrap());
-    let stored: HashMap<i64, String> =
+    let rows = bench.store.export_page(Some(&RUN), AnswerId::default(), u32::MAX).await.unwrap();
+    assert_eq!(rows.len() as u64, bench.store.export_count(Some(&RUN)).await.unwrap());
+    let stored: HashMap<AnswerId, String> =
         rows.iter().filter(|r| r.teacher.is_some()).map(|r| (r.answer, r.text.clone())).collect();
     assert_eq!(stored, acknowledged, "exactly what was acknowledged is there");
     assert_eq!(rows.len() - stored.len(), updates as usize * 4, "every simulated row is there");
-    assert_eq!(bench.store.points(RUN, usize::MAX).await.unwrap().len() as u64, updates);
+    assert_eq!(bench.store.points(&RUN, usize::MAX).await.unwrap().len() as u64, updates);
 
-    let unique: HashSet<i64> = used.iter().copied().collect();
+    let unique: HashSet<AnswerId> = used.iter().copied().collect();
     assert_eq!(unique.len(), used.len(), "no answer was used twice");
     for row in rows.iter().filter(|row| row.teacher.is_some()) {
         let usable = row.superseded_by.is_none() && row.kind != AnswerKind::Skipped;
@@ -153,12 +154,12 @@ async fn two_corrections_at_once_one_wins_and_the_other_is_told() {
     bench.offer([(0, 1)]).await;
     let teacher = bench.teacher("a").await;
     let old = bench.describe(teacher, "old").await;
-    let id = bench.store.own_answers(RUN, teacher, 1).await.unwrap()[0].execution;
+    let id = bench.store.own_answers(&RUN, teacher, 1).await.unwrap()[0].execution;
     let (left, right) = (answer(id, teacher, "left"), answer(id, teacher, "right"));
     let (one, two) = tokio::join!(bench.store.correct(old, &left), bench.store.correct(old, &right));
     let lost = [&one, &two].into_iter().filter(|r| matches!(r, Err(StoreError::Superseded))).count();
     assert_eq!(lost, 1, "{one:?} {two:?}");
-    assert_eq!(bench.store.own_answers(RUN, teacher, 9).await.unwrap().len(), 1);
+    assert_eq!(bench.store.own_answers(&RUN, teacher, 9).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -192,7 +193,7 @@ async fn a_second_process_on_the_same_file_waits_its_turn() {
         }
     });
     for update in 0..200 {
-        other.record_points(RUN, &[Point { update, ..Point::default() }]).await.unwrap();
+        other.record_points(&RUN, &[Point { update, ..Point::default() }]).await.unwrap();
     }
     writing.await.unwrap();
     assert_eq!(other.export_count(None).await.unwrap(), 200);

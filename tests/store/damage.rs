@@ -1,6 +1,7 @@
 //! Files that cannot be used, and disks that cannot be written.
 
 use crate::support::{Bench, RUN, answer, execution, file, run};
+use iliad::ids::ExecutionId;
 use iliad::store::{Store, StoreError};
 use sqlx::{Connection, SqliteConnection};
 use std::path::Path;
@@ -30,7 +31,7 @@ async fn a_store_can_be_closed_and_opened_again() {
     let left: Vec<_> = std::fs::read_dir(bench.folder.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(left, ["iliad.sqlite"], "no side files stay");
     let store = Store::open(&bench.file()).await.unwrap();
-    assert_eq!(store.unused_answers(RUN, 9).await.unwrap()[0].text, "kept");
+    assert_eq!(store.unused_answers(&RUN, 9).await.unwrap()[0].text, "kept");
     assert_eq!(store.teacher("a").await.unwrap().id, teacher);
 }
 
@@ -38,7 +39,7 @@ async fn a_store_can_be_closed_and_opened_again() {
 async fn a_missing_folder_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(&folder.path().join("new").join("deeper"));
-    Store::open(&path).await.unwrap().create_run(&run(RUN)).await.unwrap();
+    Store::open(&path).await.unwrap().create_run(&run(&RUN)).await.unwrap();
     assert!(path.is_file());
 }
 
@@ -125,14 +126,14 @@ async fn a_busy_file_says_so_in_plain_words() {
 async fn a_broken_rule_is_said_in_plain_words() {
     let bench = Bench::new().await;
     let none = iliad::store::NewExecution { wanted: 0, ..execution(0, 1) };
-    let refused = bench.store.offer(RUN, &[execution(1, 1), none]).await.unwrap_err();
+    let refused = bench.store.offer(&RUN, &[execution(1, 1), none]).await.unwrap_err();
     let said = refused.to_string();
     assert_eq!(said, "this cannot be stored, because the rule \"wants at least one answer\" is broken");
-    assert_eq!(bench.store.pool(RUN).await.unwrap().open, 0, "all or nothing");
-    let huge = bench.store.offer(RUN, &[execution(u64::MAX, 1)]).await.unwrap_err();
+    assert_eq!(bench.store.pool(&RUN).await.unwrap().open, 0, "all or nothing");
+    let huge = bench.store.offer(&RUN, &[execution(u64::MAX, 1)]).await.unwrap_err();
     assert!(matches!(huge, StoreError::Invalid(_)), "{huge}");
     let teacher = bench.teacher("a").await;
-    let none = bench.store.answer(&answer(1, teacher, "x")).await.unwrap_err();
+    let none = bench.store.answer(&answer(ExecutionId(1), teacher, "x")).await.unwrap_err();
     assert!(matches!(none, StoreError::NotFound("the execution")));
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::{AWKWARD, Bench, RUN, answer, run, simulated};
 use iliad::export::{ExportError, Format, chunks, write};
+use iliad::ids::{AnswerId, RunId};
 use iliad::store::{AnswerKind, ExportRow, NewAnswer, StoreError};
 use serde_json::Value;
 use std::pin::Pin;
@@ -22,7 +23,7 @@ async fn filled() -> Bench {
         .answer(&NewAnswer { kind: AnswerKind::Skipped, ..answer(id, teacher, "no, \"really\"") })
         .await
         .unwrap();
-    let own = bench.store.own_answers(RUN, teacher, 2).await.unwrap();
+    let own = bench.store.own_answers(&RUN, teacher, 2).await.unwrap();
     let timed = NewAnswer {
         shown_at: Some(bench.clock.now()),
         active_ms: Some(1234),
@@ -30,11 +31,11 @@ async fn filled() -> Bench {
     };
     bench.store.correct(own[1].answer, &timed).await.unwrap();
     let rows: Vec<_> = AWKWARD.iter().zip(100..).map(|(text, episode)| simulated(episode, Some(3), text)).collect();
-    bench.store.record_simulated(RUN, &rows).await.unwrap();
+    bench.store.record_simulated(&RUN, &rows).await.unwrap();
     bench
 }
 
-async fn bytes(bench: &Bench, run: Option<&str>, format: Format) -> Vec<u8> {
+async fn bytes(bench: &Bench, run: Option<&RunId>, format: Format) -> Vec<u8> {
     let mut bytes = Vec::new();
     let written = write(&bench.store, run, format, &mut bytes, |_| {}).await.unwrap();
     assert_eq!(written, bench.store.export_count(run).await.unwrap());
@@ -74,7 +75,7 @@ async fn json_lines_hold_every_row_exactly() {
     let text = String::from_utf8(bytes(&bench, None, Format::Jsonl).await).unwrap();
     assert!(text.ends_with('\n'));
     let back: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(back, as_json(&bench.store.export_page(None, 0, u32::MAX).await.unwrap()));
+    assert_eq!(back, as_json(&bench.store.export_page(None, AnswerId::default(), u32::MAX).await.unwrap()));
     assert!(!text.contains("\\/"), "slashes stay as they are");
     let typed: Vec<ExportRow> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(typed.iter().take(AWKWARD.len()).map(|r| r.text.as_str()).collect::<Vec<_>>(), AWKWARD);
@@ -87,7 +88,7 @@ async fn csv_holds_every_row_exactly_and_alters_no_formula() {
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let headers = reader.headers().unwrap().clone();
     let back: Vec<Value> = reader.records().map(|record| record_as_json(&headers, &record.unwrap())).collect();
-    let rows = as_json(&bench.store.export_page(None, 0, u32::MAX).await.unwrap());
+    let rows = as_json(&bench.store.export_page(None, AnswerId::default(), u32::MAX).await.unwrap());
     assert_eq!(back, rows);
     let names: Vec<&String> = rows[0].as_object().unwrap().keys().collect();
     assert_eq!(names.len(), headers.len(), "CSV and JSON have the same columns");
@@ -100,19 +101,19 @@ async fn csv_holds_every_row_exactly_and_alters_no_formula() {
 async fn an_export_of_one_run_holds_that_run_alone() {
     let bench = filled().await;
     bench.store.create_run(&run("run-2")).await.unwrap();
-    bench.store.record_simulated("run-2", &[simulated(0, Some(1), "only")]).await.unwrap();
-    let text = String::from_utf8(bytes(&bench, Some("run-2"), Format::Jsonl).await).unwrap();
+    bench.store.record_simulated(&"run-2".into(), &[simulated(0, Some(1), "only")]).await.unwrap();
+    let text = String::from_utf8(bytes(&bench, Some(&"run-2".into()), Format::Jsonl).await).unwrap();
     assert_eq!(text.lines().count(), 1);
-    assert_eq!(bench.store.export_count(None).await.unwrap(), bench.store.export_count(Some(RUN)).await.unwrap() + 1);
+    assert_eq!(bench.store.export_count(None).await.unwrap(), bench.store.export_count(Some(&RUN)).await.unwrap() + 1);
 }
 
 #[tokio::test]
 async fn an_empty_run_gives_an_empty_file_and_an_unknown_one_an_error() {
     let bench = Bench::new().await;
-    assert!(bytes(&bench, Some(RUN), Format::Jsonl).await.is_empty());
-    let csv = String::from_utf8(bytes(&bench, Some(RUN), Format::Csv).await).unwrap();
+    assert!(bytes(&bench, Some(&RUN), Format::Jsonl).await.is_empty());
+    let csv = String::from_utf8(bytes(&bench, Some(&RUN), Format::Csv).await).unwrap();
     assert_eq!(csv.lines().count(), 1, "the header alone");
-    let unknown = write(&bench.store, Some("none"), Format::Csv, &mut Vec::new(), |_| {}).await.unwrap_err();
+    let unknown = write(&bench.store, Some(&"none".into()), Format::Csv, &mut Vec::new(), |_| {}).await.unwrap_err();
     assert!(matches!(unknown, ExportError::Store(StoreError::NotFound("the run"))));
 }
 
@@ -121,12 +122,12 @@ async fn the_row_count_is_fixed_when_the_export_begins() {
     use futures::StreamExt;
     let bench = Bench::new().await;
     let rows: Vec<_> = (0..1200).map(|e| simulated(e, Some(1), "before")).collect();
-    bench.store.record_simulated(RUN, &rows).await.unwrap();
-    let mut pieces = Box::pin(chunks(bench.store.clone(), Some(RUN.into()), Format::Jsonl));
+    bench.store.record_simulated(&RUN, &rows).await.unwrap();
+    let mut pieces = Box::pin(chunks(bench.store.clone(), Some(RUN.clone()), Format::Jsonl));
     let (first, told) = pieces.next().await.unwrap().unwrap();
     assert_eq!((told.done, told.rows), (500, 1200));
     let later: Vec<_> = (2000..2100).map(|e| simulated(e, Some(2), "meanwhile")).collect();
-    bench.store.record_simulated(RUN, &later).await.unwrap();
+    bench.store.record_simulated(&RUN, &later).await.unwrap();
     let mut text = first;
     while let Some(piece) = pieces.next().await {
         text.extend(piece.unwrap().0);

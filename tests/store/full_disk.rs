@@ -2,6 +2,7 @@
 //! is there, what was refused was refused as something that passes, and everything goes on.
 
 use crate::support::{RUN, TTL, answer, execution, file, run, simulated};
+use iliad::ids::AnswerId;
 use iliad::run::{CheckpointRow, Point};
 use iliad::store::{Store, StoreError, UpdateRecord};
 use std::collections::HashMap;
@@ -48,7 +49,7 @@ impl Drop for Small {
 /// What the writers saw.
 #[derive(Default)]
 struct Seen {
-    acknowledged: Mutex<HashMap<i64, String>>,
+    acknowledged: Mutex<HashMap<AnswerId, String>>,
     refused: AtomicU64,
     stop: AtomicBool,
     next: AtomicU64,
@@ -60,7 +61,7 @@ impl Seen {
         match outcome {
             Ok(value) => Some(value),
             Err(error) => {
-                assert!(error.passes(), "{what}: {error:?}");
+                assert!(error.is_transient(), "{what}: {error:?}");
                 self.refused.fetch_add(1, Ordering::SeqCst);
                 None
             }
@@ -77,9 +78,9 @@ async fn write_all_kinds(store: Store, seen: Arc<Seen>, who: u64) {
         if teacher.is_none() {
             teacher = seen.note("a teacher", store.teacher(&name).await).map(|teacher| teacher.id);
         }
-        seen.note("an offer", store.offer(RUN, &[execution(n, 1)]).await);
+        seen.note("an offer", store.offer(&RUN, &[execution(n, 1)]).await);
         if let Some(teacher) = teacher
-            && let Some(Some(leased)) = seen.note("a lease", store.lease(RUN, teacher, &[], TTL).await)
+            && let Some(Some(leased)) = seen.note("a lease", store.lease(&RUN, teacher, &[], TTL).await)
         {
             seen.note("a heartbeat", store.renew(leased.execution, teacher, TTL).await);
             let text = format!("{name} says {n} {}", "at length ".repeat(20));
@@ -87,11 +88,11 @@ async fn write_all_kinds(store: Store, seen: Arc<Seen>, who: u64) {
             {
                 seen.acknowledged.lock().unwrap().insert(stored.answer, text);
                 let record = UpdateRecord { update: n + 1, data: ().into(), answers: vec![stored.answer] };
-                seen.note("an update", store.record_update(RUN, &record).await);
+                seen.note("an update", store.record_update(&RUN, &record).await);
             }
         }
-        seen.note("episodes", store.record_simulated(RUN, &[simulated(1_000_000 + n, Some(1), "sim")]).await);
-        seen.note("a point", store.record_points(RUN, &[Point { update: n, ..Point::default() }]).await);
+        seen.note("episodes", store.record_simulated(&RUN, &[simulated(1_000_000 + n, Some(1), "sim")]).await);
+        seen.note("a point", store.record_points(&RUN, &[Point { update: n, ..Point::default() }]).await);
         let row = CheckpointRow {
             name: format!("c{who}"),
             update: n,
@@ -102,8 +103,8 @@ async fn write_all_kinds(store: Store, seen: Arc<Seen>, who: u64) {
             written_at: String::new(),
             best: false,
         };
-        seen.note("a checkpoint", store.record_checkpoint(RUN, &row).await);
-        seen.note("retiring", store.retire_stale(RUN, 0).await);
+        seen.note("a checkpoint", store.record_checkpoint(&RUN, &row).await);
+        seen.note("retiring", store.retire_stale(&RUN, 0).await);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
@@ -116,7 +117,7 @@ async fn everything_goes_on_after_a_full_disk_again_and_again() {
         return;
     };
     let store = Store::open(&file(folder.path())).await.unwrap();
-    store.create_run(&run(RUN)).await.unwrap();
+    store.create_run(&run(&RUN)).await.unwrap();
     let seen = Arc::new(Seen::default());
     let writers: Vec<_> = (0..6).map(|who| tokio::spawn(write_all_kinds(store.clone(), seen.clone(), who))).collect();
     for round in 0..6 {
@@ -149,8 +150,8 @@ async fn everything_goes_on_after_a_full_disk_again_and_again() {
         writer.await.unwrap();
     }
     store.check().await.unwrap();
-    let rows = store.export_page(Some(RUN), 0, u32::MAX).await.unwrap();
-    let stored: HashMap<i64, String> = rows.into_iter().map(|row| (row.answer, row.text)).collect();
+    let rows = store.export_page(Some(&RUN), AnswerId::default(), u32::MAX).await.unwrap();
+    let stored: HashMap<AnswerId, String> = rows.into_iter().map(|row| (row.answer, row.text)).collect();
     let acknowledged = seen.acknowledged.lock().unwrap().clone();
     for (key, text) in acknowledged.iter() {
         assert_eq!(stored.get(key), Some(text), "answer {key} was acknowledged");

@@ -3,6 +3,7 @@
 //! The test runs this very test binary a second time, as the process that is killed.
 
 use crate::support::{RUN, TTL, answer, execution, file, run};
+use iliad::ids::{AnswerId, ExecutionId, TeacherId};
 use iliad::store::Store;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -17,12 +18,11 @@ const FOLDER: &str = "ILIAD_TEST_KILLED_PROCESS_FOLDER";
 async fn work_until_killed(folder: &Path) -> ! {
     let store = Store::open(&file(folder)).await.unwrap();
     let known = store.export_count(None).await.unwrap();
-    store.withdraw_from(RUN, 0).await.unwrap();
     for round in known.. {
-        store.offer(RUN, &[execution(round * 2, round), execution(round * 2 + 1, round)]).await.unwrap();
+        store.offer(&RUN, &[execution(round * 2, round), execution(round * 2 + 1, round)]).await.unwrap();
         for name in ["a", "b"] {
             let teacher = store.teacher(name).await.unwrap().id;
-            let Some(leased) = store.lease(RUN, teacher, &[], TTL).await.unwrap() else { continue };
+            let Some(leased) = store.lease(&RUN, teacher, &[], TTL).await.unwrap() else { continue };
             let text = format!("{name} says: ünïcödé {round}");
             let stored = store.answer(&answer_with_key(leased.execution, teacher, &text)).await.unwrap();
             #[allow(clippy::disallowed_methods)] // The reader of this pipe is the test itself.
@@ -34,7 +34,7 @@ async fn work_until_killed(folder: &Path) -> ! {
     unreachable!("it is killed long before")
 }
 
-fn answer_with_key(execution: i64, teacher: i64, text: &str) -> iliad::store::NewAnswer {
+fn answer_with_key(execution: ExecutionId, teacher: TeacherId, text: &str) -> iliad::store::NewAnswer {
     // The counter behind `answer` starts again with the process.
     iliad::store::NewAnswer { client_key: format!("{execution}-{teacher}"), ..answer(execution, teacher, text) }
 }
@@ -46,9 +46,9 @@ async fn kill_nine_takes_no_acknowledged_answer() {
     }
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&file(folder.path())).await.unwrap();
-    store.create_run(&run(RUN)).await.unwrap();
+    store.create_run(&run(&RUN)).await.unwrap();
     store.close().await;
-    let mut acknowledged: HashMap<i64, String> = HashMap::new();
+    let mut acknowledged: HashMap<AnswerId, String> = HashMap::new();
     for round in 0..5 {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "kill::kill_nine_takes_no_acknowledged_answer", "--nocapture"])
@@ -60,7 +60,7 @@ async fn kill_nine_takes_no_acknowledged_answer() {
         let reading = std::thread::spawn(move || {
             let parse = |line: String| {
                 let mut fields = line.split('\t').skip_while(|field| !field.ends_with("stored")).skip(1);
-                Some((fields.next()?.parse::<i64>().ok()?, fields.next()?.to_owned()))
+                Some((fields.next()?.parse::<AnswerId>().ok()?, fields.next()?.to_owned()))
             };
             lines.map_while(Result::ok).filter_map(parse).collect::<Vec<_>>()
         });
@@ -71,8 +71,8 @@ async fn kill_nine_takes_no_acknowledged_answer() {
         acknowledged.extend(seen);
         let store = Store::open(&file(folder.path())).await.expect("the file is whole");
         store.check().await.unwrap();
-        let rows = store.export_page(None, 0, u32::MAX).await.unwrap();
-        let stored: HashMap<i64, String> = rows.into_iter().map(|row| (row.answer, row.text)).collect();
+        let rows = store.export_page(None, AnswerId::default(), u32::MAX).await.unwrap();
+        let stored: HashMap<AnswerId, String> = rows.into_iter().map(|row| (row.answer, row.text)).collect();
         for (key, text) in &acknowledged {
             assert_eq!(stored.get(key), Some(text), "answer {key} was acknowledged");
         }

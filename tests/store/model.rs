@@ -1,6 +1,7 @@
 //! Any interleaving of people, trainer, time and restarts: the store does what a model in plain vectors does.
 
 use crate::support::{Bench, RUN, execution};
+use iliad::ids::{AnswerId, ExecutionId};
 use iliad::store::{AnswerKind, NewAnswer, NewExecution, PoolCounts, StoreError, TeacherCounts, UpdateRecord};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -14,9 +15,8 @@ const HELD: usize = 2;
 /// One thing that happens. Executions and answers are picked by number, modulo how many there are.
 #[derive(Clone, Debug)]
 enum Step {
-    Offer { episode: u64, update: u64, wanted: u32, variant: bool },
+    Offer { episode: u64, update: u64, wanted: u32 },
     Retire { oldest: u64 },
-    Withdraw { episode: u64 },
     Lease { teacher: usize, ahead: bool, ttl: i64 },
     Renew { teacher: usize, execution: usize },
     Release { teacher: usize, execution: usize },
@@ -39,10 +39,9 @@ fn kinds() -> impl Strategy<Value = AnswerKind> {
 fn steps() -> impl Strategy<Value = Step> {
     let (teacher, pick) = (0..TEACHERS, 0usize..1000);
     prop_oneof![
-        4 => (0u64..12, 0u64..4, 1u32..3, any::<bool>())
-            .prop_map(|(episode, update, wanted, variant)| Step::Offer { episode, update, wanted, variant }),
+        4 => (0u64..12, 0u64..4, 1u32..3)
+            .prop_map(|(episode, update, wanted)| Step::Offer { episode, update, wanted }),
         1 => (0u64..5).prop_map(|oldest| Step::Retire { oldest }),
-        1 => (0u64..12).prop_map(|episode| Step::Withdraw { episode }),
         6 => (teacher.clone(), any::<bool>(), 1i64..100)
             .prop_map(|(teacher, ahead, ttl)| Step::Lease { teacher, ahead, ttl }),
         2 => (teacher.clone(), pick.clone()).prop_map(|(teacher, execution)| Step::Renew { teacher, execution }),
@@ -63,22 +62,20 @@ fn steps() -> impl Strategy<Value = Step> {
 enum State {
     Live,
     Retired,
-    Withdrawn,
     Gone,
 }
 
 struct Execution {
-    id: i64,
+    id: ExecutionId,
     episode: u64,
     update: u64,
     wanted: u32,
-    variant: bool,
     state: State,
     shown: bool,
 }
 
 struct Answer {
-    execution: i64,
+    execution: ExecutionId,
     teacher: usize,
     kind: AnswerKind,
     text: String,
@@ -100,7 +97,7 @@ impl Answer {
 
 /// Rows stay: who has had an execution may answer it.
 struct Lease {
-    execution: i64,
+    execution: ExecutionId,
     teacher: usize,
     taken: OffsetDateTime,
     renewed: OffsetDateTime,
@@ -126,8 +123,8 @@ struct Model {
 
 #[derive(PartialEq, Debug)]
 enum Outcome {
-    Stored { answer: i64, again: bool },
-    KeyReused(i64),
+    Stored { answer: AnswerId, again: bool },
+    KeyReused(AnswerId),
     Superseded,
     NotMine,
     OtherExecution,
@@ -135,16 +132,16 @@ enum Outcome {
 }
 
 impl Model {
-    fn execution(&mut self, id: i64) -> &mut Execution {
+    fn execution(&mut self, id: ExecutionId) -> &mut Execution {
         self.executions.iter_mut().find(|e| e.id == id).unwrap()
     }
 
     /// Answers that count towards what the execution wants.
-    fn given(&self, id: i64) -> usize {
+    fn given(&self, id: ExecutionId) -> usize {
         self.answers.iter().filter(|a| a.execution == id && a.takes_a_place()).count()
     }
 
-    fn touched(&self, id: i64) -> bool {
+    fn touched(&self, id: ExecutionId) -> bool {
         self.answers.iter().any(|a| a.execution == id)
     }
 
@@ -153,30 +150,24 @@ impl Model {
     }
 
     /// How many others are at it.
-    fn others(&self, id: i64, teacher: usize, now: OffsetDateTime) -> usize {
+    fn others(&self, id: ExecutionId, teacher: usize, now: OffsetDateTime) -> usize {
         self.leases.iter().filter(|l| l.execution == id && l.teacher != teacher && l.live(now)).count()
     }
 
-    fn held(&self, id: i64, now: OffsetDateTime) -> bool {
+    fn held(&self, id: ExecutionId, now: OffsetDateTime) -> bool {
         self.leases.iter().any(|l| l.execution == id && l.live(now))
     }
 
-    fn offer(&mut self, step: (u64, u64, u32, bool), next: i64) -> bool {
-        let (episode, update, wanted, variant) = step;
-        let there = |e: &&mut Execution| e.episode == episode && e.state != State::Gone;
-        if self.executions.iter_mut().filter(there).any(|e| e.state != State::Withdrawn) {
-            return false;
-        }
-        if let Some(old) = self.executions.iter_mut().filter(there).find(|e| e.variant == variant) {
-            (old.state, old.update, old.wanted) = (State::Live, update, wanted);
+    fn offer(&mut self, step: (u64, u64, u32), next: i64) -> bool {
+        let (episode, update, wanted) = step;
+        if self.executions.iter().any(|e| e.episode == episode && e.state != State::Gone) {
             return false;
         }
         self.executions.push(Execution {
-            id: next,
+            id: ExecutionId(next),
             episode,
             update,
             wanted,
-            variant,
             state: State::Live,
             shown: false,
         });
@@ -184,7 +175,7 @@ impl Model {
     }
 
     fn retire(&mut self, oldest: u64, now: OffsetDateTime) -> u64 {
-        let hit: Vec<i64> = self
+        let hit: Vec<ExecutionId> = self
             .executions
             .iter()
             .filter(|e| self.is_open(e) && e.update < oldest && !self.held(e.id, now))
@@ -197,24 +188,9 @@ impl Model {
         hit.len() as u64
     }
 
-    fn withdraw(&mut self, episode: u64) -> u64 {
-        let hit: Vec<i64> = self
-            .executions
-            .iter()
-            .filter(|e| !matches!(e.state, State::Gone | State::Withdrawn))
-            .filter(|e| e.episode >= episode && !self.answers.iter().any(|a| a.execution == e.id && a.stands()))
-            .map(|e| e.id)
-            .collect();
-        for &id in &hit {
-            let e = self.execution(id);
-            e.state = if e.shown { State::Withdrawn } else { State::Gone };
-        }
-        hit.len() as u64
-    }
-
     /// What the teacher holds in open executions, the one taken first first.
-    fn hand(&self, teacher: usize, now: OffsetDateTime) -> Vec<i64> {
-        let open = |id: i64| self.executions.iter().any(|e| e.id == id && self.is_open(e));
+    fn hand(&self, teacher: usize, now: OffsetDateTime) -> Vec<ExecutionId> {
+        let open = |id: ExecutionId| self.executions.iter().any(|e| e.id == id && self.is_open(e));
         let mine = |l: &&Lease| l.teacher == teacher && l.live(now) && open(l.execution);
         let mut hand: Vec<_> = self.leases.iter().filter(mine).map(|l| (l.taken, l.execution)).collect();
         hand.sort();
@@ -225,7 +201,14 @@ impl Model {
         if self.answered[teacher] { ttl } else { ttl.min(Duration::seconds(60)) }
     }
 
-    fn fits(&self, e: &Execution, teacher: usize, except: &[i64], besides: Option<usize>, now: OffsetDateTime) -> bool {
+    fn fits(
+        &self,
+        e: &Execution,
+        teacher: usize,
+        except: &[ExecutionId],
+        besides: Option<usize>,
+        now: OffsetDateTime,
+    ) -> bool {
         let others = self
             .leases
             .iter()
@@ -237,7 +220,7 @@ impl Model {
     }
 
     /// The newcomer whose lease ends for the asking teacher. (A crowd of newcomers does not come up with so few.)
-    fn yielding(&self, teacher: usize, except: &[i64], now: OffsetDateTime) -> Option<(i64, usize)> {
+    fn yielding(&self, teacher: usize, except: &[ExecutionId], now: OffsetDateTime) -> Option<(ExecutionId, usize)> {
         let (mut ahead, mut looked_at) = (Vec::new(), Vec::new());
         for holder in (0..TEACHERS).filter(|&holder| holder != teacher && !self.answered[holder]) {
             for (n, &id) in self.hand(holder, now).iter().enumerate() {
@@ -257,7 +240,13 @@ impl Model {
         Some((first.1, first.2))
     }
 
-    fn lease(&mut self, teacher: usize, except: &[i64], now: OffsetDateTime, ttl: Duration) -> Option<i64> {
+    fn lease(
+        &mut self,
+        teacher: usize,
+        except: &[ExecutionId],
+        now: OffsetDateTime,
+        ttl: Duration,
+    ) -> Option<ExecutionId> {
         self.seen[teacher] = Some(now);
         let hand = self.hand(teacher, now);
         let mut found = hand.iter().copied().find(|id| !except.contains(id)).or_else(|| {
@@ -289,7 +278,7 @@ impl Model {
         Some(found)
     }
 
-    fn renew(&mut self, teacher: usize, id: i64, now: OffsetDateTime, ttl: Duration) -> bool {
+    fn renew(&mut self, teacher: usize, id: ExecutionId, now: OffsetDateTime, ttl: Duration) -> bool {
         let e = self.executions.iter().find(|e| e.id == id).unwrap();
         let room = self.given(id) + self.others(id, teacher, now) < e.wanted as usize;
         let done = e.state == State::Live && self.given(id) >= e.wanted as usize;
@@ -307,13 +296,13 @@ impl Model {
 
     fn before(&self, new: &Answer) -> Option<Outcome> {
         let i = self.answers.iter().position(|a| a.teacher == new.teacher && a.key == new.key)?;
-        Some(self.compare(i, new).unwrap_or(Outcome::KeyReused(i as i64 + 1)))
+        Some(self.compare(i, new).unwrap_or(Outcome::KeyReused(AnswerId(i as i64 + 1))))
     }
 
     fn compare(&self, i: usize, new: &Answer) -> Option<Outcome> {
         let a = &self.answers[i];
         let same = a.execution == new.execution && a.kind == new.kind && a.text == new.text;
-        same.then_some(Outcome::Stored { answer: i as i64 + 1, again: true })
+        same.then_some(Outcome::Stored { answer: AnswerId(i as i64 + 1), again: true })
     }
 
     /// Whether the answer takes a place (0), is late (1), or too late to be learnt from (2).
@@ -343,7 +332,7 @@ impl Model {
         for lease in self.leases.iter_mut().filter(|l| l.execution == id && (l.teacher == teacher || done)) {
             lease.end = None;
         }
-        Outcome::Stored { answer: self.answers.len() as i64, again: false }
+        Outcome::Stored { answer: AnswerId(self.answers.len() as i64), again: false }
     }
 
     fn answer(&mut self, mut new: Answer, now: OffsetDateTime) -> Outcome {
@@ -393,9 +382,9 @@ impl Model {
         self.push(new)
     }
 
-    fn unused(&self) -> Vec<i64> {
+    fn unused(&self) -> Vec<AnswerId> {
         let usable = |a: &Answer| a.stands() && a.used.is_none() && a.late < 2;
-        (0..self.answers.len()).filter(|&i| usable(&self.answers[i])).map(|i| i as i64 + 1).collect()
+        (0..self.answers.len()).filter(|&i| usable(&self.answers[i])).map(|i| AnswerId(i as i64 + 1)).collect()
     }
 
     fn pool(&self, now: OffsetDateTime) -> PoolCounts {
@@ -412,14 +401,6 @@ impl Model {
         counts.people = (0..TEACHERS).filter(there).count() as u64;
         counts
     }
-}
-
-fn offered(episode: u64, update: u64, wanted: u32, variant: bool) -> NewExecution {
-    let mut new = NewExecution { wanted, ..execution(episode, update) };
-    if variant {
-        new.trace = "made anew, differently".into();
-    }
-    new
 }
 
 fn outcome(result: Result<iliad::store::Stored, StoreError>) -> Outcome {
@@ -448,18 +429,15 @@ async fn compare(steps: &[Step]) {
     for step in steps {
         let now = bench.clock.now();
         // Executions that a page could know: shown ones.
-        let shown: Vec<i64> = model.executions.iter().filter(|e| e.shown).map(|e| e.id).collect();
+        let shown: Vec<ExecutionId> = model.executions.iter().filter(|e| e.shown).map(|e| e.id).collect();
         let pick = |n: usize| shown.get(n % shown.len().max(1)).copied();
         match *step {
-            Step::Offer { episode, update, wanted, variant } => {
-                store.offer(RUN, &[offered(episode, update, wanted, variant)]).await.unwrap();
-                next += i64::from(model.offer((episode, update, wanted, variant), next));
+            Step::Offer { episode, update, wanted } => {
+                store.offer(&RUN, &[NewExecution { wanted, ..execution(episode, update) }]).await.unwrap();
+                next += i64::from(model.offer((episode, update, wanted), next));
             }
             Step::Retire { oldest } => {
-                assert_eq!(store.retire_stale(RUN, oldest).await.unwrap(), model.retire(oldest, now));
-            }
-            Step::Withdraw { episode } => {
-                assert_eq!(store.withdraw_from(RUN, episode).await.unwrap(), model.withdraw(episode));
+                assert_eq!(store.retire_stale(&RUN, oldest).await.unwrap(), model.retire(oldest, now));
             }
             Step::Lease { teacher, ahead, ttl } => {
                 let mut except = Vec::new();
@@ -467,7 +445,7 @@ async fn compare(steps: &[Step]) {
                     except.extend(model.hand(teacher, now));
                 }
                 let ttl = Duration::seconds(ttl);
-                let leased = store.lease(RUN, teachers[teacher], &except, ttl).await.unwrap();
+                let leased = store.lease(&RUN, teachers[teacher], &except, ttl).await.unwrap();
                 if let Some(leased) = &leased {
                     assert_eq!(leased.expires_at, now + model.length(teacher, ttl));
                 }
@@ -517,16 +495,19 @@ async fn compare(steps: &[Step]) {
                     active_ms: None,
                 };
                 let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None, late: 0 };
-                assert_eq!(outcome(store.correct(old as i64 + 1, &new).await), model.correct(old, expected, now));
+                assert_eq!(
+                    outcome(store.correct(AnswerId(old as i64 + 1), &new).await),
+                    model.correct(old, expected, now)
+                );
             }
             Step::Update { take } => {
-                let answers: Vec<i64> = model.unused().into_iter().take(take).collect();
+                let answers: Vec<AnswerId> = model.unused().into_iter().take(take).collect();
                 let update = model.updates.len() as u64 + 1;
                 let record = UpdateRecord { update, data: take.into(), answers: answers.clone() };
-                store.record_update(RUN, &record).await.unwrap();
+                store.record_update(&RUN, &record).await.unwrap();
                 model.updates.push(record);
                 for answer in answers {
-                    model.answers[answer as usize - 1].used = Some(update);
+                    model.answers[answer.0 as usize - 1].used = Some(update);
                 }
             }
             Step::RecordAgain { update } => {
@@ -534,15 +515,15 @@ async fn compare(steps: &[Step]) {
                     continue;
                 }
                 let record = &model.updates[update % model.updates.len()];
-                store.record_update(RUN, record).await.unwrap();
+                store.record_update(&RUN, record).await.unwrap();
                 if !record.answers.is_empty() {
                     let stolen = UpdateRecord { update: 9_999, ..record.clone() };
-                    assert!(matches!(store.record_update(RUN, &stolen).await, Err(StoreError::Conflict(_))));
+                    assert!(matches!(store.record_update(&RUN, &stolen).await, Err(StoreError::Conflict(_))));
                 }
             }
             Step::Time { seconds } => bench.clock.turn(Duration::seconds(seconds)),
         }
-        assert_eq!(store.pool(RUN).await.unwrap(), model.pool(bench.clock.now()), "after {step:?}");
+        assert_eq!(store.pool(&RUN).await.unwrap(), model.pool(bench.clock.now()), "after {step:?}");
         // Who is not there now is forgotten: a clock that went back and comes again brings nobody back.
         let now = bench.clock.now();
         for seen in &mut model.seen {
@@ -550,24 +531,24 @@ async fn compare(steps: &[Step]) {
         }
     }
 
-    let unused: Vec<i64> = store.unused_answers(RUN, 9999).await.unwrap().iter().map(|a| a.answer).collect();
+    let unused: Vec<AnswerId> = store.unused_answers(&RUN, 9999).await.unwrap().iter().map(|a| a.answer).collect();
     assert_eq!(unused, model.unused());
-    assert_eq!(store.updates_after(RUN, 0).await.unwrap(), model.updates);
-    let memory: Vec<i64> = store.used_answers(RUN, 9999).await.unwrap().iter().map(|a| a.answer).collect();
+    assert_eq!(store.updates_after(&RUN, 0).await.unwrap(), model.updates);
+    let memory: Vec<AnswerId> = store.used_answers(&RUN, 9999).await.unwrap().iter().map(|a| a.answer).collect();
     assert_eq!(memory, model.updates.iter().flat_map(|u| u.answers.clone()).collect::<Vec<_>>());
-    let rows = store.export_page(None, 0, 9999).await.unwrap();
+    let rows = store.export_page(None, AnswerId::default(), 9999).await.unwrap();
     assert_eq!(rows.len(), model.answers.len());
-    let by_key: HashMap<i64, _> = rows.iter().map(|row| (row.answer, row)).collect();
+    let by_key: HashMap<AnswerId, _> = rows.iter().map(|row| (row.answer, row)).collect();
     for (i, answer) in model.answers.iter().enumerate() {
-        let row = by_key[&(i as i64 + 1)];
+        let row = by_key[&AnswerId(i as i64 + 1)];
         assert_eq!((&row.text, row.kind), (&answer.text, answer.kind));
         assert_eq!((row.superseded_by.is_some(), row.used_in_update), (answer.superseded, answer.used));
     }
     for (n, &teacher) in teachers.iter().enumerate() {
         let mine = || model.answers.iter().filter(|a| a.teacher == n && !a.superseded);
         let described = || mine().filter(|a| a.kind == AnswerKind::Described);
-        assert_eq!(store.own_answers(RUN, teacher, 9999).await.unwrap().len(), mine().count());
-        let counts = store.teacher_counts(RUN, teacher).await.unwrap();
+        assert_eq!(store.own_answers(&RUN, teacher, 9999).await.unwrap().len(), mine().count());
+        let counts = store.teacher_counts(&RUN, teacher).await.unwrap();
         let used = described().filter(|a| a.used.is_some()).count() as u64;
         assert_eq!(counts, TeacherCounts { described: described().count() as u64, used });
     }

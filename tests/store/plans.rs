@@ -4,6 +4,7 @@
 
 use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
+use iliad::ids::AnswerId;
 use iliad::run::{CheckpointRow, Point};
 use iliad::store::UpdateRecord;
 use sqlx::{Connection, Row, SqliteConnection};
@@ -45,9 +46,9 @@ async fn call_everything(bench: &Bench) {
     bench.offer((0..40).map(|e| (e, e / 8))).await;
     let teacher = bench.teacher("a").await;
     store.set_seen_guide(teacher).await.unwrap();
-    store.set_teacher_mode(RUN, TeacherMode::Simulated).await.unwrap();
-    store.set_active(RUN, true).await.unwrap();
-    store.run(RUN).await.unwrap();
+    store.set_teacher_mode(&RUN, TeacherMode::Simulated).await.unwrap();
+    store.set_active(&RUN, true).await.unwrap();
+    store.run(&RUN).await.unwrap();
     store.runs().await.unwrap();
     let mut keys = Vec::new();
     for n in 0..10 {
@@ -56,42 +57,42 @@ async fn call_everything(bench: &Bench) {
     let leased = bench.lease(teacher).await.unwrap().execution;
     store.renew(leased, teacher, TTL).await.unwrap();
     store.release(leased, teacher).await.unwrap();
-    let own = store.own_answers(RUN, teacher, 3).await.unwrap();
+    let own = store.own_answers(&RUN, teacher, 3).await.unwrap();
     store.correct(own[0].answer, &answer(own[0].execution, teacher, "better")).await.unwrap();
-    store.pool(RUN).await.unwrap();
-    store.execution_in(RUN, leased).await.unwrap();
-    store.answer_in(RUN, own[0].answer, teacher).await.unwrap();
+    store.pool(&RUN).await.unwrap();
+    store.execution_in(&RUN, leased).await.unwrap();
+    store.answer_in(&RUN, own[0].answer, teacher).await.unwrap();
     store.visitor_key().await.unwrap();
     // A newcomer holds everything there is; somebody who has answered gets it.
     let newcomer = bench.teacher("newcomer").await;
     store.create_run(&run("run-2")).await.unwrap();
-    store.offer("run-2", &[execution(0, 1)]).await.unwrap();
-    let theirs = store.lease("run-2", newcomer, &[], TTL).await.unwrap().unwrap().execution;
+    store.offer(&"run-2".into(), &[execution(0, 1)]).await.unwrap();
+    let theirs = store.lease(&"run-2".into(), newcomer, &[], TTL).await.unwrap().unwrap().execution;
     bench.clock.turn(TTL / 2);
-    assert_eq!(store.lease("run-2", teacher, &[], TTL).await.unwrap().unwrap().execution, theirs);
-    store.teacher_counts(RUN, teacher).await.unwrap();
-    store.unused_answers(RUN, 32).await.unwrap();
+    assert_eq!(store.lease(&"run-2".into(), teacher, &[], TTL).await.unwrap().unwrap().execution, theirs);
+    store.teacher_counts(&RUN, teacher).await.unwrap();
+    store.unused_answers(&RUN, 32).await.unwrap();
     store.answers(&keys).await.unwrap();
     let record = UpdateRecord { update: 1, data: ().into(), answers: keys[..3].to_vec() };
-    store.record_update(RUN, &record).await.unwrap();
-    store.record_update(RUN, &record).await.unwrap();
-    store.record_update(RUN, &UpdateRecord { update: 2, ..record }).await.unwrap_err();
-    store.next_episode(RUN).await.unwrap();
-    store.updates_after(RUN, 0).await.unwrap();
-    store.used_answers(RUN, 9).await.unwrap();
-    store.record_simulated(RUN, &[simulated(100, Some(1), "sim")]).await.unwrap();
-    store.recent_episodes(RUN, 9).await.unwrap();
-    store.record_points(RUN, &[Point::default()]).await.unwrap();
+    store.record_update(&RUN, &record).await.unwrap();
+    store.record_update(&RUN, &record).await.unwrap();
+    store.record_update(&RUN, &UpdateRecord { update: 2, ..record }).await.unwrap_err();
+    store.next_episode(&RUN).await.unwrap();
+    store.updates_after(&RUN, 0).await.unwrap();
+    store.used_answers(&RUN, 9).await.unwrap();
+    store.record_simulated(&RUN, &[simulated(100, Some(1), "sim")]).await.unwrap();
+    store.recent_episodes(&RUN, 9).await.unwrap();
+    store.record_points(&RUN, &[Point::default()]).await.unwrap();
     for update in 1..9 {
-        store.record_points(RUN, &[Point { update, ..Point::default() }]).await.unwrap();
+        store.record_points(&RUN, &[Point { update, ..Point::default() }]).await.unwrap();
     }
-    store.points(RUN, 100).await.unwrap();
-    store.points(RUN, 3).await.unwrap();
-    store.standing(RUN).await.unwrap();
+    store.points(&RUN, 100).await.unwrap();
+    store.points(&RUN, 3).await.unwrap();
+    store.standing(&RUN).await.unwrap();
     store.run_count().await.unwrap();
     store.runs_of(&[RUN.to_owned()]).await.unwrap();
-    store.last_update(RUN).await.unwrap();
-    store.disagreement(RUN, 1, 1).await.unwrap();
+    store.last_update(&RUN).await.unwrap();
+    store.checkpoint_mismatch(&RUN, 1, 1).await.unwrap();
     let checkpoint = CheckpointRow {
         name: "c".into(),
         update: 1,
@@ -102,15 +103,14 @@ async fn call_everything(bench: &Bench) {
         written_at: String::new(),
         best: true,
     };
-    store.record_checkpoint(RUN, &checkpoint).await.unwrap();
-    store.checkpoints(RUN).await.unwrap();
-    for run in [None, Some(RUN)] {
-        store.export_page(run, 0, 9).await.unwrap();
+    store.record_checkpoint(&RUN, &checkpoint).await.unwrap();
+    store.checkpoints(&RUN).await.unwrap();
+    for run in [None, Some(&*RUN)] {
+        store.export_page(run, AnswerId::default(), 9).await.unwrap();
         store.export_count(run).await.unwrap();
     }
-    store.retire_stale(RUN, 2).await.unwrap();
-    store.withdraw_from(RUN, 0).await.unwrap();
-    store.offer(RUN, &[execution(20, 9)]).await.unwrap();
+    store.retire_stale(&RUN, 2).await.unwrap();
+    store.offer(&RUN, &[execution(20, 9)]).await.unwrap();
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! third of them by one teacher. Steps are the same on every computer.
 
 use crate::support::{Bench, RUN, TTL, answer, execution, simulated};
+use iliad::ids::{AnswerId, TeacherId};
 use iliad::protocol::Rate;
 use iliad::run::{CheckpointRow, Point};
 use iliad::store::{Store, UpdateRecord};
@@ -20,9 +21,9 @@ const LARGE: i64 = 60_000;
 const SMALL: i64 = 200;
 
 /// Fills the store; the teacher who gave every third answer.
-async fn fill(bench: &Bench, n: i64) -> i64 {
+async fn fill(bench: &Bench, n: i64) -> TeacherId {
     let teachers = [bench.teacher("busy").await, bench.teacher("b").await, bench.teacher("c").await];
-    filled::fill(&bench.file(), RUN, teachers, n).await;
+    filled::fill(&bench.file(), &RUN, teachers, n).await;
     teachers[0]
 }
 
@@ -30,7 +31,7 @@ async fn fill(bench: &Bench, n: i64) -> i64 {
 type Costs = Vec<(&'static str, u64)>;
 
 /// Does everything a page, a lease, an answer or the trainer does, several times, and counts each.
-async fn costs(bench: &Bench, n: i64, busy: i64) -> Costs {
+async fn costs(bench: &Bench, n: i64, busy: TeacherId) -> Costs {
     async fn of<T>(store: &Store, costs: &mut Costs, name: &'static str, calls: impl AsyncFn(u64) -> T) {
         let before = store.steps();
         for call in 0..10 {
@@ -40,59 +41,59 @@ async fn costs(bench: &Bench, n: i64, busy: i64) -> Costs {
     }
     let (store, mut all, n) = (&bench.store, Costs::new(), n as u64);
     let costs = &mut all;
-    of(store, costs, "what is remembered of an ended run", async |_| store.standing(RUN).await.unwrap()).await;
-    of(store, costs, "a run", async |_| store.run(RUN).await.unwrap()).await;
+    of(store, costs, "what is remembered of an ended run", async |_| store.standing(&RUN).await.unwrap()).await;
+    of(store, costs, "a run", async |_| store.run(&RUN).await.unwrap()).await;
     of(store, costs, "runs", async |_| store.runs().await.unwrap()).await;
     of(store, costs, "number of runs", async |_| store.run_count().await.unwrap()).await;
     of(store, costs, "a teacher", async |_| store.teacher("busy").await.unwrap()).await;
-    of(store, costs, "a teacher's figures", async |_| store.teacher_counts(RUN, busy).await.unwrap()).await;
-    of(store, costs, "own answers", async |_| store.own_answers(RUN, busy, 20).await.unwrap()).await;
-    of(store, costs, "points", async |_| assert_eq!(store.points(RUN, 50).await.unwrap().len(), 50)).await;
-    of(store, costs, "episodes", async |_| assert_eq!(store.recent_episodes(RUN, 40).await.unwrap().len(), 40)).await;
+    of(store, costs, "a teacher's figures", async |_| store.teacher_counts(&RUN, busy).await.unwrap()).await;
+    of(store, costs, "own answers", async |_| store.own_answers(&RUN, busy, 20).await.unwrap()).await;
+    of(store, costs, "points", async |_| assert_eq!(store.points(&RUN, 50).await.unwrap().len(), 50)).await;
+    of(store, costs, "episodes", async |_| assert_eq!(store.recent_episodes(&RUN, 40).await.unwrap().len(), 40)).await;
     of(store, costs, "checkpoints", async |_| {
-        let listed = store.checkpoints(RUN).await.unwrap();
+        let listed = store.checkpoints(&RUN).await.unwrap();
         assert!(listed.len() <= 101 && listed.iter().any(|row| row.best));
     })
     .await;
-    for run in [None, Some(RUN)] {
+    for run in [None, Some(&*RUN)] {
         of(store, costs, "the head of an export", async |_| {
             assert_eq!(store.export_count(run).await.unwrap(), 2 * n);
         })
         .await;
         of(store, costs, "a page of an export", async |i| {
-            store.export_page(run, (2 * n / 11 * i) as i64, 20).await.unwrap()
+            store.export_page(run, AnswerId((2 * n / 11 * i) as i64), 20).await.unwrap()
         })
         .await;
     }
-    of(store, costs, "the pool", async |_| store.pool(RUN).await.unwrap()).await;
-    of(store, costs, "unused answers", async |_| store.unused_answers(RUN, 32).await.unwrap()).await;
-    of(store, costs, "the next episode", async |_| store.next_episode(RUN).await.unwrap()).await;
-    of(store, costs, "the last update", async |_| store.last_update(RUN).await.unwrap()).await;
-    of(store, costs, "retiring", async |_| store.retire_stale(RUN, n - 1).await.unwrap()).await;
+    of(store, costs, "the pool", async |_| store.pool(&RUN).await.unwrap()).await;
+    of(store, costs, "unused answers", async |_| store.unused_answers(&RUN, 32).await.unwrap()).await;
+    of(store, costs, "the next episode", async |_| store.next_episode(&RUN).await.unwrap()).await;
+    of(store, costs, "the last update", async |_| store.last_update(&RUN).await.unwrap()).await;
+    of(store, costs, "retiring", async |_| store.retire_stale(&RUN, n - 1).await.unwrap()).await;
     of(store, costs, "offering", async |i| {
-        store.offer(RUN, &[execution(10 * n + i, n), execution(20 * n + i, n)]).await.unwrap()
+        store.offer(&RUN, &[execution(10 * n + i, n), execution(20 * n + i, n)]).await.unwrap()
     })
     .await;
     of(store, costs, "a lease, an answer and its correction", async |i| {
-        let leased = store.lease(RUN, busy, &[], TTL).await.unwrap().unwrap();
+        let leased = store.lease(&RUN, busy, &[], TTL).await.unwrap().unwrap();
         store.renew(leased.execution, busy, TTL).await.unwrap();
         let stored = store.answer(&answer(leased.execution, busy, &format!("a {i}"))).await.unwrap();
         store.correct(stored.answer, &answer(leased.execution, busy, &format!("b {i}"))).await.unwrap();
     })
     .await;
     of(store, costs, "an update", async |i| {
-        let keys = store.unused_answers(RUN, 1).await.unwrap().iter().map(|answer| answer.answer).collect();
+        let keys = store.unused_answers(&RUN, 1).await.unwrap().iter().map(|answer| answer.answer).collect();
         let record = UpdateRecord { update: n + 1 + i, data: ().into(), answers: keys };
-        store.record_update(RUN, &record).await.unwrap();
+        store.record_update(&RUN, &record).await.unwrap();
     })
     .await;
     of(store, costs, "simulated episodes", async |i| {
-        store.record_simulated(RUN, &[simulated(30 * n + i, Some(n), "sim")]).await.unwrap()
+        store.record_simulated(&RUN, &[simulated(30 * n + i, Some(n), "sim")]).await.unwrap()
     })
     .await;
     of(store, costs, "a point", async |i| {
         let validation = (i % 2 == 0).then_some(Rate { value: 0.5, n: 9, low: 0.1, high: 0.9 });
-        store.record_points(RUN, &[Point { update: n + 1 + i, validation, ..Point::default() }]).await.unwrap()
+        store.record_points(&RUN, &[Point { update: n + 1 + i, validation, ..Point::default() }]).await.unwrap()
     })
     .await;
     of(store, costs, "a checkpoint", async |i| {
@@ -106,7 +107,7 @@ async fn costs(bench: &Bench, n: i64, busy: i64) -> Costs {
             written_at: "2027".into(),
             best: true,
         };
-        store.record_checkpoint(RUN, &row).await.unwrap();
+        store.record_checkpoint(&RUN, &row).await.unwrap();
     })
     .await;
     all
@@ -184,10 +185,10 @@ async fn counters_agree_with_the_rows() {
     let second = bench.describe(b, "second").await;
     let third = bench.describe(a, "third").await;
     let record = UpdateRecord { update: 1, data: ().into(), answers: vec![first, second] };
-    store.record_update(RUN, &record).await.unwrap();
-    store.record_update(RUN, &record).await.unwrap();
+    store.record_update(&RUN, &record).await.unwrap();
+    store.record_update(&RUN, &record).await.unwrap();
     // A used and an unused answer are corrected, one becomes a skip, simulated ones come.
-    let own = store.own_answers(RUN, a, 9).await.unwrap();
+    let own = store.own_answers(&RUN, a, 9).await.unwrap();
     for old in own {
         store.correct(old.answer, &answer(old.execution, a, &format!("better {}", old.answer))).await.unwrap();
     }
@@ -195,7 +196,7 @@ async fn counters_agree_with_the_rows() {
     let skipped = bench.lease(b).await.unwrap().execution;
     let skip = iliad::store::NewAnswer { kind: iliad::store::AnswerKind::Skipped, ..answer(skipped, b, "") };
     store.answer(&skip).await.unwrap();
-    store.record_simulated(RUN, &[simulated(50, Some(1), "sim"), simulated(51, Some(1), "")]).await.unwrap();
+    store.record_simulated(&RUN, &[simulated(50, Some(1), "sim"), simulated(51, Some(1), "")]).await.unwrap();
 
     let options = SqliteConnectOptions::new().filename(bench.file());
     let mut raw = SqliteConnection::connect_with(&options).await.unwrap();
@@ -208,12 +209,12 @@ async fn counters_agree_with_the_rows() {
         .fetch_one(&mut raw)
         .await
         .unwrap();
-        let counts = store.teacher_counts(RUN, teacher).await.unwrap();
+        let counts = store.teacher_counts(&RUN, teacher).await.unwrap();
         assert_eq!((counts.described as i64, counts.used as i64), counted);
     }
     let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM answers").fetch_one(&mut raw).await.unwrap();
     assert_eq!(store.export_count(None).await.unwrap() as i64, rows);
-    assert_eq!(store.export_count(Some(RUN)).await.unwrap() as i64, rows);
-    let standing = store.standing(RUN).await.unwrap();
+    assert_eq!(store.export_count(Some(&RUN)).await.unwrap() as i64, rows);
+    let standing = store.standing(&RUN).await.unwrap();
     assert_eq!((standing.people, standing.simulated), (2, 1));
 }

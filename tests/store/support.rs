@@ -1,17 +1,18 @@
 //! A store in a temporary folder, a clock turned by hand, and short ways to make rows.
 
 use iliad::config::run::TeacherMode;
+use iliad::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use iliad::run::{EpisodeRow, Source};
 use iliad::store::{AnswerKind, Leased, NewAnswer, NewExecution, Run, Store};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 
 /// The run most tests use.
-pub const RUN: &str = "run-1";
+pub static RUN: LazyLock<RunId> = LazyLock::new(|| "run-1".into());
 /// A lease's length.
 pub const TTL: Duration = Duration::seconds(60);
 
@@ -44,7 +45,7 @@ impl Bench {
         let clock = Clock::default();
         let hands = clock.clone();
         let store = Store::open_with_clock(&file(folder.path()), move || hands.now()).await.unwrap();
-        store.create_run(&run(RUN)).await.unwrap();
+        store.create_run(&run(&RUN)).await.unwrap();
         Bench { store, clock, folder }
     }
 
@@ -55,19 +56,19 @@ impl Bench {
     /// Offers one execution per (episode, policy update).
     pub async fn offer(&self, episodes: impl IntoIterator<Item = (u64, u64)>) {
         let new: Vec<NewExecution> = episodes.into_iter().map(|(episode, update)| execution(episode, update)).collect();
-        self.store.offer(RUN, &new).await.unwrap();
+        self.store.offer(&RUN, &new).await.unwrap();
     }
 
-    pub async fn teacher(&self, name: &str) -> i64 {
+    pub async fn teacher(&self, name: &str) -> TeacherId {
         self.store.teacher(name).await.unwrap().id
     }
 
-    pub async fn lease(&self, teacher: i64) -> Option<Leased> {
-        self.store.lease(RUN, teacher, &[], TTL).await.unwrap()
+    pub async fn lease(&self, teacher: TeacherId) -> Option<Leased> {
+        self.store.lease(&RUN, teacher, &[], TTL).await.unwrap()
     }
 
     /// Leases and describes; the answer's key.
-    pub async fn describe(&self, teacher: i64, text: &str) -> i64 {
+    pub async fn describe(&self, teacher: TeacherId, text: &str) -> AnswerId {
         let leased = self.lease(teacher).await.expect("something to describe");
         self.store.answer(&answer(leased.execution, teacher, text)).await.unwrap().answer
     }
@@ -105,7 +106,7 @@ pub fn execution(episode: u64, update: u64) -> NewExecution {
 }
 
 /// A description under a fresh key.
-pub fn answer(execution: i64, teacher: i64, text: &str) -> NewAnswer {
+pub fn answer(execution: ExecutionId, teacher: TeacherId, text: &str) -> NewAnswer {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     NewAnswer {
         client_key: format!("key-{}", NEXT.fetch_add(1, Ordering::SeqCst)),

@@ -1,12 +1,13 @@
 //! A store with very many rows, made in seconds.
 
+use iliad::ids::TeacherId;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 use std::path::Path;
 
 /// Fills the run beside the store's back: `n` answers of the three teachers in turn to as many executions, `n` simulated
 /// ones, `n` points (one in ten with a reading), `n` checkpoints. All answers are used.
-pub async fn fill(file: &Path, run: &str, teachers: [i64; 3], n: i64) {
+pub async fn fill(file: &Path, run: &str, teachers: [TeacherId; 3], n: i64) {
     let options = SqliteConnectOptions::new().filename(file).foreign_keys(false);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
     let numbers = format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n})");

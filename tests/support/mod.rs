@@ -217,7 +217,7 @@ pub fn execution(seed: u64, episode: u64, update: u64) -> NewExecution {
 /// A stored run.
 pub fn run_row(id: &str, teacher: TeacherMode) -> Run {
     Run {
-        id: id.to_owned(),
+        id: id.into(),
         family: "pairs".to_owned(),
         preset: "tiny".to_owned(),
         config: json!({"adel": {"lambda": 0.5, "anneal": true}, "batch": 8, "differences": {"batch": 8}}),
@@ -256,7 +256,7 @@ pub async fn start_run(store: &Store, row: Run) -> RunHandle {
     }
     let (id, teacher) = (row.id.as_str(), row.teacher);
     let status = Status {
-        run: id.to_owned(),
+        run: id.into(),
         state: RunState::Running,
         teacher,
         simulated_available: true,

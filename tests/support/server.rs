@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     state.families = iliad::registry::Registry::builtin().families();
     let mut row = support::run_row("study", mode);
     row.family = "regex".to_owned();
-    let earlier = iliad::store::Run { id: "earlier".to_owned(), ..row.clone() };
+    let earlier = iliad::store::Run { id: "earlier".into(), ..row.clone() };
     support::ended_run(&store, earlier).await;
     state.runs.add(support::start_run(&store, row).await);
     // Real houses for the pages that show them; they are there as long as their world is.

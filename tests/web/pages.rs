@@ -118,7 +118,7 @@ async fn the_guide_comes_once_and_again_when_asked_for() {
     assert!(first.text.contains("Start teaching") && !first.text.contains("<textarea"));
     assert_eq!((first.text.matches("<li><q ").count(), first.text.contains("append e")), (5, true));
     assert_eq!(
-        server.state.store.pool("study").await.unwrap().leased,
+        server.state.store.pool(&"study".into()).await.unwrap().leased,
         0,
         "reading the guide keeps nothing from others"
     );
@@ -164,7 +164,7 @@ async fn an_execution_that_cannot_be_drawn_does_not_block_the_queue() {
     let server = Server::new().await;
     let mut damaged = crate::support::execution(7, 900, 50);
     damaged.view = serde_json::json!({"from": "another version"});
-    server.state.store.offer("study", &[damaged]).await.unwrap();
+    server.state.store.offer(&"study".into(), &[damaged]).await.unwrap();
     let cookie = server.teacher().await;
     assert!(server.lease(&cookie, &[]).await["execution"].is_i64());
     assert!(server.page("/teach/study", &cookie).await.text.contains("name=\"execution\""));

@@ -6,6 +6,7 @@ use axum::http::{Request, StatusCode};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use iliad::config::run::TeacherMode;
+use iliad::ids::RunId;
 use iliad::launch::{LaunchError, Launcher, NewRun, PresetInfo};
 use iliad::run::{Event, RunState};
 use iliad::web::{WebSettings, router};
@@ -30,7 +31,7 @@ async fn commands_reach_the_trainer() {
     let mode = json!({"mode": "mixed", "share": 0.25});
     assert_eq!(server.post("/api/runs/study/teacher", "", &mode).await.status, StatusCode::ACCEPTED);
     until(&server, |status| status.teacher == TeacherMode::Mixed { share: 0.25 }).await;
-    assert_eq!(server.state.store.run("study").await.unwrap().teacher, TeacherMode::Mixed { share: 0.25 });
+    assert_eq!(server.state.store.run(&"study".into()).await.unwrap().teacher, TeacherMode::Mixed { share: 0.25 });
     for share in [json!(-0.1), json!(1.5)] {
         let reply = server.post("/api/runs/study/teacher", "", &json!({"mode": "mixed", "share": share})).await;
         assert_eq!((reply.status, reply.json()["code"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("share")));
@@ -64,7 +65,7 @@ async fn the_agent_can_be_tried() {
 async fn a_run_that_is_not_alive_is_shown_from_the_store() {
     let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
     until(&server, |status| status.update >= 2).await;
-    server.state.runs.remove("study");
+    server.state.runs.remove(&"study".into());
     let run = server.get("/api/runs/study", "").await.json();
     assert_eq!((run["live"].as_bool(), run["status"]["state"].as_str()), (Some(false), Some("stopped")));
     assert!(run["status"]["episodes"].as_u64().unwrap() >= 2);
@@ -98,7 +99,7 @@ impl Launcher for FakeLauncher {
         ]
     }
 
-    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<String, LaunchError>> {
+    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
         Box::pin(async move {
             match wish.preset.as_str() {
                 "pairs/tiny" => {}
@@ -109,11 +110,11 @@ impl Launcher for FakeLauncher {
             let mode = wish.teacher.unwrap_or(TeacherMode::Simulated);
             self.asked.lock().unwrap().push(wish);
             self.runs.add(crate::support::start(&self.store, "second", mode).await);
-            Ok("second".to_owned())
+            Ok("second".into())
         })
     }
 
-    fn resume<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LaunchError>> {
+    fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(async move {
             if id == "spent" {
                 return Err(LaunchError::State("It has used all of its episodes.".to_owned()));
@@ -184,7 +185,7 @@ async fn what_a_preset_needs_first_is_said_before_it_is_started() {
 async fn a_run_that_an_error_ended_or_kept_from_going_on_says_why_on_its_page_and_at_home() {
     let (server, _) = launching(WebSettings::default()).await;
     crate::support::ended_run(&server.state.store, crate::support::run_row("kept", TeacherMode::Human)).await;
-    server.state.runs.refuse("kept", "There is no folder of houses.".to_owned());
+    server.state.runs.refuse(&"kept".into(), "There is no folder of houses.".to_owned());
     let failed = crate::support::run_row("broke", TeacherMode::Simulated);
     server.state.store.create_run(&failed).await.unwrap();
     let message = "The corpus has no words.".to_owned();
@@ -213,7 +214,7 @@ async fn still(
 ) -> (iliad::run::RunHandle, tokio::sync::watch::Sender<iliad::run::Status>) {
     let now = server.run.status.borrow().clone();
     let status = iliad::run::Status {
-        run: id.to_owned(),
+        run: id.into(),
         state,
         update: 0,
         episodes: 0,
@@ -275,7 +276,7 @@ async fn what_is_not_learnt_from_descriptions_is_not_called_so() {
     // Nobody can teach it: stored all the same, the wish would keep the run from going on at the next start.
     let reply = server.post("/api/runs/copy/teacher", "", &json!({"mode": "human"})).await;
     assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (422, Some("no-people")));
-    assert_eq!(server.state.store.run("copy").await.unwrap().teacher, TeacherMode::Simulated);
+    assert_eq!(server.state.store.run(&"copy".into()).await.unwrap().teacher, TeacherMode::Simulated);
 }
 
 #[tokio::test]
@@ -376,7 +377,7 @@ async fn a_server_that_cannot_start_runs_offers_none() {
 #[tokio::test]
 async fn lines_told_before_the_run_is_shown_are_in_its_log() {
     let server = Server::new().await;
-    let keep = server.state.runs.keep_log("early");
+    let keep = server.state.runs.keep_log(&"early".into());
     keep(&Event::Log { message: "Loading the agent".to_owned() });
     let handle = crate::support::start(&server.state.store, "early", TeacherMode::Human).await;
     server.state.runs.add(handle);
@@ -508,7 +509,7 @@ async fn who_comes_back_or_lags_is_told_to_fetch_again() {
     };
     let (seen, ()) = tokio::join!(events(&server, None, |seen| seen.iter().any(|(name, ..)| name == "resync")), flood);
     assert!(seen.iter().any(|(name, _, data)| name == "resync" && data["missed"].as_u64() > Some(0)));
-    assert!(state.runs.log("study").len() <= 200);
+    assert!(state.runs.log(&"study".into()).len() <= 200);
 }
 
 #[tokio::test]

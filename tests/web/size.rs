@@ -4,6 +4,7 @@ use crate::support::{app_state, run_row};
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use iliad::config::run::TeacherMode;
+use iliad::ids::TeacherId;
 use iliad::store::Store;
 use iliad::web::{WebSettings, router};
 use tower::ServiceExt;
@@ -37,7 +38,7 @@ async fn costs(n: i64) -> Vec<(String, u64)> {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("iliad.sqlite")).await.unwrap();
     store.create_run(&run_row("old", TeacherMode::Human)).await.unwrap();
-    let mut teachers = [0; 3];
+    let mut teachers = [TeacherId::default(); 3];
     for (id, token) in teachers.iter_mut().zip([BUSY, "b", "c"]) {
         *id = store.teacher(token).await.unwrap().id;
     }

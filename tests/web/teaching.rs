@@ -3,12 +3,13 @@
 use crate::{Server, attribute};
 use axum::http::StatusCode;
 use iliad::config::run::TeacherMode;
+use iliad::ids::AnswerId;
 use iliad::store::{ExportRow, Store};
 use iliad::web::WebSettings;
 use serde_json::{Value, json};
 
 async fn stored(store: &Store) -> Vec<ExportRow> {
-    store.export_page(Some("study"), 0, 1000).await.unwrap()
+    store.export_page(Some(&"study".into()), AnswerId::default(), 1000).await.unwrap()
 }
 
 fn answer(leased: &Value, text: &str) -> Value {
@@ -267,7 +268,7 @@ async fn an_ended_run_takes_words_still_being_typed() {
     let server = Server::new().await;
     let cookie = server.teacher().await;
     let leased = server.lease(&cookie, &[]).await;
-    server.state.runs.remove("study");
+    server.state.runs.remove(&"study".into());
     assert_eq!(server.lease(&cookie, &[]).await["ended"], true);
     let reply = server.post("/api/runs/study/answers", &cookie, &answer(&leased, "late")).await;
     assert_eq!(reply.status, StatusCode::CREATED);
@@ -303,7 +304,7 @@ async fn a_run_may_show_the_request_and_the_dataset_says_so() {
     let leased = server.post("/api/runs/open/lease", &cookie, &json!({})).await.json();
     assert!(page.contains(leased["request"].as_str().unwrap()));
     server.post("/api/runs/open/answers", &cookie, &answer(&leased, "text")).await;
-    let rows = server.state.store.export_page(Some("open"), 0, 10).await.unwrap();
+    let rows = server.state.store.export_page(Some(&"open".into()), AnswerId::default(), 10).await.unwrap();
     assert!(rows[0].request_shown);
     let other = server.page("/teach/study", &cookie).await.text;
     assert!(other.contains("<p id=\"asked\" class=\"asked\" hidden"));

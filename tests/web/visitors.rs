@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// How many teachers the store has ever made.
 async fn teachers(server: &Server) -> i64 {
-    server.state.store.teacher("the one who counts").await.unwrap().id - 1
+    server.state.store.teacher("the one who counts").await.unwrap().id.0 - 1
 }
 
 fn described(execution: &Value, key: &str) -> Value {
@@ -91,7 +91,7 @@ async fn a_lease_costs_a_visit_of_the_page() {
         assert_eq!(refused.cookie("iliad_teacher"), None, "it comes with the page only");
         assert!(server.page("/teach/study", cookie).await.cookie("iliad_teacher").is_some(), "which replaces it");
     }
-    assert_eq!((teachers(&server).await, server.state.store.pool("study").await.unwrap().leased), (0, 0));
+    assert_eq!((teachers(&server).await, server.state.store.pool(&"study".into()).await.unwrap().leased), (0, 0));
     assert!(server.lease(&ours, &[]).await["execution"].is_i64());
 }
 
@@ -127,7 +127,7 @@ async fn one_cookie_holds_what_one_person_can_look_at() {
         had.extend(server.lease(&cookie, &had).await["execution"].as_i64());
     }
     assert!(had.len() > 2);
-    assert_eq!(server.state.store.pool("study").await.unwrap().leased, 2);
+    assert_eq!(server.state.store.pool(&"study".into()).await.unwrap().leased, 2);
     let many: Vec<i64> = (0..10_000).collect();
     let refused = server.post("/api/runs/study/lease", &cookie, &json!({ "except": many })).await;
     assert_eq!((refused.status, refused.json()["code"].as_str()), (StatusCode::BAD_REQUEST, Some("unreadable")));
@@ -174,7 +174,7 @@ async fn every_address_takes_its_own_runs_executions_only() {
     let form = format!("execution={held}&client_key=k&kind=described&text=words+to+keep");
     let foreign = server.form("/teach/other", &cookie, &form).await;
     assert!(foreign.status == StatusCode::NOT_FOUND && foreign.text.contains("words to keep"), "{}", foreign.text);
-    assert_eq!(server.state.store.pool("study").await.unwrap().leased, 1, "it is still held");
+    assert_eq!(server.state.store.pool(&"study".into()).await.unwrap().leased, 1, "it is still held");
     let stored = server.post("/api/runs/study/answers", &cookie, &described(&held, "k")).await.json();
     let correct = |run: &str| format!("/api/runs/{run}/answers/{}/correct", stored["answer"]);
     let mut better = described(&held, "another key");

@@ -1,6 +1,7 @@
 //! Back: a person's last answers, to be read again and corrected.
 
 use crate::family::Audience;
+use crate::ids::{AnswerId, ExecutionId, RunId};
 use crate::store::{AnswerKind, OwnAnswer, StoreError};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::cookie::new_token;
@@ -60,9 +61,9 @@ struct AnswersPage {
     view: RunView,
     items: Vec<Item>,
     /// The answer that took the place of another just now.
-    corrected: Option<i64>,
+    corrected: Option<AnswerId>,
     /// The answer that could not be taken back.
-    learnt: Option<i64>,
+    learnt: Option<AnswerId>,
     /// Text whose answer is no longer in the list, with the reason why it was not stored.
     homeless: Option<(String, String)>,
 }
@@ -70,8 +71,8 @@ struct AnswersPage {
 /// Query of the page: the answer that was just corrected, or could not be taken back.
 #[derive(Deserialize)]
 pub(crate) struct Corrected {
-    corrected: Option<i64>,
-    learnt: Option<i64>,
+    corrected: Option<AnswerId>,
+    learnt: Option<AnswerId>,
 }
 
 async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Vec<Item>> {
@@ -80,7 +81,7 @@ async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Ve
     for own in own {
         let text = if own.kind == AnswerKind::Described { own.text.clone() } else { String::new() };
         let html = view.family.render(&own.view, Audience::Teacher).unwrap_or_else(|error| {
-            tracing::warn!(%error, answer = own.answer, "an own answer cannot be drawn");
+            tracing::warn!(%error, answer = %own.answer, "an own answer cannot be drawn");
             String::new()
         });
         let key = new_token()?;
@@ -92,7 +93,7 @@ async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Ve
 /// `GET /teach/{run}/answers`.
 pub(crate) async fn page(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Query(Corrected { corrected, learnt }): Query<Corrected>,
     page: Page,
     Guest(visitor): Guest,
@@ -108,7 +109,7 @@ pub(crate) async fn page(
 /// Body that the form of one answer sends.
 #[derive(Deserialize)]
 pub(crate) struct Sent {
-    execution: i64,
+    execution: ExecutionId,
     client_key: String,
     #[serde(default)]
     text: String,
@@ -117,7 +118,7 @@ pub(crate) struct Sent {
 /// `POST /teach/{run}/answers/{answer}`: the plain form. An error shows the list again with the text in its box.
 pub(crate) async fn correct(
     State(state): State<AppState>,
-    Path((run, answer)): Path<(String, i64)>,
+    Path((run, answer)): Path<(RunId, AnswerId)>,
     page: Page,
     visitor: Result<Returned>,
     Form(sent): Form<Sent>,

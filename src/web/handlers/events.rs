@@ -7,6 +7,7 @@
 //! is told `resync`: what happened meanwhile is in the store, so it fetches a snapshot instead of being sent a backlog.
 //! A listener that is too slow for the trainer is told the same.
 
+use crate::ids::RunId;
 use crate::registry::AnyFamily;
 use crate::run::{Event as RunEvent, RunHandle, Status};
 use crate::web::error::{Error, Result};
@@ -62,7 +63,7 @@ impl Told {
     }
 
     /// As an event of a stream that several runs share.
-    fn tagged(&self, run: &str) -> Event {
+    fn tagged(&self, run: &RunId) -> Event {
         self.event(&json!({ "run": run, "data": self.data }))
     }
 
@@ -128,7 +129,7 @@ fn response(state: &AppState, events: impl Stream<Item = Event> + Send + 'static
 pub(crate) async fn stream(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let stored = state.store.run(&run).await?;
@@ -155,7 +156,7 @@ pub(crate) async fn shared(
     Query(Wanted { runs }): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let mut wanted: Vec<&str> = runs.split(',').filter(|run| !run.is_empty()).collect();
+    let mut wanted: Vec<RunId> = runs.split(',').filter(|run| !run.is_empty()).map(RunId::from).collect();
     wanted.sort_unstable();
     wanted.dedup();
     if wanted.is_empty() || wanted.len() > MOST_RUNS {
@@ -164,7 +165,7 @@ pub(crate) async fn shared(
     }
     let mut followed = Vec::new();
     for run in wanted {
-        let stored = state.store.run(run).await?;
+        let stored = state.store.run(&run).await?;
         followed.push((stored.id, state.family(&stored.family).ok_or(Error::NotFound("the task family"))?));
     }
     let (sender, receiver) = mpsc::channel(WAITING);
@@ -186,7 +187,7 @@ pub(crate) async fn shared(
 /// Tells of a run through all the trainers it has, one after the other.
 async fn follow_lives(
     state: &AppState,
-    run: &str,
+    run: &RunId,
     family: &'static dyn AnyFamily,
     mut again: bool,
     sender: &mpsc::Sender<Event>,

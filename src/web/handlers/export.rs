@@ -1,6 +1,7 @@
 //! The collected descriptions as a download, in pieces from the store, however many there are.
 
 use crate::export::{self, Format};
+use crate::ids::RunId;
 use crate::web::error::Result;
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::Path;
@@ -12,17 +13,17 @@ use axum::response::{IntoResponse, Response};
 use futures::TryStreamExt;
 
 /// `GET /runs/{run}/export.jsonl`.
-pub(crate) async fn jsonl(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<Response> {
+pub(crate) async fn jsonl(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<Response> {
     download(&state, &run, Format::Jsonl).await
 }
 
 /// `GET /runs/{run}/export.csv`.
-pub(crate) async fn csv(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<Response> {
+pub(crate) async fn csv(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<Response> {
     download(&state, &run, Format::Csv).await
 }
 
 /// `GET /runs/{run}/export.schema.json`: what the columns are, for programs.
-pub(crate) async fn schema(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<Response> {
+pub(crate) async fn schema(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<Response> {
     state.store.run(&run).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
@@ -31,7 +32,7 @@ pub(crate) async fn schema(_: Steering, State(state): State<AppState>, Path(run)
     Ok((headers, export::schema::text()).into_response())
 }
 
-async fn download(state: &AppState, run: &str, format: Format) -> Result<Response> {
+async fn download(state: &AppState, run: &RunId, format: Format) -> Result<Response> {
     let run = state.store.run(run).await?.id;
     let total = state.store.export_count(Some(&run)).await?;
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };

@@ -1,5 +1,6 @@
 //! The first visit: one example with good and poor descriptions, and why. Shown once, and again when asked for.
 
+use crate::ids::RunId;
 use crate::web::error::{Error, Problem, Result};
 use crate::web::extractors::input::Path;
 use crate::web::extractors::visitor::{Guest, KnownVisitor};
@@ -15,7 +16,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 /// `GET /teach/{run}/guide`.
 pub(crate) async fn page(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     page: Page,
     Guest(visitor): Guest,
 ) -> Result<Response> {
@@ -30,14 +31,14 @@ pub(crate) async fn page(
 struct NoCookiePage {
     page: Page,
     problem: Problem,
-    run: String,
+    run: RunId,
 }
 
 /// `POST /teach/{run}/guide`: understood; on to teaching. A browser that does not return the cookie would be led back to
 /// the guide for ever: it is told what is the matter instead.
 pub(crate) async fn seen(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     page: Page,
     visitor: Result<KnownVisitor>,
     headers: HeaderMap,

@@ -1,5 +1,6 @@
 //! Starting and resuming runs over JSON, and the presets to start from.
 
+use crate::ids::RunId;
 use crate::launch::{NewRun, PresetInfo};
 use crate::web::error::Result;
 use crate::web::extractors::access::Steering;
@@ -13,7 +14,7 @@ use serde::Serialize;
 /// The new run.
 #[derive(Serialize)]
 pub(crate) struct Created {
-    id: String,
+    id: RunId,
 }
 
 /// `GET /api/presets`: the presets that a run can start from, the default first.
@@ -32,7 +33,7 @@ pub(crate) async fn create(
 }
 
 /// `POST /api/runs/{run}/resume`: a paused run learns again, and a run that has ended continues from its last checkpoint.
-pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     launching::resume(&state, &run).await?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -41,7 +42,7 @@ pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run)
 pub(crate) async fn resume_ended(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
 ) -> Result<StatusCode> {
     launching::resume_ended(&state, &run).await?;
     Ok(StatusCode::ACCEPTED)

@@ -1,6 +1,7 @@
 //! The researcher's page of a run: everything about it on one screen, live.
 
 use crate::config::run::AlgorithmConfig;
+use crate::ids::RunId;
 use crate::web::error::Result;
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::Path;
@@ -99,7 +100,7 @@ fn learns(view: &RunView) -> Value {
 pub(crate) async fn page(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     page: Page,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;

@@ -2,6 +2,7 @@
 
 use crate::config::run::TeacherMode;
 use crate::family::Audience;
+use crate::ids::RunId;
 use crate::run::{CheckpointRow, Command, Point, RunState, Status};
 use crate::store::PoolCounts;
 use crate::web::error::{Error, Result};
@@ -27,7 +28,7 @@ const REQUEST_LIMIT: usize = 500;
 /// A run in one JSON object.
 #[derive(Serialize)]
 pub(crate) struct RunJson {
-    id: String,
+    id: RunId,
     family: String,
     title: &'static str,
     preset: String,
@@ -73,7 +74,7 @@ pub(crate) struct Snapshot {
 pub(crate) async fn status(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
 ) -> Result<axum::Json<Snapshot>> {
     let view = RunView::load(&state, &run).await?;
     let (config, pool, log) = (view.run.config.clone(), state.store.pool(&run).await?, state.runs.log(&run));
@@ -90,7 +91,7 @@ pub(crate) struct Limit {
 pub(crate) async fn points(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Query(Limit { limit }): Query<Limit>,
 ) -> Result<axum::Json<Vec<Point>>> {
     let run = state.store.run(&run).await?;
@@ -102,7 +103,7 @@ pub(crate) async fn points(
 pub(crate) async fn episodes(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Query(Limit { limit }): Query<Limit>,
 ) -> Result<axum::Json<Vec<EpisodeJson>>> {
     let view = RunView::load(&state, &run).await?;
@@ -114,20 +115,20 @@ pub(crate) async fn episodes(
 pub(crate) async fn checkpoints(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
 ) -> Result<axum::Json<Vec<CheckpointRow>>> {
     let run = state.store.run(&run).await?;
     Ok(axum::Json(state.store.checkpoints(&run.id).await?))
 }
 
 /// `POST /api/runs/{run}/pause`.
-pub(crate) async fn pause(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+pub(crate) async fn pause(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     commands::send(&state, &run, Command::Pause).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
 /// `POST /api/runs/{run}/stop`: a checkpoint is written and the run ends.
-pub(crate) async fn stop(_: Steering, State(state): State<AppState>, Path(run): Path<String>) -> Result<StatusCode> {
+pub(crate) async fn stop(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     commands::send(&state, &run, Command::Stop).await?;
     Ok(StatusCode::ACCEPTED)
 }
@@ -136,7 +137,7 @@ pub(crate) async fn stop(_: Steering, State(state): State<AppState>, Path(run): 
 pub(crate) async fn teacher(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Json(mode): Json<TeacherMode>,
 ) -> Result<StatusCode> {
     let view = RunView::load(&state, &run).await?;
@@ -172,7 +173,7 @@ pub(crate) async fn teacher(
 pub(crate) async fn checkpoint_now(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
 ) -> Result<(StatusCode, axum::Json<CheckpointRow>)> {
     commands::is_ready(&RunView::load(&state, &run).await?)?;
     let (send, receive) = oneshot::channel();
@@ -201,7 +202,7 @@ pub(crate) struct TriedJson {
 pub(crate) async fn try_agent(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Json(TryBody { request, start }): Json<TryBody>,
 ) -> Result<axum::Json<TriedJson>> {
     let view = RunView::load(&state, &run).await?;

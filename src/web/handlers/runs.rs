@@ -1,6 +1,7 @@
 //! All runs, and a form that starts another.
 
 use crate::config::run::TeacherMode;
+use crate::ids::RunId;
 use crate::launch::{NewRun, PresetInfo};
 use crate::run::RunState;
 use crate::web::error::{Error, Result};
@@ -161,7 +162,7 @@ pub(crate) async fn create(
 pub(crate) async fn resume(
     _: Steering,
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     page: Page,
 ) -> Result<Response> {
     launching::resume_ended(&state, &run).await?;

@@ -1,5 +1,6 @@
 //! The teacher's page, whole without a script: one execution, one sentence, next.
 
+use crate::ids::{AnswerId, ExecutionId, RunId};
 use crate::store::{AnswerKind, StoreError};
 use crate::web::error::{Error, Problem, Result};
 use crate::web::extractors::input::{Form, Path, Query};
@@ -39,7 +40,7 @@ struct TeachPage {
     doubt: bool,
     thanks: Option<String>,
     /// The answer that may be taken back with one press: the one that was just stored.
-    undo: Option<i64>,
+    undo: Option<AnswerId>,
     reasons: &'static [&'static str],
     /// Data for the script, as JSON.
     data: String,
@@ -49,13 +50,13 @@ struct TeachPage {
 #[derive(Deserialize)]
 pub(crate) struct Said {
     said: Option<AnswerKind>,
-    undone: Option<i64>,
+    undone: Option<AnswerId>,
 }
 
 /// `GET /teach/{run}`.
 pub(crate) async fn page(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Query(Said { said, undone }): Query<Said>,
     page: Page,
     Guest(visitor): Guest,
@@ -115,7 +116,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
 /// Body that the plain form sends.
 #[derive(Deserialize)]
 pub(crate) struct Sent {
-    execution: i64,
+    execution: ExecutionId,
     client_key: String,
     kind: AnswerKind,
     #[serde(default)]
@@ -161,7 +162,7 @@ struct UnsentPage {
 /// `POST /teach/{run}`: the plain form. Whatever goes wrong, a page comes back with the text in the box.
 pub(crate) async fn send(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     page: Page,
     visitor: Result<Returned>,
     Form(sent): Form<Sent>,
@@ -201,7 +202,7 @@ pub(crate) async fn send(
     (status, html).into_response()
 }
 
-async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, text: &str) -> Result<()> {
+async fn attempt(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent, text: &str) -> Result<()> {
     let view = RunView::load(state, run).await?;
     let given = |client_key: String| Given {
         client_key,
@@ -224,7 +225,7 @@ async fn attempt(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent, te
 }
 
 /// Leases the execution again, to show it above the text that could not be stored. `None` when it is not available.
-async fn show_again(state: &AppState, run: &str, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
+async fn show_again(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
     let view = RunView::load(state, run).await.ok()?;
     let shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;
     (shown.execution == sent.execution).then_some((view, shown))

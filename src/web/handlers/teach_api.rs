@@ -1,6 +1,7 @@
 //! The teacher's page as JSON addresses. Its script uses these; so may other programs.
 
 use crate::family::Audience;
+use crate::ids::{AnswerId, ExecutionId, RunId};
 use crate::store::{AnswerKind, StoreError, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Json, Path};
@@ -18,7 +19,7 @@ use time::OffsetDateTime;
 pub(crate) struct Ask {
     /// Executions the page has already.
     #[serde(default)]
-    except: Vec<i64>,
+    except: Vec<ExecutionId>,
 }
 
 /// Answer of `POST …/lease`: an execution, or the reason why there is none.
@@ -40,7 +41,7 @@ pub(crate) struct Offer {
 /// `POST /api/runs/{run}/lease`.
 pub(crate) async fn lease(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     KnownVisitor(visitor): KnownVisitor,
     Json(ask): Json<Ask>,
 ) -> Result<axum::Json<Offer>> {
@@ -68,7 +69,7 @@ pub(crate) struct Renewed {
 /// `POST /api/runs/{run}/executions/{execution}/renew`.
 pub(crate) async fn renew(
     State(state): State<AppState>,
-    Path((run, execution)): Path<(String, i64)>,
+    Path((run, execution)): Path<(RunId, ExecutionId)>,
     Returned(visitor): Returned,
 ) -> Result<axum::Json<Renewed>> {
     state.store.execution_in(&run, execution).await?;
@@ -80,7 +81,7 @@ pub(crate) async fn renew(
 /// `POST /api/runs/{run}/executions/{execution}/release`. The body is not read: the page sends it while it closes.
 pub(crate) async fn release(
     State(state): State<AppState>,
-    Path((run, execution)): Path<(String, i64)>,
+    Path((run, execution)): Path<(RunId, ExecutionId)>,
     Returned(visitor): Returned,
 ) -> Result<StatusCode> {
     state.store.execution_in(&run, execution).await?;
@@ -94,7 +95,7 @@ pub(crate) async fn release(
 #[derive(Deserialize)]
 pub(crate) struct AnswerBody {
     client_key: String,
-    execution: i64,
+    execution: ExecutionId,
     kind: AnswerKind,
     #[serde(default)]
     text: String,
@@ -118,7 +119,7 @@ fn status_of(thanks: &Thanks) -> StatusCode {
 /// `POST /api/runs/{run}/answers`: 201 when stored, 200 when it had been stored before.
 pub(crate) async fn answer(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Returned(visitor): Returned,
     Json(body): Json<AnswerBody>,
 ) -> Result<(StatusCode, axum::Json<Thanks>)> {
@@ -132,7 +133,7 @@ pub(crate) async fn answer(
 /// `POST /api/runs/{run}/answers/{answer}/correct`.
 pub(crate) async fn correct(
     State(state): State<AppState>,
-    Path((run, answer)): Path<(String, i64)>,
+    Path((run, answer)): Path<(RunId, AnswerId)>,
     Returned(visitor): Returned,
     Json(body): Json<AnswerBody>,
 ) -> Result<(StatusCode, axum::Json<Thanks>)> {
@@ -145,8 +146,8 @@ pub(crate) async fn correct(
 /// One of the person's own answers.
 #[derive(Serialize)]
 pub(crate) struct Own {
-    answer: i64,
-    execution: i64,
+    answer: AnswerId,
+    execution: ExecutionId,
     kind: AnswerKind,
     text: String,
     html: String,
@@ -158,7 +159,7 @@ pub(crate) struct Own {
 /// `GET /api/runs/{run}/answers`: the visitor's latest answers that may still be corrected, newest first.
 pub(crate) async fn own(
     State(state): State<AppState>,
-    Path(run): Path<String>,
+    Path(run): Path<RunId>,
     Returned(visitor): Returned,
 ) -> Result<axum::Json<Vec<Own>>> {
     let view = RunView::load(&state, &run).await?;

@@ -1,5 +1,6 @@
 //! The addresses at which people take an answer back.
 
+use crate::ids::{AnswerId, RunId};
 use crate::store::StoreError;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::input::Path;
@@ -15,7 +16,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 /// `POST /api/runs/{run}/answers/{answer}/undo`. The body is not read.
 pub(crate) async fn api(
     State(state): State<AppState>,
-    Path((run, answer)): Path<(String, i64)>,
+    Path((run, answer)): Path<(RunId, AnswerId)>,
     Returned(visitor): Returned,
 ) -> Result<axum::Json<TakenBack>> {
     let view = RunView::load(&state, &run).await?;
@@ -27,7 +28,7 @@ pub(crate) async fn api(
 /// what cannot be taken back is found among the last answers, where it can be corrected.
 pub(crate) async fn plain(
     State(state): State<AppState>,
-    Path((run, answer)): Path<(String, i64)>,
+    Path((run, answer)): Path<(RunId, AnswerId)>,
     page: Page,
     Returned(visitor): Returned,
 ) -> Result<Response> {

@@ -2,6 +2,7 @@
 
 use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmName, Feedback};
+use crate::ids::RunId;
 use crate::registry::AnyFamily;
 use crate::run::{RunState, Status};
 use crate::store::Run;
@@ -25,7 +26,7 @@ pub(crate) struct RunView {
 
 impl RunView {
     /// The run called `id`.
-    pub(crate) async fn load(state: &AppState, id: &str) -> Result<RunView> {
+    pub(crate) async fn load(state: &AppState, id: &RunId) -> Result<RunView> {
         let run = state.store.run(id).await?;
         RunView::of(state, run).await
     }

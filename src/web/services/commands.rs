@@ -1,5 +1,6 @@
 //! Commands to the trainer of a run.
 
+use crate::ids::RunId;
 use crate::run::{Command, RunState};
 use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 const REPLY_LIMIT: Duration = Duration::from_secs(20);
 
 /// Sends a command to the run's trainer.
-pub(crate) async fn send(state: &AppState, run: &str, command: Command) -> Result<()> {
+pub(crate) async fn send(state: &AppState, run: &RunId, command: Command) -> Result<()> {
     let view = RunView::load(state, run).await?;
     let ended = || Error::conflict("ended", "This run has ended, so it takes no commands.");
     let handle = state.runs.get(run).filter(|_| !view.ended()).ok_or_else(ended)?;
@@ -30,7 +31,7 @@ pub(crate) fn is_ready(view: &RunView) -> Result<()> {
 }
 
 /// Waits for the answer to a command.
-pub(crate) async fn reply<T>(state: &AppState, run: &str, reply: oneshot::Receiver<Result<T, String>>) -> Result<T> {
+pub(crate) async fn reply<T>(state: &AppState, run: &RunId, reply: oneshot::Receiver<Result<T, String>>) -> Result<T> {
     match tokio::time::timeout(REPLY_LIMIT, reply).await {
         Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(sentence))) => Err(Error::change("refused", sentence)),

@@ -1,6 +1,7 @@
 //! Starting runs, and resuming runs that have ended.
 
 use crate::config::run::TeacherMode;
+use crate::ids::RunId;
 use crate::launch::{LaunchError, Launcher, NewRun};
 use crate::run::Command;
 use crate::web::error::{Error, Result};
@@ -26,7 +27,7 @@ fn refused(error: LaunchError) -> Error {
 }
 
 /// Starts a run and returns its id.
-pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<String> {
+pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<RunId> {
     if wish.seed > LARGEST_SEED {
         return Err(Error::change("seed", "The seed must be a whole number from 0 to 9007199254740991."));
     }
@@ -39,7 +40,7 @@ pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<String> {
 }
 
 /// Resumes a run: one that has ended from its last checkpoint, any other from its pause.
-pub(crate) async fn resume(state: &AppState, run: &str) -> Result<()> {
+pub(crate) async fn resume(state: &AppState, run: &RunId) -> Result<()> {
     if RunView::load(state, run).await?.ended() {
         resume_ended(state, run).await
     } else {
@@ -48,7 +49,7 @@ pub(crate) async fn resume(state: &AppState, run: &str) -> Result<()> {
 }
 
 /// Resumes a run that has ended, from its last checkpoint.
-pub(crate) async fn resume_ended(state: &AppState, run: &str) -> Result<()> {
+pub(crate) async fn resume_ended(state: &AppState, run: &RunId) -> Result<()> {
     if !RunView::load(state, run).await?.ended() {
         return Err(Error::conflict("going", "This run has not ended."));
     }

@@ -1,6 +1,7 @@
 //! Leasing, showing and answering, for the teacher's page and the JSON addresses.
 
 use crate::family::{Audience, Change};
+use crate::ids::{AnswerId, ExecutionId, TeacherId};
 use crate::registry::AnyFamily;
 use crate::run::Command;
 use crate::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts};
@@ -29,7 +30,7 @@ const PASSED_OVER: usize = 5;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Shown {
     /// Key of the execution.
-    pub(crate) execution: i64,
+    pub(crate) execution: ExecutionId,
     /// Number of the episode in the run.
     pub(crate) episode: u64,
     /// The family's drawing.
@@ -64,7 +65,7 @@ pub(crate) async fn lease(
     state: &AppState,
     view: &RunView,
     visitor: &Visitor,
-    except: &[i64],
+    except: &[ExecutionId],
 ) -> Result<Option<Shown>> {
     if view.ended() {
         return Ok(None);
@@ -98,7 +99,7 @@ pub(crate) async fn lease(
             // One damaged row must not stand in the way of all others, nor take one of the places that a person has.
             Err(error) => {
                 state.store.release(leased.execution, visitor.teacher.id).await?;
-                tracing::warn!(execution = leased.execution, %error, "passing over an execution that cannot be drawn");
+                tracing::warn!(execution = %leased.execution, %error, "passing over an execution that cannot be drawn");
                 except.push(leased.execution);
             }
         }
@@ -116,7 +117,7 @@ pub(crate) struct Given {
     /// Key that makes sending twice harmless.
     pub(crate) client_key: String,
     /// Execution it is about.
-    pub(crate) execution: i64,
+    pub(crate) execution: ExecutionId,
     /// Kind.
     pub(crate) kind: AnswerKind,
     /// Description, or the reason of a skip.
@@ -132,7 +133,7 @@ pub(crate) struct Given {
 impl Given {
     /// Checks what a person typed; the sentences say what to change. `nothing`: the words of the button for an execution
     /// that did nothing.
-    fn checked(self, teacher: i64, nothing: &str) -> Result<NewAnswer> {
+    fn checked(self, teacher: TeacherId, nothing: &str) -> Result<NewAnswer> {
         let length = self.text.chars().count();
         if self.client_key.is_empty() || self.client_key.chars().count() > 64 {
             return Err(Error::Unreadable("client_key must have 1 to 64 characters".to_owned()));
@@ -178,7 +179,7 @@ impl Given {
 #[derive(Debug, Serialize)]
 pub(crate) struct Thanks {
     /// Key of the stored answer.
-    pub(crate) answer: i64,
+    pub(crate) answer: AnswerId,
     /// Whether it had been stored before.
     pub(crate) again: bool,
     /// The teacher's figures in this run.
@@ -229,7 +230,7 @@ pub(crate) async fn correct(
     state: &AppState,
     view: &RunView,
     visitor: &Visitor,
-    answer: i64,
+    answer: AnswerId,
     given: Given,
 ) -> Result<Thanks> {
     doubt(state, view, &given).await?;
@@ -286,7 +287,7 @@ mod tests {
     fn given(kind: AnswerKind, text: &str) -> Given {
         Given {
             client_key: "k".into(),
-            execution: 1,
+            execution: ExecutionId(1),
             kind,
             text: text.into(),
             shown_at: Some("2001-01-01T00:00:00Z".into()),
@@ -298,18 +299,23 @@ mod tests {
     #[test]
     fn text_is_checked_and_never_altered() {
         let text = "  it doubled the \u{e9}\u{1f600}  ";
-        let new = given(AnswerKind::Described, text).checked(7, "Nothing changed").unwrap();
-        assert_eq!((new.text.as_str(), new.teacher), (text, 7));
+        let new = given(AnswerKind::Described, text).checked(TeacherId(7), "Nothing changed").unwrap();
+        assert_eq!((new.text.as_str(), new.teacher), (text, TeacherId(7)));
         assert_eq!((new.shown_at, new.active_ms), (None, Some(86_400_000)));
-        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(7, "Nothing changed").is_err());
-        assert!(given(AnswerKind::Skipped, "").checked(7, "Nothing changed").is_ok());
+        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(TeacherId(7), "Nothing changed").is_err());
+        assert!(given(AnswerKind::Skipped, "").checked(TeacherId(7), "Nothing changed").is_ok());
     }
 
     #[test]
     fn the_limit_counts_characters_not_bytes() {
-        assert!(given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT)).checked(7, "Nothing changed").is_ok());
-        let error =
-            given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1)).checked(7, "Nothing changed").unwrap_err();
+        assert!(
+            given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT))
+                .checked(TeacherId(7), "Nothing changed")
+                .is_ok()
+        );
+        let error = given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1))
+            .checked(TeacherId(7), "Nothing changed")
+            .unwrap_err();
         assert!(error.to_string().contains("5,001") && error.to_string().contains("5,000"), "{error}");
     }
 

@@ -1,7 +1,8 @@
 //! Undo: a person takes an answer back, and the execution and the words come back onto the page.
 
 use crate::family::Audience;
-use crate::store::{AnswerKind, Undone};
+use crate::ids::AnswerId;
+use crate::store::{AnswerKind, WithdrawnAnswer};
 use crate::web::error::Result;
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
@@ -16,7 +17,7 @@ use time::OffsetDateTime;
 #[derive(Debug, Serialize)]
 pub(crate) struct TakenBack {
     /// Key of the answer.
-    pub(crate) answer: i64,
+    pub(crate) answer: AnswerId,
     /// Whether it was taken back; `false` when the agent has learned from it already.
     pub(crate) undone: bool,
     /// Its kind.
@@ -33,7 +34,12 @@ pub(crate) struct TakenBack {
 }
 
 /// Takes an answer of the visitor back, unless the agent has learned from it.
-pub(crate) async fn take_back(state: &AppState, view: &RunView, visitor: &Visitor, answer: i64) -> Result<TakenBack> {
+pub(crate) async fn take_back(
+    state: &AppState,
+    view: &RunView,
+    visitor: &Visitor,
+    answer: AnswerId,
+) -> Result<TakenBack> {
     let undone = state.store.undo(&view.run.id, answer, visitor.teacher.id, teaching::ttl(state)).await?;
     of(view, undone)
 }
@@ -43,15 +49,15 @@ pub(crate) async fn undone(
     state: &AppState,
     view: &RunView,
     visitor: &Visitor,
-    answer: i64,
+    answer: AnswerId,
 ) -> Result<Option<TakenBack>> {
-    let undone = state.store.taken_back(&view.run.id, answer, visitor.teacher.id).await?;
+    let undone = state.store.withdrawn_answer(&view.run.id, answer, visitor.teacher.id).await?;
     undone.map(|undone| of(view, undone)).transpose()
 }
 
-fn of(view: &RunView, undone: Undone) -> Result<TakenBack> {
+fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
     let (html, text) = teaching::draw(view.family, &undone.view, Audience::Teacher).unwrap_or_else(|error| {
-        tracing::warn!(%error, answer = undone.answer, "an answer is taken back whose execution cannot be drawn");
+        tracing::warn!(%error, answer = %undone.answer, "an answer is taken back whose execution cannot be drawn");
         Default::default()
     });
     let shown_at = OffsetDateTime::now_utc();

@@ -1,6 +1,7 @@
 //! The runs that are alive in this process.
 
 use super::run_log::{LogLine, RunLog};
+use crate::ids::RunId;
 use crate::run::{Event, RunHandle};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,10 +16,10 @@ fn append(log: &SharedLog, event: &Event) {
 
 #[derive(Default)]
 struct Living {
-    handles: BTreeMap<String, RunHandle>,
-    logs: BTreeMap<String, SharedLog>,
+    handles: BTreeMap<RunId, RunHandle>,
+    logs: BTreeMap<RunId, SharedLog>,
     /// Runs that could not be resumed, with the reason.
-    refused: BTreeMap<String, String>,
+    refused: BTreeMap<RunId, String>,
     /// Told whenever a run comes or goes.
     changed: watch::Sender<()>,
 }
@@ -30,9 +31,9 @@ pub struct Runs(Arc<RwLock<Living>>);
 impl Runs {
     /// Begins to keep the log of a run that is about to start (or goes on with one there is): give every event of the
     /// run to what this returns. A subscriber that comes after the start would miss the first lines.
-    pub fn keep_log(&self, id: &str) -> impl Fn(&Event) + Send + use<> {
+    pub fn keep_log(&self, id: &RunId) -> impl Fn(&Event) + Send + use<> {
         let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let log = living.logs.entry(id.to_owned()).or_default().clone();
+        let log = living.logs.entry(id.clone()).or_default().clone();
         move |event| append(&log, event)
     }
 
@@ -40,7 +41,7 @@ impl Runs {
     /// on. Call it within a Tokio runtime.
     pub fn add(&self, handle: RunHandle) {
         let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let id = handle.id.to_string();
+        let id = handle.id.clone();
         if !living.logs.contains_key(&id) {
             let log = living.logs.entry(id.clone()).or_default().clone();
             let mut events = handle.events.subscribe();
@@ -60,16 +61,16 @@ impl Runs {
     }
 
     /// Remembers why a stored run could not be resumed, as a sentence for its pages.
-    pub fn refuse(&self, id: &str, reason: String) {
+    pub fn refuse(&self, id: &RunId, reason: String) {
         let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let log = living.logs.entry(id.to_owned()).or_default().clone();
+        let log = living.logs.entry(id.clone()).or_default().clone();
         append(&log, &Event::Log { message: reason.clone() });
-        living.refused.insert(id.to_owned(), reason);
+        living.refused.insert(id.clone(), reason);
         living.changed.send_replace(());
     }
 
     /// The reason why a run that is not alive could not be resumed when this was last tried.
-    pub fn refusal(&self, id: &str) -> Option<String> {
+    pub fn refusal(&self, id: &RunId) -> Option<String> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).refused.get(id).cloned()
     }
 
@@ -79,7 +80,7 @@ impl Runs {
     }
 
     /// Removes a run; its pages then show what the store has of it.
-    pub fn remove(&self, id: &str) {
+    pub fn remove(&self, id: &RunId) {
         let mut living = self.0.write().unwrap_or_else(PoisonError::into_inner);
         living.handles.remove(id);
         living.logs.remove(id);
@@ -87,19 +88,19 @@ impl Runs {
     }
 
     /// The runs that are alive or could not be resumed.
-    pub fn ids(&self) -> Vec<String> {
+    pub fn ids(&self) -> Vec<RunId> {
         let living = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let refused = living.refused.keys().filter(|id| !living.handles.contains_key(*id));
         living.handles.keys().chain(refused).cloned().collect()
     }
 
     /// The handle of a live run.
-    pub fn get(&self, id: &str) -> Option<RunHandle> {
+    pub fn get(&self, id: &RunId) -> Option<RunHandle> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).handles.get(id).cloned()
     }
 
     /// The kept log of a run, oldest first; empty when nothing was told since the server started.
-    pub fn log(&self, id: &str) -> Vec<LogLine> {
+    pub fn log(&self, id: &RunId) -> Vec<LogLine> {
         let living = self.0.read().unwrap_or_else(PoisonError::into_inner);
         living.logs.get(id).map(|log| log.lock().unwrap_or_else(PoisonError::into_inner).lines()).unwrap_or_default()
     }

@@ -2,15 +2,14 @@
 //! another time does not know of answers that the checkpoint has learnt from, or lacks updates in between.
 
 use super::Store;
-use super::connection::{from_int, to_int};
+use super::convert::{from_int, to_int};
 use super::error::Result;
-use std::path::Path;
+use crate::ids::RunId;
 
 impl Store {
     /// The newest update that is recorded for the run.
-    pub async fn last_update(&self, run: &str) -> Result<Option<u64>> {
-        let last: Option<i64> = sqlx::query_scalar("SELECT max(update_no) FROM updates WHERE run = ?")
-            .bind(run)
+    pub async fn last_update(&self, run: &RunId) -> Result<Option<u64>> {
+        let last = sqlx::query_scalar!(r#"SELECT max(update_no) AS "last?: i64" FROM updates WHERE run = ?"#, run)
             .fetch_one(self.readers())
             .await?;
         Ok(last.map(from_int))
@@ -20,15 +19,15 @@ impl Store {
     /// plain sentences; `None` when it can.
     ///
     /// Missing records of simulated updates before the checkpoint are no reason: a power cut may take the last of
-    /// them, and nothing is learnt twice by it. Records of what people said are on disk before they are learnt from.
-    pub async fn disagreement(&self, run: &str, update: u64, people: u64) -> Result<Option<String>> {
+    /// them, and nothing is learnt twice by it. Answers of people are on disk before they are learnt from.
+    pub async fn checkpoint_mismatch(&self, run: &RunId, update: u64, people: u64) -> Result<Option<String>> {
         let number = to_int("the update", update)?;
-        let known: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM answers
-             WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL AND kind = 'described'",
+        let known = sqlx::query_scalar!(
+            r#"SELECT count(*) AS "known!: i64" FROM answers
+               WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL AND kind = 'described'"#,
+            run,
+            number,
         )
-        .bind(run)
-        .bind(number)
         .fetch_one(self.readers())
         .await?;
         let known = from_int(known);
@@ -42,14 +41,15 @@ impl Store {
                  than update {last} out of its folder, so that it goes on from an older one"
             )));
         }
-        let (count, first, last): (i64, Option<i64>, Option<i64>) = sqlx::query_as(
-            "SELECT count(*), min(update_no), max(update_no) FROM updates WHERE run = ? AND update_no > ?",
+        let after = sqlx::query!(
+            r#"SELECT count(*) AS "count!: i64", min(update_no) AS "first?: i64", max(update_no) AS "last?: i64"
+               FROM updates WHERE run = ? AND update_no > ?"#,
+            run,
+            number,
         )
-        .bind(run)
-        .bind(number)
         .fetch_one(self.readers())
         .await?;
-        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+        let (count, Some(first), Some(last)) = (after.count, after.first, after.last) else { return Ok(None) };
         if first == number + 1 && last - first + 1 == count {
             return Ok(None);
         }
@@ -61,19 +61,10 @@ impl Store {
         )))
     }
 
-    /// As [`Store::disagreement`], for a database file that no store has open, and by the checkpoint's update alone:
-    /// whether every update after it is recorded, and it is not newer than the record.
-    pub(crate) async fn follows(&self, run: &str, update: u64) -> Result<bool> {
+    /// Whether every update after the checkpoint's is recorded, and the checkpoint is not newer than the record. It needs
+    /// only the number of the checkpoint's update, and serves database files that no store has open.
+    pub(crate) async fn reaches_checkpoint(&self, run: &RunId, update: u64) -> Result<bool> {
         let newest = self.last_update(run).await?.unwrap_or(0);
-        Ok(newest >= update && self.disagreement(run, update, 0).await?.is_none())
-    }
-
-    /// Writes everything committed so far into a new file at `to`, as one database without side files. Writers go on
-    /// meanwhile.
-    pub async fn copy_to(&self, to: &Path) -> Result<()> {
-        // Only the reading side of the file is locked by it, and that never waits.
-        let mut connection = self.single().await?;
-        sqlx::query("VACUUM INTO ?").bind(to.to_string_lossy().into_owned()).execute(&mut *connection).await?;
-        Ok(())
+        Ok(newest >= update && self.checkpoint_mismatch(run, update, 0).await?.is_none())
     }
 }

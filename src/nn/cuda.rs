@@ -320,7 +320,7 @@ pub(crate) fn small_gemm(
         Arg::Address(onto.row()),
     ];
     let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
-    profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_product", grid, &args))
+    profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_gemm", grid, &args))
 }
 
 /// Whether a product of `rows` rows is made by `small_gemm.cu`, whatever the weights.

@@ -1,4 +1,4 @@
-//! What the operations of [`super::tape`] work on: matrices with their gradients, weights, attentions, and the ways between places.
+//! What the operations of [`super::tape`] work on: matrices with their gradients, weights, attentions, and the transitions between places.
 
 use super::*;
 
@@ -86,6 +86,8 @@ pub struct Heads {
     pub scale: f32,
 }
 
+const _: () = assert!(size_of::<Heads>() == 48);
+
 // SAFETY: plain numbers in C layout, the same as the kernels' struct.
 unsafe impl DeviceRepr for Heads {}
 
@@ -102,7 +104,9 @@ pub struct Transitions {
     pub(crate) poses: i32,
 }
 
-// SAFETY: as above.
+const _: () = assert!(size_of::<Transitions>() == 48);
+
+// SAFETY: plain numbers and device addresses in C layout, the same as the kernels' struct.
 unsafe impl DeviceRepr for Transitions {}
 
 /// An attention: queries `[N, H]`, memory (keys; values `heads.value` further on), what is seen, and what is kept.

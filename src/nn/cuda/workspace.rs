@@ -1,9 +1,9 @@
 //! What a model keeps on a GPU: inputs that are overwritten in place, roll-outs, gradients, and the graphs captured of its
 //! passes. Batches are filled up to one of a few sizes, so that few graphs serve all of them.
 
-use super::arena::Arena;
 use super::decode::{Rollout, Shape};
 use super::graph_capture::GraphCache;
+use super::tape::Memory;
 use super::*;
 use crate::nn::params::Params;
 use candle_core::Device;
@@ -43,12 +43,9 @@ pub struct Workspace {
 pub struct Training {
     /// Gradients.
     pub grads: HashMap<String, Tensor>,
-    pub(crate) arena: Arena,
+    /// Memory of a pass; held by whoever makes one.
+    pub(crate) memory: Mutex<Memory>,
 }
-
-// SAFETY: the arena is used by whoever makes the model's step, one at a time: steps of a model take its optimiser by
-// exclusive reference.
-unsafe impl Sync for Training {}
 
 impl std::fmt::Debug for Workspace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -119,7 +116,7 @@ impl Workspace {
             .iter()
             .map(|(name, var)| Ok((name.to_owned(), Tensor::zeros(var.dims(), DType::F32, params.device())?)))
             .collect::<Result<_>>()?;
-        let made = Arc::new(Training { grads, arena: Arena::new(params.device().as_cuda_device()?) });
+        let made = Arc::new(Training { grads, memory: Mutex::new(Memory::new(params.device().as_cuda_device()?)) });
         *training = Some(made.clone());
         Ok(made)
     }

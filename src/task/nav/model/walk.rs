@@ -23,7 +23,7 @@ pub struct Candidate {
 pub struct Observation {
     /// Where it is: an index into the [`ViewTable`].
     pub place: u32,
-    /// Its pose in the table's [`crate::task::nav::model::transition_table::Ways`], where it has them; from their number on, poses of the mirrored world.
+    /// Its pose in the table's [`crate::task::nav::model::transition_table::TransitionTable`], where it has them; from their number on, poses of the mirrored world.
     pub pose: Option<u32>,
     /// The moves in order. Action 0 is to stop, action i to make move i − 1.
     pub moves: Vec<Candidate>,

@@ -220,7 +220,7 @@ impl Mat {
         Self { at, t: false, ld, stride: 0 }
     }
 
-    /// The same, stored transposed.
+    /// The matrix stored transposed.
     pub fn t(self) -> Self {
         Self { t: true, ..self }
     }
@@ -257,12 +257,12 @@ const FEW: usize = 256;
 /// Rows up to which `small_gemm.cu` makes one whose weights are not transposed: with some sizes of that kind cuBLAS takes long.
 const SOME: usize = 2048;
 
-/// What a product is added to.
+/// The previous content of a product's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Onto {
     /// Nothing.
     Nothing,
-    /// What lies there.
+    /// The product is added to the content.
     Itself,
     /// A row at this address, for all rows; only where `small_gemm.cu` makes it.
     Row(u64),

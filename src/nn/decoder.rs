@@ -1,4 +1,4 @@
-//! What the REGEX models share: an LSTM decoder with attention over memories, teacher-forced or step by step.
+//! An LSTM decoder with attention over memories, teacher-forced or step by step.
 
 use crate::nn::attention::{DotAttention, Memory};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm};
@@ -93,7 +93,7 @@ impl Decoder {
         self.lstm.project(self.embedding.table())
     }
 
-    /// What a roll-out on the GPU decodes with: the parameters themselves, which stay where they are.
+    /// The parameters that a roll-out on the GPU decodes with, which stay where they are.
     pub fn weights(params: &Params) -> Result<crate::nn::cuda::decode::Weights<'_>> {
         let get = |layer: &str, part: &str| params.get(&format!("{layer}.{part}")).map(|var| var.as_tensor());
         Ok(crate::nn::cuda::decode::Weights {
@@ -227,7 +227,7 @@ pub fn wrap(ids: &[u32]) -> Vec<u32> {
     out
 }
 
-/// What a roll-out wrote.
+/// The result of a roll-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rolled {
     /// Its symbols, without START and END; as many as the horizon where it did not end.

@@ -44,7 +44,7 @@ pub fn compare(model: &str, a: Found, b: Found) -> Result<Apart> {
     let losses = each.iter().copied().fold(0.0, f64::max);
     let (ours, theirs) = (a.params.snapshot()?, b.params.snapshot()?);
     let mut weights = 0f64;
-    // What has no effect has no gradient but rounding, which Adam makes a step of.
+    // A weight without effect has a gradient of rounding errors alone, and Adam makes a step of those.
     let none =
         |name: &str| name.ends_with(".key.bias") || (name == "predictor.output.bias" && ours[name].elem_count() == 1);
     for (name, t) in ours.iter().filter(|(name, _)| !none(name)) {

@@ -53,7 +53,7 @@ impl Linear {
         self.apply(x, false)
     }
 
-    /// The same through tanh.
+    /// Applies it to the last dimension of `x`, then tanh.
     pub fn forward_tanh(&self, x: &Tensor) -> Result<Tensor> {
         self.apply(x, true)
     }

@@ -1,8 +1,8 @@
-//! Biases and the like, which lie where products are added to them: gathered, and written in one launch.
+//! Biases that matrices begin with before products are added to them. They are gathered and written in one launch.
 
 use super::*;
 
-/// Of one launch; as in `transformer.cu`.
+/// Rows that one launch fills; the same number as in `transformer.cu`.
 const BIAS_INITS: usize = 32;
 
 /// N rows of M: `y[n] = bias + time[n / of]`, either of which may be 0 for none.

@@ -11,7 +11,7 @@ const OPS: usize = 96;
 /// Blocks of a cluster.
 const BLOCKS: usize = 16;
 
-/// What an operation does; the order is that of `persistent_kernel.cu`.
+/// The kind of an operation; the order is that of `persistent_kernel.cu`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Product,

@@ -172,7 +172,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Everything backwards: gradients of all parameters. What a parameter has no part in has a gradient of zeros.
+    /// Runs the pass backwards, for the gradients of all parameters.
     pub fn backward(&self) -> Result<()> {
         self.flush()?;
         self.memory.gradients.clear()?;
@@ -368,7 +368,7 @@ impl<'a> Tape<'a> {
         });
     }
 
-    /// What queries `[N, F]` see of the views at `poses` `[N]`; room for 36 weights a row.
+    /// Attends with queries `[N, F]` over the views at `poses` `[N]`; room for 36 weights a row.
     pub fn attend_views(&self, q: Var, transitions: Transitions, poses: u64, seen: Var, weights: u64) -> Result<()> {
         let room = view_attention_room(q.cols);
         let grid = ((q.rows as u32, 1), 256, 4 * room as u32);
@@ -447,7 +447,7 @@ impl<'a> Tape<'a> {
         self.launch("environment_step", ((z.rows as u32, 1), 256, 0), &[&args[..], &more].concat())
     }
 
-    /// What inputs recall of the first `t + 1` outputs; `outputs` begins with the first.
+    /// Reads the similarity memory: what inputs recall of the first `t + 1` outputs; `outputs` begins with the first.
     pub fn similarity_memory(&self, x: Var, outputs: Var, t: usize, out: Var) -> Result<()> {
         let (r, h) = (x.rows, x.cols);
         let grid = move |numbers: usize| ((r as u32, 1), 256, 4 * (numbers * (t + 1)) as u32);
@@ -579,7 +579,7 @@ impl<'a> Tape<'a> {
         Ok(out)
     }
 
-    /// The same with row m times `scale[m]`, a parameter (0: none), which is not learnt.
+    /// [`Tape::fold_directions`] with row m times `scale[m]`, a parameter (0: none), which is not learnt.
     pub fn fold_directions_scaled(
         &self,
         layer: &str,

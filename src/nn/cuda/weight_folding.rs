@@ -3,7 +3,7 @@
 use super::operands::Var;
 use super::*;
 
-/// Of one launch; as in `transformer.cu`.
+/// Products of one launch; the same number as in `transformer.cu`.
 const FOLDED: usize = 16;
 
 /// `C[m, n] = Σ A[m, k]·B[k, n] (+ plus[n])`, each operand by its address and the numbers between neighbours in both directions.

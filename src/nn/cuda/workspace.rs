@@ -1,4 +1,4 @@
-//! What a model keeps on a GPU: inputs that are overwritten in place, roll-outs, gradients, and the graphs captured of its
+//! The state of a model on a GPU: inputs that are overwritten in place, roll-outs, gradients, and the graphs captured of its
 //! passes. Batches are filled up to one of a few sizes, so that few graphs serve all of them.
 
 use super::decode::{Rollout, Shape};
@@ -39,7 +39,7 @@ pub struct Workspace {
     staging: Mutex<Option<Staging>>,
 }
 
-/// What training steps write: gradients by the parameters' names, and everything on the way to them.
+/// The buffers that training steps write: gradients by the parameters' names, and everything on the way to them.
 pub struct Training {
     /// Gradients.
     pub grads: HashMap<String, Tensor>,
@@ -90,7 +90,7 @@ impl Workspace {
         self.slot(name, n, DType::U32, device)
     }
 
-    /// What stays as it is when it was first made.
+    /// A tensor that is made at the first call and stays as it is.
     pub fn kept(&self, name: &str, make: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
         let mut slots = self.slots.lock().unwrap();
         if let Some(slot) = slots.get(name) {
@@ -106,7 +106,7 @@ impl Workspace {
         self.slot(&format!("flags {rows}"), rows, DType::U32, device)
     }
 
-    /// What training steps write; made at the first.
+    /// The buffers of training steps; they are made at the first call.
     pub fn training(&self, params: &Params) -> Result<Arc<Training>> {
         let mut training = self.training.lock().unwrap();
         if let Some(training) = &*training {

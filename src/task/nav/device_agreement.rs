@@ -1,4 +1,4 @@
-//! The same of the NAV models, in a small random world.
+//! The device agreement of the NAV models, in a small random world.
 
 use crate::nn::adam::Adam;
 use crate::nn::device::{LaunchOptions, options, with_options};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::nn::cuda::persistent_kernel::Product;
 
-/// What becomes of a product.
+/// The function that is applied to a product.
 #[derive(Clone, Copy)]
 pub(crate) enum After {
     /// Nothing.

@@ -6,7 +6,7 @@ use crate::nn::cuda::{attention, linear, lstm};
 use crate::nn::layers::Lstm;
 use crate::nn::tokens::Tokens;
 
-/// What an operation does with the gradient of its input.
+/// How an operation treats the gradient of its input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputGradient {
     /// Nothing: the input is no result of the pass.
@@ -155,7 +155,7 @@ impl<'a> Tape<'a> {
         Ok(y)
     }
 
-    /// What `queries` `[Q · B, D]` see of `values` `[S · B, H]` by their `keys` `[S · B, D]`: `[Q · B, H]`. Row b has `real[b]`
+    /// Attends with `queries` `[Q · B, D]` over `values` `[S · B, H]` by their `keys` `[S · B, D]`: `[Q · B, H]`. Row b has `real[b]`
     /// steps. The gradients of all three are written.
     pub fn dot_attention(&self, queries: Var, keys: Var, values: Var, rows: usize, real: u64) -> Result<Var> {
         self.flush()?;

@@ -198,7 +198,7 @@ impl OverViews {
         Ok((Self { back: StepLinear::new(without_bias(&key.t()?)?) }, Linear::new(params, &part(name, QUERY), grad)?))
     }
 
-    /// What projected queries `[N, H]` see at `places` `[N]`: `[N, F]`.
+    /// The attention results of projected queries `[N, H]` at `places` `[N]`: `[N, F]`.
     pub fn look(&self, queries: &Tensor, views: &ViewTable, places: &Tensor) -> Result<Tensor> {
         views.look(&self.back.forward(queries)?, places)
     }

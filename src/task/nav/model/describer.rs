@@ -35,7 +35,7 @@ pub struct NavDescriber {
     /// The word decoder starts from the path encoder's output at the batch's longest path, padding included, as in the
     /// authors' program.
     pub reference_padding: bool,
-    /// What it keeps on a GPU.
+    /// Its state on a GPU.
     pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 

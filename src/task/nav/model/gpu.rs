@@ -1,5 +1,5 @@
-//! What the NAV models keep on a GPU, and their passes there, recorded by the sizes of their batches: a batch goes there in one
-//! piece, filled up to one of a few sizes.
+//! The state of the NAV models on a GPU and their passes there, captured as graphs by the sizes of their batches. A batch goes
+//! there in one piece, filled up to one of a few sizes.
 
 use crate::nn::adam::Adam;
 use crate::nn::cuda::operands::{Transitions, Var};
@@ -32,7 +32,7 @@ const MOST_ACTIONS: usize = 64;
 /// Words between two looks at what was written.
 const STRIDE: usize = 10;
 
-/// A model's buffers and recordings.
+/// A model's buffers and captured graphs.
 #[derive(Default)]
 pub(crate) struct Workspace {
     common: Common,
@@ -44,7 +44,7 @@ pub(crate) struct Workspace {
     settled: AtomicBool,
 }
 
-/// What is made of weights alone, under the name of its sizes.
+/// Folded weights, under the name of its sizes.
 struct Ready<T> {
     memory: Arc<Kept>,
     made: Option<T>,
@@ -67,8 +67,8 @@ impl std::fmt::Debug for Workspace {
 /// Memory of a pass; held by whoever makes one.
 type Kept = Mutex<Memory>;
 
-/// Descriptions on their way in a workspace's memory: what steps write to, kept under the name of their sizes, as recordings
-/// of later steps may be made when the beginning is recorded already.
+/// Descriptions on their way in a workspace's memory: what steps write to, kept under the name of their sizes, as graphs
+/// of later steps may be captured when the beginning already is.
 struct Writing {
     words: Mutex<Option<Words>>,
     /// Keeps padding and START from being written.
@@ -95,7 +95,7 @@ impl Workspace {
         self.wording.lock().unwrap().values_mut().for_each(|ready| ready.current = false);
     }
 
-    /// What is made of the weights by `make`, kept in `all` under its name.
+    /// The weights folded by `make`, kept in `all` under its name.
     fn ready<T: Copy>(
         &self,
         all: &Mutex<HashMap<String, Ready<T>>>,
@@ -117,7 +117,7 @@ impl Workspace {
             })?;
             ready.current = self.settled.load(Ordering::SeqCst);
         }
-        let Some(made) = ready.made else { bail!("`{name}` was recorded without having been made") };
+        let Some(made) = ready.made else { bail!("`{name}` was captured without having been made") };
         Ok(made)
     }
 }
@@ -223,7 +223,7 @@ impl NavStudent {
         if !self.reading.positions {
             return Ok(0);
         }
-        // Kept, since recordings know where they are.
+        // Kept, since captured graphs know where they are.
         let made = || positions(length, self.sizes.hidden, device);
         cuda::at(&self.gpu.common.kept(&format!("positions {length}"), made)?)
     }

@@ -18,7 +18,7 @@ pub(crate) struct Walkers {
     pub actions: u64,
 }
 
-/// What a sublayer needs on its way: its result before the norm, the norm's two numbers a row.
+/// The buffers of a sublayer: its result before the norm, the norm's two numbers a row.
 #[derive(Clone, Copy)]
 struct Room {
     y: Var,
@@ -33,7 +33,7 @@ struct Layers {
 }
 
 impl Layers {
-    /// Those of the `m` outputs from `from` on.
+    /// The layers of the `m` outputs from `from` on.
     fn part(self, from: usize, m: usize) -> Self {
         let Weight { at, ld, .. } = self.weight;
         let weight = Weight { at: at + 4 * (from * ld) as u64, m, ..self.weight };
@@ -41,25 +41,25 @@ impl Layers {
     }
 }
 
-/// What leads walkers for some steps.
+/// The folded weights of a roll-out of some steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Leading {
-    /// Of an output: a query to the views, scores of actions (to a multiple of four numbers), key and value.
+    /// Maps an output to a query to the views, scores of actions (to a multiple of four numbers), key and value.
     of_output: Layers,
-    /// Of what is seen and was done: the text decoder's input, and its query. Biases of each step.
+    /// Maps what is seen and was done to the text decoder's input, and its query. Biases of each step.
     of_seen: Weight,
     seen_bias: Var,
-    /// Of a text: a query to the views, the state decoder's input and its query, key and value. Biases of each step.
+    /// Maps a text to a query to the views, the state decoder's input and its query, key and value. Biases of each step.
     of_text: Layers,
     text_bias: Var,
-    /// Of what is seen then, which is added to the state decoder's input and query.
+    /// Maps what is seen then; the result is added to the state decoder's input and query.
     of_next: Weight,
 }
 
-/// What encodes walks of some steps.
+/// The folded weights of the path encoder for walks of some steps.
 #[derive(Clone, Copy)]
 struct Encoding {
-    /// Of an output: a query to the views, key and value.
+    /// Maps an output to a query to the views, key and value.
     of_output: Layers,
     /// Inputs and their queries, of what was done and of what is seen; biases of each step.
     of_made: Weight,
@@ -67,11 +67,11 @@ struct Encoding {
     bias: Var,
 }
 
-/// What describes walks of some steps by some words.
+/// The folded weights that describe walks of some steps by some words.
 #[derive(Clone, Copy)]
 pub(crate) struct Wording {
     encoding: Encoding,
-    /// Of an output: logits (to a multiple of four numbers), key and value.
+    /// Maps an output to logits (to a multiple of four numbers), key and value.
     of_output: Layers,
     /// The predictor's bias, and what keeps words from being written.
     bias: Var,
@@ -85,7 +85,7 @@ pub(crate) struct Wording {
 pub(crate) struct Words {
     /// Descriptions.
     pub rows: usize,
-    /// What is written first comes from these words; later ones from [`crate::nn::cuda::tape::Tape::pick`].
+    /// The first step reads these words; later ones from [`crate::nn::cuda::tape::Tape::pick`].
     pub previous: u64,
     wording: Wording,
     /// Words that there are.
@@ -165,12 +165,12 @@ impl Pass<'_, '_> {
         Ok(Room { y: self.tape.constant(rows, self.sizes.hidden)?, stats: self.tape.room(2 * rows)? })
     }
 
-    /// Of one step: queries `q` over their own earlier entries, R rows an entry; `most` entries in the end.
+    /// The attention of one step: queries `q` over their own earlier entries, R rows an entry; `most` entries in the end.
     fn over_own(&self, q: Var, memory: Var, most: usize) -> Result<Attention> {
         self.over(q, memory, self.own_heads(memory, q.rows, most), 0)
     }
 
-    /// Of one step: queries `q` over memories that are there, `places` entries each, stored `[memories, places]`, or
+    /// The attention of one step: queries `q` over memories that are there, `places` entries each, stored `[memories, places]`, or
     /// (`by_step`) `[places, memories]`.
     fn over_source(&self, q: Var, memory: Var, lengths: u64, places: usize, by_step: bool) -> Result<Attention> {
         let queries = q.rows / (memory.rows / places);
@@ -187,7 +187,7 @@ impl Pass<'_, '_> {
         self.tape.apply(x, layers.weight, layers.bias, to, after)
     }
 
-    /// What follows an attention's query: LayerNorm(x + the projection of what is seen) to `out`.
+    /// The rest of an attention block after its query: LayerNorm(x + the projection of what is seen) to `out`.
     fn attended(&self, name: &str, a: Attention, x: Var, room: Room, out: Var) -> Result<()> {
         self.tape.attend(a, false)?;
         self.apply(a.seen, self.layer(&part(name, OUTPUT))?, (room.y, None), After::Nothing)?;

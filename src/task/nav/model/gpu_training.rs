@@ -51,7 +51,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Those of R decoders over their own outputs, entries R rows apart in `memory`; `most` in the end.
+    /// The sizes of the attentions of R decoders over their own outputs, entries R rows apart in `memory`; `most` in the end.
     pub(super) fn own_heads(&self, memory: Var, rows: usize, most: usize) -> Heads {
         Heads {
             memories: rows as i32,
@@ -62,7 +62,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Those of `queries` of each memory over memories that are there, of `places` entries each: `[memories, places]`, or
+    /// The sizes of attentions of `queries` of each memory over memories that are there, of `places` entries each: `[memories, places]`, or
     /// (`by_step`) `[places, memories]`.
     pub(super) fn source_heads(&self, memory: Var, places: usize, queries: usize, by_step: bool) -> Heads {
         let b = memory.rows / places;

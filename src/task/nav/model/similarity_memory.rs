@@ -1,4 +1,4 @@
-//! What the state decoder recalls: the cosine similarity of its input with each of its earlier outputs, those under
+//! The similarity memory of the state decoder: the cosine similarity of its input with each of its earlier outputs, those under
 //! [`SIMILAR`] set to 0, the others made to sum to one; then the sum of the outputs weighted so. Where nothing is
 //! similar the result is zero.
 
@@ -60,7 +60,7 @@ impl SimilarityMemory {
     }
 }
 
-/// What `input` `[N, H]` recalls of `outputs` `[N, T, H]`, from plain operations.
+/// The memory read by `input` `[N, H]` from `outputs` `[N, T, H]`, made of plain operations.
 pub fn recall_plainly(input: &Tensor, outputs: &Tensor) -> Result<Tensor> {
     let products = outputs.matmul(&input.unsqueeze(2)?.contiguous()?)?.squeeze(2)?;
     let norms = outputs.sqr()?.sum(2)?.sqrt()?.broadcast_mul(&input.sqr()?.sum_keepdim(1)?.sqrt()?)?;

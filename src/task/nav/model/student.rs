@@ -52,7 +52,7 @@ pub struct NavStudent {
     pub sizes: NavSizes,
     /// How requests are read.
     pub reading: Reading,
-    /// What it keeps on a GPU.
+    /// Its state on a GPU.
     pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
@@ -62,11 +62,11 @@ pub struct NavStudent {
 pub struct Batch {
     /// Requests.
     pub requests: Vec<Vec<u32>>,
-    /// What is seen and done; done is what the next step is fed with.
+    /// Observations and actions; an action is fed to the next step.
     pub walks: Vec<Walk>,
 }
 
-/// What the actions of a batch's walks are to be, and what each counts. Time-major, `[S · g·B]`.
+/// The target actions of a batch's walks and their weights. Time-major, `[S · g·B]`.
 #[derive(Clone, Debug, Default)]
 pub struct Lesson {
     /// Target actions.
@@ -209,7 +209,7 @@ impl NavStudent {
         self.logits_of(&batch.requests, &Walks::new(&batch.walks, views)?, views, grad)
     }
 
-    /// The same for walks that are on the device already.
+    /// The logits for walks that are on the device already.
     pub fn logits_of(&self, requests: &[Vec<u32>], walks: &Walks, views: &ViewTable, grad: Grad) -> Result<Tensor> {
         let (steps, rows) = (walks.steps(), walks.lengths.len());
         if requests.is_empty() || !rows.is_multiple_of(requests.len()) {
@@ -262,7 +262,7 @@ pub struct Steps {
     /// Encodings of time with the input's bias, `[S, H]` and `[S, H]`, of the text and the state decoder.
     text_time: Tensor,
     state_time: Tensor,
-    /// What the previous action brings to the input.
+    /// The part of the input that the previous action brings.
     previous: StepLinear,
     /// Last output → query of the current view; entry of the state memory.
     from_state: StepLinear,
@@ -356,7 +356,7 @@ impl Steps {
         })
     }
 
-    /// What the text decoder is given for the actions `[S · R, F + W]` of all `steps` steps (of which step t is fed
+    /// The input of the text decoder for the actions `[S · R, F + W]` of all `steps` steps (of which step t is fed
     /// with the one before, step 0 with none): `[S, R, H]`.
     pub fn given(&self, chosen: &Tensor, steps: usize) -> Result<Tensor> {
         let rows = chosen.dim(0)? / steps;
@@ -366,7 +366,7 @@ impl Steps {
         brought.broadcast_add(&self.text_time.narrow(0, 0, steps)?.unsqueeze(1)?)
     }
 
-    /// The same for the next step alone, whose previous actions are `chosen` `[R, F + W]`: `[R, H]`.
+    /// The input of the next step alone, whose previous actions are `chosen` `[R, F + W]`: `[R, H]`.
     pub fn given_next(&self, chosen: &Tensor) -> Result<Tensor> {
         self.previous.forward(chosen)?.broadcast_add(&self.text_time.narrow(0, self.made, 1)?)
     }

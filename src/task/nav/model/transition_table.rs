@@ -1,4 +1,4 @@
-//! What can be done at each pose of a world, in one table: where walkers are led by a policy on the device itself, a walk
+//! The moves from each pose of a world in one table: where walkers are led by a policy on the device itself, a walk
 //! needs no word from the host.
 //!
 //! A pose is 12 · place + heading, for the 12 headings of a place of the [`crate::task::nav::model::views::ViewTable`].
@@ -87,7 +87,7 @@ impl TransitionTable {
         self.actions
     }
 
-    /// The same with its table on a device, for a view table of as many places.
+    /// The table on a device, for a view table of as many places.
     ///
     /// # Errors
     /// When the device has no room.

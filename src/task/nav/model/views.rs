@@ -61,7 +61,7 @@ impl ViewTable {
         Ok(Self { rows: rows?.to_device(device)?, places, features, transitions: None })
     }
 
-    /// The same table on another device.
+    /// The table on another device.
     ///
     /// # Errors
     /// When it has no room.
@@ -70,7 +70,7 @@ impl ViewTable {
         Ok(Self { rows: self.rows.to_device(device)?, transitions, ..self.clone() })
     }
 
-    /// The same table with what can be done at the poses of its places. A GPU then walks by itself.
+    /// The table with the transitions from the poses of its places. A GPU then walks by itself.
     ///
     /// # Errors
     /// When the poses are not those of the places, or the device has no room.
@@ -81,7 +81,7 @@ impl ViewTable {
         Ok(Self { transitions: Some(transitions.on(self.device())?), ..self })
     }
 
-    /// What can be done at each pose, where that is known.
+    /// The transitions from each pose, where they are known.
     pub fn transitions(&self) -> Option<&TransitionTable> {
         self.transitions.as_ref()
     }

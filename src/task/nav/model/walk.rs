@@ -18,7 +18,7 @@ pub struct Candidate {
     pub elevation: f32,
 }
 
-/// What an agent sees at one moment.
+/// The observation of an agent at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Where it is: an index into the [`ViewTable`].
@@ -29,7 +29,7 @@ pub struct Observation {
     pub moves: Vec<Candidate>,
 }
 
-/// What was seen and done, one action for each observation. A walk that ended has 0 as its last action.
+/// Observations and actions, one action for each observation. A walk that ended has 0 as its last action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Walk {
     /// Observations in order.

@@ -216,7 +216,7 @@ impl RegexDescriber {
     }
 }
 
-/// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
+/// The passes on a GPU, where batches of like sizes share a captured graph (`model::gpu`).
 impl RegexDescriber {
     fn sizes_of(items: &[Vec<Vec<u32>>]) -> (usize, usize, usize) {
         let longest = items.iter().flatten().map(Vec::len).max().unwrap_or(0).max(2);

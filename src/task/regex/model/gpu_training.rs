@@ -10,7 +10,7 @@ use crate::task::regex::model::gpu::Targets;
 use crate::task::regex::model::names::*;
 use candle_core::{Result, Tensor};
 
-/// What the decoder attends over: the name of the attention, what an encoder read, and the real steps of each row.
+/// The memory that the decoder attends over: the name of the attention, what an encoder read, and the real steps of each row.
 struct Memory<'m> {
     attention: &'static str,
     read: Recurrence,

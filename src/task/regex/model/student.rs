@@ -266,7 +266,7 @@ impl RegexStudent {
     }
 }
 
-/// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
+/// The passes on a GPU, where batches of like sizes share a captured graph (`model::gpu`).
 impl RegexStudent {
     fn read_packed(&self, net: &Net, packed: &mut Unpacking<'_>, shape: &Shape) -> Result<(Vec<Memory>, Tensor)> {
         let words = packed.tokens(shape.reads, shape.words, 1)?;
@@ -433,7 +433,7 @@ impl Batch {
     }
 }
 
-/// What the decoder is fed and asked for, where that is not an output itself: inputs, one row each, all of one length T;
+/// Inputs and targets of the decoder, where they are not an output itself: inputs, one row each, all of one length T;
 /// targets and their weights, time-major `[T · rows]`; and weights of an entropy bonus, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Fed {

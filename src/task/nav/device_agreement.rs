@@ -22,6 +22,10 @@ const FEATURES: usize = 24;
 const WORDS: usize = 60;
 const HORIZON: usize = 7;
 
+/// Biases that add the same to all scores: of a query, or of the actions.
+const STUDENT: [&str; 2] = [".key.bias", "predictor.output.bias"];
+const DESCRIBER: [&str; 1] = [".key.bias"];
+
 fn sizes(hidden: usize) -> NavSizes {
     NavSizes { words: WORDS, hidden, heads: 4, features: FEATURES, direction: 16 }
 }
@@ -162,8 +166,8 @@ pub fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>
     let student = |device| students(device, hidden, steps, reading);
     let describer = |device| describers(device, hidden, steps, false);
     Ok(vec![
-        compare("nav student, gathered", student(single)?, student(gathered)?)?,
-        compare("nav describer, gathered", describer(single)?, describer(gathered)?)?,
+        compare("nav student, gathered", student(single)?, student(gathered)?, &STUDENT)?,
+        compare("nav describer, gathered", describer(single)?, describer(gathered)?, &DESCRIBER)?,
     ])
 }
 
@@ -174,9 +178,9 @@ pub fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart
     for on in [false, true] {
         let reading = Reading { reference_padding: on, positions: on };
         let both = (students(cpu, hidden, steps, reading)?, students(device, hidden, steps, reading)?);
-        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, both.0, both.1)?);
+        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, both.0, both.1, &STUDENT)?);
         let both = (describers(cpu, hidden, steps, on)?, describers(device, hidden, steps, on)?);
-        all.push(compare("nav describer", both.0, both.1)?);
+        all.push(compare("nav describer", both.0, both.1, &DESCRIBER)?);
     }
     Ok(all)
 }

@@ -21,56 +21,56 @@ fn device(options: LaunchOptions) -> Device {
 /// Hidden sizes at which every kernel of the recurrence has another shape: few units and many.
 const HIDDEN: [(usize, u64); 2] = [(64, 8), (512, 4)];
 
-/// In full precision two devices differ by rounding alone: first losses are the same, and what Adam makes of rounding stays
-/// small.
-fn in_full_precision(apart: &Apart) {
+/// The first loss is that of the same weights, so devices differ by rounding alone. Later ones also differ by what Adam makes of
+/// rounding, and REINFORCE's are near zero. Sampled sequences part where two symbols are about as likely as a draw allows.
+fn agrees(apart: &Apart, first: f64, losses: f64, share: f64) {
     let text = format!("{apart:?}");
-    assert!(apart.first < 1e-4, "{text}");
-    assert!(apart.losses < 2e-2, "{text}");
-    // Sampled sequences part where two symbols are about as likely as a draw allows.
-    assert!(apart.written.1 * 20 <= apart.written.0, "{text}");
-    assert!(apart.checked.1 * 20 <= apart.checked.0, "{text}");
+    assert!(apart.first <= first && apart.losses <= losses, "{text}");
+    for (all, differ) in [apart.written, apart.checked] {
+        assert!(differ as f64 <= share * all as f64, "{text}");
+    }
 }
 
-/// In TF32, too, up to the 10 bits of mantissa that factors have.
-fn in_tf32(apart: &Apart) {
-    let text = format!("{apart:?}");
-    assert!(apart.first < 1e-2, "{text}");
-    assert!(apart.losses < 1e-1, "{text}");
-    assert!(apart.written.1 * 4 <= apart.written.0, "{text}");
-    assert!(apart.checked.1 * 4 <= apart.checked.0, "{text}");
+/// The recurrent models stay close; their products have factors of few bits in TF32.
+fn regex_agrees(device: &Device, hidden: usize, steps: u64) {
+    for apart in regex::device_agreement::agreement(device, hidden, steps).unwrap() {
+        agrees(&apart, 1e-4, 1e-3, 0.02);
+    }
+}
+
+/// A similarity memory has a threshold, so the walkers' later losses may part further.
+fn nav_agrees(device: &Device, hidden: usize, steps: u64) {
+    for apart in nav::device_agreement::agreement(device, hidden, steps).unwrap() {
+        agrees(&apart, 5e-5, 1.0, 0.6);
+    }
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn the_regex_models_do_the_same_as_on_the_cpu() {
-    for (tf32, passes) in [(false, in_full_precision as fn(&Apart)), (true, in_tf32)] {
+    for tf32 in [false, true] {
         let device = device(LaunchOptions { tf32, ..LaunchOptions::default() });
-        for (hidden, steps) in HIDDEN {
-            regex::device_agreement::agreement(&device, hidden, steps).unwrap().iter().for_each(passes);
-        }
+        HIDDEN.iter().for_each(|(hidden, steps)| regex_agrees(&device, *hidden, *steps));
     }
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn the_nav_models_do_the_same_as_on_the_cpu() {
-    for (tf32, passes) in [(false, in_full_precision as fn(&Apart)), (true, in_tf32)] {
+    for tf32 in [false, true] {
         let device = device(LaunchOptions { tf32, ..LaunchOptions::default() });
-        for (hidden, steps) in HIDDEN {
-            nav::device_agreement::agreement(&device, hidden, 2 * steps).unwrap().iter().for_each(passes);
-        }
+        HIDDEN.iter().for_each(|(hidden, steps)| nav_agrees(&device, *hidden, *steps));
     }
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn the_models_do_the_same_without_captured_graphs_and_special_kernels() {
-    let options =
-        LaunchOptions { graphs: false, whole_recurrences: false, small_gemm: false, programs: false, tf32: false };
-    let device = device(options);
-    regex::device_agreement::agreement(&device, 64, 4).unwrap().iter().for_each(in_full_precision);
-    nav::device_agreement::agreement(&device, 64, 4).unwrap().iter().for_each(in_full_precision);
+    let without =
+        LaunchOptions { tf32: true, graphs: false, whole_recurrences: false, small_gemm: false, programs: false };
+    let device = device(without);
+    regex_agrees(&device, 64, 4);
+    nav_agrees(&device, 64, 4);
 }
 
 #[test]

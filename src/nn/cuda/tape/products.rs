@@ -62,6 +62,8 @@ impl<'a> Tape<'a> {
         if let Onto::Row(bias) = onto
             && !some(options(self.device()), sizes.0, b)
         {
+            // The row of the bias may be waiting to be written itself, and rows that wait together are written in any order.
+            self.flush()?;
             let y = Var { v: c.at, d: 0, rows: sizes.0, cols: sizes.1, ld: c.ld, bias: 0 };
             self.write(y, bias, (0, 0, 1))?;
             onto = Onto::Itself;

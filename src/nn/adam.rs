@@ -62,13 +62,13 @@ impl Adam {
         self.apply(grads)
     }
 
-    /// Counts a step without making it: the step itself is one that [`Adam::apply`] has recorded on the device, which
+    /// Counts a step without making it: the step itself is one that [`Adam::apply`] has captured on the device, which
     /// keeps its own count.
     pub fn count(&mut self) {
         self.step += 1;
     }
 
-    /// The step itself. On a GPU it only enqueues work, so that it can be recorded.
+    /// The step itself. On a GPU it only enqueues work, so that it can be captured.
     pub fn apply(&mut self, grads: &GradStore) -> Result<()> {
         // The corrections in f64, as 1 − 0.999^t loses its digits in f32.
         let c1 = (1.0 / (1.0 - f64::from(BETA1).powf(self.step as f64))) as f32;
@@ -123,7 +123,7 @@ impl Adam {
                     m[at.clone()].fill(0.0);
                     v[at].fill(0.0);
                 }
-                // In place: recorded steps know these addresses.
+                // In place: captured steps know these addresses.
                 Moments::Cuda { m, v } => {
                     for moment in [m, v] {
                         let mut all = moment.to_device(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
@@ -172,7 +172,7 @@ impl Adam {
                     *own_m = m.flatten_all()?.to_vec1()?;
                     *own_v = v.flatten_all()?.to_vec1()?;
                 }
-                // In place: recorded steps know these addresses.
+                // In place: captured steps know these addresses.
                 Moments::Cuda { m: own_m, v: own_v } => {
                     crate::nn::cuda::upload(own_m, &m.flatten_all()?.to_vec1::<f32>()?)?;
                     crate::nn::cuda::upload(own_v, &v.flatten_all()?.to_vec1::<f32>()?)?;

@@ -25,7 +25,7 @@ pub enum ArtifactError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
@@ -127,7 +127,7 @@ pub fn load<H: DeserializeOwned>(path: &Path) -> Result<(H, BTreeMap<String, Ten
     load_bytes(path, &bytes)
 }
 
-/// The same from memory (`path` only names it in errors); for models compiled into the program.
+/// Reads a file from memory (`path` only names it in errors); for models compiled into the program.
 pub fn load_bytes<H: DeserializeOwned>(
     path: &Path,
     bytes: &[u8],

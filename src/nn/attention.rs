@@ -1,4 +1,4 @@
-//! The attention of the REGEX models: scores are products of projected queries and projected keys, unscaled; the result
+//! Dot attention: scores are products of projected queries and projected keys, unscaled; the result
 //! is the weighted sum of the *unprojected* values. Keys are projected once per sequence.
 
 use crate::nn::layers::{Grad, Linear};
@@ -14,7 +14,7 @@ pub struct DotAttention {
     key: Linear,
 }
 
-/// What is attended over.
+/// The memory that is attended over.
 #[derive(Clone, Debug)]
 pub enum Memory {
     /// Batch-major, as the CPU's products want it.
@@ -74,7 +74,7 @@ impl DotAttention {
         let q = self.query.forward(queries)?;
         let (steps, rows, dot) = q.dims3()?;
         let (items, width) = (memory.rows()?, memory.width()?);
-        // The same numbers, looked at as g times as many queries of each row.
+        // The numbers stay as they are; they are seen as g times as many queries of each row.
         let q = q.reshape((steps * (rows / items), items, dot))?;
         let out = match memory {
             Memory::Host { .. } => memory.read(&q.transpose(0, 1)?.contiguous()?)?.transpose(0, 1)?.contiguous()?,

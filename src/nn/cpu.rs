@@ -1,4 +1,4 @@
-//! What the CPU's own kernels share: access to values, matrix products, inner products of rows.
+//! Common parts of the CPU's own kernels: access to values, matrix products, inner products of rows.
 
 use crate::nn::sharing;
 use candle_core::{CpuStorage, Layout, Result, Storage, Tensor, bail};

@@ -220,7 +220,7 @@ impl Mat {
         Self { at, t: false, ld, stride: 0 }
     }
 
-    /// The same, stored transposed.
+    /// The matrix stored transposed.
     pub fn t(self) -> Self {
         Self { t: true, ..self }
     }
@@ -257,12 +257,12 @@ const FEW: usize = 256;
 /// Rows up to which `small_gemm.cu` makes one whose weights are not transposed: with some sizes of that kind cuBLAS takes long.
 const SOME: usize = 2048;
 
-/// What a product is added to.
+/// The previous content of a product's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Onto {
     /// Nothing.
     Nothing,
-    /// What lies there.
+    /// The product is added to the content.
     Itself,
     /// A row at this address, for all rows; only where `small_gemm.cu` makes it.
     Row(u64),
@@ -320,7 +320,7 @@ pub(crate) fn small_gemm(
         Arg::Address(onto.row()),
     ];
     let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
-    profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_product", grid, &args))
+    profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_gemm", grid, &args))
 }
 
 /// Whether a product of `rows` rows is made by `small_gemm.cu`, whatever the weights.

@@ -1,4 +1,4 @@
-//! What the REGEX models share: an LSTM decoder with attention over memories, teacher-forced or step by step.
+//! An LSTM decoder with attention over memories, teacher-forced or step by step.
 
 use crate::nn::attention::{DotAttention, Memory};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm};
@@ -8,7 +8,20 @@ use crate::nn::sample::{GREEDY, pick};
 use crate::nn::tokens::{END, PAD, START, Tokens};
 use crate::rng::Stream;
 use candle_core::{Result, Tensor};
+use names::*;
 use rand::RngExt;
+
+/// The names of the decoder's weights.
+pub mod names {
+    /// Embeddings of output symbols.
+    pub const OUTPUT_EMBEDDING: &str = "output_embedding";
+    /// The LSTM.
+    pub const DECODER: &str = "decoder";
+    /// The predictor's first layer.
+    pub const PREDICTOR_HIDDEN: &str = "predictor.hidden";
+    /// The predictor's second layer.
+    pub const PREDICTOR_OUTPUT: &str = "predictor.output";
+}
 
 /// Decoder: embedding, LSTM, one attention per memory, two-layer predictor.
 #[derive(Clone, Debug)]
@@ -35,23 +48,23 @@ impl Decoder {
     /// Adds the parameters; `attentions` names one attention per memory.
     pub fn init(params: &mut Params, sizes: DecoderSizes, attentions: &[&str], stream: &mut Stream) -> Result<()> {
         let h = sizes.hidden;
-        Embedding::init(params, "output_embedding", sizes.vocabulary, sizes.embedding, stream)?;
-        Lstm::init(params, "decoder", sizes.embedding, h, stream)?;
+        Embedding::init(params, OUTPUT_EMBEDDING, sizes.vocabulary, sizes.embedding, stream)?;
+        Lstm::init(params, DECODER, sizes.embedding, h, stream)?;
         for name in attentions {
             DotAttention::init(params, name, h, h, h / 2, stream)?;
         }
-        Linear::init(params, "predictor.hidden", (1 + attentions.len()) * h, h, stream)?;
-        Linear::init(params, "predictor.output", h, sizes.vocabulary, stream)
+        Linear::init(params, PREDICTOR_HIDDEN, (1 + attentions.len()) * h, h, stream)?;
+        Linear::init(params, PREDICTOR_OUTPUT, h, sizes.vocabulary, stream)
     }
 
     /// The decoder over existing parameters.
     pub fn new(params: &Params, attentions: &[&str], grad: Grad) -> Result<Self> {
         Ok(Self {
-            embedding: Embedding::new(params, "output_embedding", grad)?,
-            lstm: Lstm::new(params, "decoder", grad)?,
+            embedding: Embedding::new(params, OUTPUT_EMBEDDING, grad)?,
+            lstm: Lstm::new(params, DECODER, grad)?,
             attentions: attentions.iter().map(|n| DotAttention::new(params, n, grad)).collect::<Result<_>>()?,
-            hidden: Linear::new(params, "predictor.hidden", grad)?,
-            output: Linear::new(params, "predictor.output", grad)?,
+            hidden: Linear::new(params, PREDICTOR_HIDDEN, grad)?,
+            output: Linear::new(params, PREDICTOR_OUTPUT, grad)?,
         })
     }
 
@@ -80,13 +93,13 @@ impl Decoder {
         self.lstm.project(self.embedding.table())
     }
 
-    /// What a roll-out on the GPU decodes with: the parameters themselves, which stay where they are.
+    /// The parameters that a roll-out on the GPU decodes with, which stay where they are.
     pub fn weights(params: &Params) -> Result<crate::nn::cuda::decode::Weights<'_>> {
-        let get = |name: &str| params.get(name).map(|var| var.as_tensor());
+        let get = |layer: &str, part: &str| params.get(&format!("{layer}.{part}")).map(|var| var.as_tensor());
         Ok(crate::nn::cuda::decode::Weights {
-            w_hh: get("decoder.weight_hh")?,
-            hidden: (get("predictor.hidden.weight")?, get("predictor.hidden.bias")?),
-            output: (get("predictor.output.weight")?, get("predictor.output.bias")?),
+            w_hh: get(DECODER, Lstm::WEIGHT_HH)?,
+            hidden: (get(PREDICTOR_HIDDEN, "weight")?, get(PREDICTOR_HIDDEN, "bias")?),
+            output: (get(PREDICTOR_OUTPUT, "weight")?, get(PREDICTOR_OUTPUT, "bias")?),
         })
     }
 
@@ -214,7 +227,7 @@ pub fn wrap(ids: &[u32]) -> Vec<u32> {
     out
 }
 
-/// What a roll-out wrote.
+/// The result of a roll-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rolled {
     /// Its symbols, without START and END; as many as the horizon where it did not end.

@@ -9,7 +9,7 @@ use candle_core::{Device, Result, bail};
 pub struct LaunchOptions {
     /// Matrix products round their factors to 10 bits of mantissa (TF32); `docs/gpu.md` has what it changes.
     pub tf32: bool,
-    /// What is done for a shape of input is captured as a CUDA graph and replayed.
+    /// The work for a shape of input is captured as a CUDA graph and replayed.
     pub graphs: bool,
     /// All steps of a recurrence are one launch where the card can do it.
     pub whole_recurrences: bool,
@@ -51,7 +51,7 @@ pub fn keep_compiled(data_dir: &std::path::Path) {
     cuda::backend::keep_compiled(&data_dir.join("cache").join("cuda"));
 }
 
-/// What to call a device on a page: `cpu`, `cuda:0`.
+/// The name of a device on a page: `cpu`, `cuda:0`.
 pub fn label(device: &Device) -> String {
     match device.location() {
         candle_core::DeviceLocation::Cpu => "cpu".into(),
@@ -85,7 +85,7 @@ pub fn with_options(device: &Device, options: LaunchOptions) -> Result<Device> {
     }
 }
 
-/// What the device is, for figures: the card's name, or the processor's with the threads that products use.
+/// The description of a device in figures: the card's name, or the processor's with the threads that products use.
 pub fn describe(device: &Device) -> String {
     if let Ok(name) = device.as_cuda_device().and_then(cuda::backend::device_name) {
         return name;

@@ -34,19 +34,18 @@ pub struct Apart {
     pub checked: (usize, usize),
 }
 
-/// Compares what one model did on two devices.
+/// Compares the same model on two devices. Weights whose names end as one of `without_effect` are left out: their gradient is
+/// rounding errors alone, and Adam makes a step of those.
 ///
 /// # Errors
 /// When a tensor cannot be read.
-pub fn compare(model: &str, a: Found, b: Found) -> Result<Apart> {
+pub fn compare(model: &str, a: Found, b: Found, without_effect: &[&str]) -> Result<Apart> {
     let apart = |(x, y): (&f32, &f32)| f64::from((x - y).abs() / x.abs().max(0.01));
     let each: Vec<_> = a.losses.iter().zip(&b.losses).map(apart).collect();
     let losses = each.iter().copied().fold(0.0, f64::max);
     let (ours, theirs) = (a.params.snapshot()?, b.params.snapshot()?);
     let mut weights = 0f64;
-    // What has no effect has no gradient but rounding, which Adam makes a step of.
-    let none =
-        |name: &str| name.ends_with(".key.bias") || (name == "predictor.output.bias" && ours[name].elem_count() == 1);
+    let none = |name: &str| without_effect.iter().any(|end| name.ends_with(end));
     for (name, t) in ours.iter().filter(|(name, _)| !none(name)) {
         let apart = (t - &theirs[name])?.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>()?;
         weights = weights.max(f64::from(apart));

@@ -53,7 +53,7 @@ impl Linear {
         self.apply(x, false)
     }
 
-    /// The same through tanh.
+    /// Applies it to the last dimension of `x`, then tanh.
     pub fn forward_tanh(&self, x: &Tensor) -> Result<Tensor> {
         self.apply(x, true)
     }
@@ -153,14 +153,23 @@ pub struct Lstm {
 }
 
 impl Lstm {
+    /// Name of the input weight `[4H, in]`.
+    pub const WEIGHT_IH: &'static str = "weight_ih";
+    /// Name of the recurrent weight `[4H, H]`.
+    pub const WEIGHT_HH: &'static str = "weight_hh";
+    /// Name of the first bias `[4H]`.
+    pub const BIAS_IH: &'static str = "bias_ih";
+    /// Name of the second bias `[4H]`.
+    pub const BIAS_HH: &'static str = "bias_hh";
+
     /// Adds `name.weight_ih`, `name.weight_hh`, `name.bias_ih`, `name.bias_hh`.
     pub fn init(params: &mut Params, name: &str, inputs: usize, hidden: usize, stream: &mut Stream) -> Result<()> {
         let bound = 1.0 / (hidden as f32).sqrt();
         for (part, shape) in [
-            ("weight_ih", vec![4 * hidden, inputs]),
-            ("weight_hh", vec![4 * hidden, hidden]),
-            ("bias_ih", vec![4 * hidden]),
-            ("bias_hh", vec![4 * hidden]),
+            (Self::WEIGHT_IH, vec![4 * hidden, inputs]),
+            (Self::WEIGHT_HH, vec![4 * hidden, hidden]),
+            (Self::BIAS_IH, vec![4 * hidden]),
+            (Self::BIAS_HH, vec![4 * hidden]),
         ] {
             params.add(&format!("{name}.{part}"), &init::uniform(&shape, bound, stream)?)?;
         }
@@ -170,7 +179,12 @@ impl Lstm {
     /// The layer over existing parameters.
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
         let get = |part: &str| weight(params, &format!("{name}.{part}"), grad);
-        Ok(Self { w_ih: get("weight_ih")?, w_hh: get("weight_hh")?, bias: (get("bias_ih")? + get("bias_hh")?)?, grad })
+        Ok(Self {
+            w_ih: get(Self::WEIGHT_IH)?,
+            w_hh: get(Self::WEIGHT_HH)?,
+            bias: (get(Self::BIAS_IH)? + get(Self::BIAS_HH)?)?,
+            grad,
+        })
     }
 
     /// Hidden size H.

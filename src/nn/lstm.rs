@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Debug)]
 pub struct Lengths {
     pub(crate) host: Arc<Vec<u32>>,
-    /// The same on the device, where the recurrence runs there.
+    /// The lengths on the device, where the recurrence runs there.
     device: Option<Tensor>,
 }
 
@@ -139,7 +139,7 @@ fn cell_backward_row(gates: &[f32], c_prev: &[f32], c: &[f32], dh: &[f32], dc: &
     }
 }
 
-// The same loops compiled for wider vectors, taken where the processor has them.
+// These are the same loops compiled for wider vectors, taken where the processor has them.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn cell_forward_row_avx2(gates: &mut [f32], c_prev: &[f32], h_out: &mut [f32], c_out: &mut [f32]) {

@@ -23,13 +23,13 @@ pub const MASKED: f32 = -1e18;
 /// The four projections H → H.
 #[derive(Clone, Debug)]
 pub struct MultiHead {
-    /// Of queries.
+    /// Projects queries.
     pub query: Linear,
-    /// Of keys. Its bias adds the same to all scores of a query, and so has no effect and no gradient.
+    /// Projects keys. Its bias adds the same to all scores of a query, and so has no effect and no gradient.
     pub key: Linear,
-    /// Of values.
+    /// Projects values.
     pub value: Linear,
-    /// Of the heads' results side by side.
+    /// Projects the heads' results side by side.
     pub output: Linear,
     heads: usize,
 }
@@ -215,7 +215,7 @@ impl Growing {
     }
 }
 
-/// What the steps of a memory share.
+/// The state that the steps of a memory share.
 #[derive(Debug, Default)]
 struct Shared {
     /// Entries of a growing memory, `[R, capacity, 2H]`.
@@ -286,7 +286,7 @@ impl Sizes {
         key.start + self.size()..key.end + self.size()
     }
 
-    /// What is seen, `[rows, H]`, and the weights, `[rows, heads, places]`.
+    /// The attention results, `[rows, H]`, and the weights, `[rows, heads, places]`.
     fn look(&self, q: &[f32], entries: &[f32], length: impl Fn(usize) -> usize + Sync) -> [Vec<f32>; 2] {
         let mut seen = vec![0f32; self.rows * self.size()];
         let mut weights = vec![0f32; self.rows * self.heads * self.places];

@@ -38,7 +38,7 @@ impl LayerNorm {
         self.plain(x)
     }
 
-    /// The same from plain operations.
+    /// The norm made of plain operations.
     pub fn plain(&self, x: &Tensor) -> Result<Tensor> {
         let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
         let deviation = (centred.sqr()?.mean_keepdim(D::Minus1)? + EPSILON)?.sqrt()?;

@@ -14,11 +14,11 @@ use std::path::Path;
 pub struct Differences {
     /// Which model the fixture is of.
     pub model: String,
-    /// Of the logits.
+    /// The difference of the logits.
     pub logits: f64,
-    /// Of the loss.
+    /// The difference of the loss.
     pub loss: f64,
-    /// Of each gradient, by our parameter name (by the fixture's where ours has no such weight).
+    /// The difference of each gradient, by our parameter name (by the fixture's where ours has no such weight).
     pub gradients: Vec<(String, f64)>,
 }
 
@@ -130,7 +130,7 @@ impl Fixture {
         self.compare_with(model, params, logits, loss, &expected)
     }
 
-    /// The same where the expected logits are given, `[B, T, V]`.
+    /// Compares where the expected logits are given, `[B, T, V]`.
     pub(crate) fn compare_with(
         &self,
         model: &str,

@@ -72,13 +72,13 @@ fn decide(available: f64, threads: usize, shares: bool) -> bool {
 /// Ticks of the system's clock since its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reading {
-    /// Of all processors together.
+    /// Time of all processors together.
     all: u64,
-    /// Of these, with nothing to do.
+    /// The idle part of it.
     idle: u64,
     /// Processors.
     cores: u64,
-    /// Of all threads of this process.
+    /// Time of all threads of this process.
     own: u64,
 }
 

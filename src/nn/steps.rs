@@ -1,4 +1,4 @@
-//! What models that go step by step share on the CPU: layers that meet one weight at every step, and sequences that are
+//! Parts of models that go step by step on the CPU: layers that meet one weight at every step, and sequences that are
 //! taken apart into steps.
 //!
 //! Candle adds up gradients by whole tensors. A weight that is used at each of T steps would get T gradients of its own

@@ -1,4 +1,4 @@
-//! Adam of all parameters in one launch; the step count lives on the device, so that a recorded step can be replayed.
+//! Adam of all parameters in one launch; the step count lives on the device, so that a captured step can be replayed.
 
 use super::*;
 

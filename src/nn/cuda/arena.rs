@@ -1,4 +1,4 @@
-//! Memory of a pass over a model, given out from the beginning each time: what was recorded finds the same places again, and
+//! Memory of a pass over a model, given out from the beginning each time: a captured graph finds the same places again, and
 //! no memory is asked for on the way.
 
 use super::*;

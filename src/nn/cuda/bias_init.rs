@@ -1,9 +1,9 @@
-//! Biases and the like, which lie where products are added to them: gathered, and written in one launch.
+//! Biases that matrices begin with before products are added to them. They are gathered and written in one launch.
 
 use super::*;
 
-/// Of one launch; as in `transformer.cu`.
-const FILLS: usize = 32;
+/// Rows that one launch fills; the same number as in `transformer.cu`.
+const BIAS_INITS: usize = 32;
 
 /// N rows of M: `y[n] = bias + time[n / of]`, either of which may be 0 for none.
 #[repr(C)]
@@ -31,21 +31,23 @@ pub(super) struct BiasInit {
 
 #[repr(C)]
 struct Together {
-    all: [BiasInit; FILLS],
+    all: [BiasInit; BIAS_INITS],
 }
+
+const _: () = assert!(size_of::<BiasInit>() == 48 && size_of::<Together>() == 48 * BIAS_INITS);
 
 // SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Together {}
 
 /// Writes all, in any order.
-pub(super) fn write(device: &CudaDevice, fills: &[BiasInit]) -> Result<()> {
-    for some in fills.chunks(FILLS) {
-        let mut together = Together { all: [BiasInit::default(); FILLS] };
+pub(super) fn write(device: &CudaDevice, inits: &[BiasInit]) -> Result<()> {
+    for some in inits.chunks(BIAS_INITS) {
+        let mut together = Together { all: [BiasInit::default(); BIAS_INITS] };
         together.all[..some.len()].copy_from_slice(some);
         let most = some.iter().map(|f| f.rows as usize * f.cols as usize).max().unwrap_or(0);
         let blocks = most.div_ceil(2048).clamp(1, 512) as u32;
         let grid = ((blocks, some.len() as u32), 256, 0);
-        launch_with(device, "fill_rows", grid, Some(&together), &[], || format!("fill_rows of {}", some.len()))?;
+        launch_with(device, "bias_init", grid, Some(&together), &[], || format!("bias_init of {}", some.len()))?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Decoding step by step on the GPU: everything a roll-out needs lives in buffers that stay where they are, so that
-//! its steps can be recorded.
+//! its steps can be captured.
 
 use super::*;
 use crate::nn::lstm::Lengths;
@@ -35,7 +35,7 @@ struct Memory {
     real: Tensor,
 }
 
-/// What is decoded with: the recurrent weight and the predictor's two layers.
+/// The weights of decoding: the recurrent weight and the predictor's two layers.
 pub struct Weights<'a> {
     /// `[4H, H]`.
     pub w_hh: &'a Tensor,

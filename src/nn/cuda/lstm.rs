@@ -254,7 +254,8 @@ fn shared(each: usize) -> usize {
     2 * each * 2048 + 64
 }
 
-/// Likewise backwards: what arrives and what leaves, two boxes each, scales, gradients of gates, and barriers.
+/// Bytes of shared memory on the way back: two boxes each of what arrives and what leaves, scales, gradients of gates, and
+/// barriers.
 fn shared_back(each: usize) -> usize {
     2 * each * (2 * 2048 + 4) + 32 * 136 * 2 + 64
 }

@@ -1,4 +1,4 @@
-//! What the operations of [`super::tape`] work on: matrices with their gradients, weights, attentions, and the ways between places.
+//! The operands of [`super::tape`]: matrices with their gradients, weights, attentions, and the transitions between places.
 
 use super::*;
 
@@ -86,10 +86,12 @@ pub struct Heads {
     pub scale: f32,
 }
 
+const _: () = assert!(size_of::<Heads>() == 48);
+
 // SAFETY: plain numbers in C layout, the same as the kernels' struct.
 unsafe impl DeviceRepr for Heads {}
 
-/// What can be done at each pose, as the kernels have it.
+/// The transition table of an environment, as the kernels read it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transitions {
@@ -102,7 +104,9 @@ pub struct Transitions {
     pub(crate) poses: i32,
 }
 
-// SAFETY: as above.
+const _: () = assert!(size_of::<Transitions>() == 48);
+
+// SAFETY: plain numbers and device addresses in C layout, the same as the kernels' struct.
 unsafe impl DeviceRepr for Transitions {}
 
 /// An attention: queries `[N, H]`, memory (keys; values `heads.value` further on), what is seen, and what is kept.
@@ -126,7 +130,7 @@ impl Attention {
         Self { q: self.q.rows(from, rows), seen: self.seen.rows(from, rows), kept, ..*self }
     }
 
-    /// The same over the first `entries`.
+    /// The attention over the first `entries` alone.
     pub fn of(&self, entries: i32) -> Self {
         Self { heads: Heads { entries, ..self.heads }, ..*self }
     }

@@ -7,7 +7,7 @@
 #if __CUDA_ARCH__ >= 900
 
 enum {
-  PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW, VIEW_BACK, RECALL, RECALL_BACK, GATE, GATE_BACK, RELU_BACK, WALK, PICK
+  PRODUCT, LAYER_NORM, LAYER_NORM_BACK, ATTEND, ATTEND_BACK, VIEW_ATTENTION, VIEW_ATTENTION_BACK, SIMILARITY_MEMORY, SIMILARITY_MEMORY_BACK, GATE, GATE_BACK, RELU_BACK, ENVIRONMENT_STEP, PICK
 };
 
 struct __align__(16) Op {
@@ -15,12 +15,12 @@ struct __align__(16) Op {
   void* p[9];
 };
 
-#define OPS 96     // as in `steps.rs`
+#define OPS 96     // as in `persistent_kernel.rs`
 #define BLOCKS 16  // of a cluster; likewise
 
 struct Program {
   int count, rows, unused[2];  // operations, and their rows
-  Ways ways;
+  Transitions transitions;
   Op ops[OPS];
 };
 
@@ -60,7 +60,7 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
   const int rank = rank_in_cluster(), warp = thread() / 32;
   const int lo = blockIdx.x / BLOCKS * 16 * TILES, hi = min(lo + 16 * TILES, program.rows);
   const Share share = {rank, lo, hi};
-  const Ways& ways = program.ways;
+  const Transitions& transitions = program.transitions;
   const unsigned weights_at = (unsigned)__cvta_generic_to_shared(weights);
   if (thread() < 2) held[thread()] = -1;
   // The weights of a product are on their way while the operation before it is waited for.
@@ -71,7 +71,7 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
   };
   auto held_of = [&](int n) {
     int at = (n - lo) / BLOCKS;
-    Held h = {ways.F <= 320 ? held + at : nullptr, views + at * 18 * 320};
+    Held h = {transitions.F <= 320 ? held + at : nullptr, views + at * 18 * 320};
     return h;
   };
   ahead(program.ops[0]);
@@ -122,20 +122,20 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
           });
           break;
         }
-        case VIEW:
+        case VIEW_ATTENTION:
           share.rows([&](int n) {
-            look_fwd_row(f(0), i[0], ways.table, u(1), f(2), i[1], f(3), ways.F, ways.P, n, space, SPACE, held_of(n));
+            view_attention_fwd_row(f(0), i[0], transitions.table, u(1), f(2), i[1], f(3), transitions.F, transitions.P, n, space, SPACE, held_of(n));
           });
           break;
-        case RECALL:
-          share.rows([&](int n) { recall_fwd_row(f(0), i[0], f(1), i[1], f(2), i[2], i[3], i[4], n, space); });
+        case SIMILARITY_MEMORY:
+          share.rows([&](int n) { similarity_fwd_row(f(0), i[0], f(1), i[1], f(2), i[2], i[3], i[4], n, space); });
           break;
         case GATE:
           share.numbers(i[0], [&](unsigned at) { gate_fwd_at(f(0), f(1), f(2), i[0], at); });
           break;
-        case WALK:
+        case ENVIRONMENT_STEP:
           share.rows([&](int n) {
-            walk_step_row(ways, f(0), i[1], f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[2], i[0], n, space, held_of(n));
+            environment_step_row(transitions, f(0), i[1], f(1), u(2), u(3), f(4), u(5), u(6), f(7), i[2], i[0], n, space, held_of(n));
           });
           break;
         case PICK:
@@ -155,11 +155,11 @@ template <int TILES, bool BACK> __device__ __forceinline__ void steps(const Prog
           });
           break;
         }
-        case VIEW_BACK:
-          share.rows([&](int n) { look_bwd_row(ways.table, u(0), f(1), f(2), f(3), ways.F, ways.P, n, space, SPACE, held_of(n)); });
+        case VIEW_ATTENTION_BACK:
+          share.rows([&](int n) { view_attention_bwd_row(transitions.table, u(0), f(1), f(2), f(3), transitions.F, transitions.P, n, space, SPACE, held_of(n)); });
           break;
-        case RECALL_BACK:
-          share.rows([&](int n) { recall_bwd_row(f(0), i[0], f(1), i[1], f(2), i[2], f(3), f(4), i[3], i[4], n, space); });
+        case SIMILARITY_MEMORY_BACK:
+          share.rows([&](int n) { similarity_bwd_row(f(0), i[0], f(1), i[1], f(2), i[2], f(3), f(4), i[3], i[4], n, space); });
           break;
         case GATE_BACK:
           share.numbers(i[0], [&](unsigned at) { gate_bwd_at(f(0), f(1), f(2), f(3), f(4), i[0], at); });

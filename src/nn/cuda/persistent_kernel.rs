@@ -11,7 +11,7 @@ const OPS: usize = 96;
 /// Blocks of a cluster.
 const BLOCKS: usize = 16;
 
-/// What an operation does; the order is that of `persistent_kernel.cu`.
+/// The kind of an operation; the order is that of `persistent_kernel.cu`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Product,
@@ -19,14 +19,14 @@ pub(super) enum Kind {
     NormBack,
     Attend,
     AttendBack,
-    Look,
-    LookBack,
-    Recall,
-    RecallBack,
+    ViewAttention,
+    ViewAttentionBack,
+    SimilarityMemory,
+    SimilarityMemoryBack,
     Gate,
     GateBack,
     ReluBack,
-    Walk,
+    EnvironmentStep,
     Pick,
 }
 
@@ -36,8 +36,8 @@ impl Kind {
         use Kind::*;
         match self {
             Product => None,
-            NormBack | AttendBack | LookBack | RecallBack | GateBack | ReluBack => Some(true),
-            Norm | Attend | Look | Recall | Gate | Walk | Pick => Some(false),
+            NormBack | AttendBack | ViewAttentionBack | SimilarityMemoryBack | GateBack | ReluBack => Some(true),
+            Norm | Attend | ViewAttention | SimilarityMemory | Gate | EnvironmentStep | Pick => Some(false),
         }
     }
 }
@@ -133,9 +133,12 @@ struct Program {
     rows: i32,
     /// Operations lie at a multiple of 16.
     unused: [i32; 2],
-    ways: Transitions,
+    transitions: Transitions,
     ops: [Op; OPS],
 }
+
+const _: () = assert!(size_of::<Op>() == 128 && size_of::<Program>() == 16 + 48 + 128 * OPS);
+const _: () = assert!(std::mem::offset_of!(Program, ops) == 64);
 
 // SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Program {}
@@ -146,14 +149,14 @@ pub(super) struct ProgramBuilder {
     pub rows: usize,
     /// Whether they go backwards.
     pub backwards: bool,
-    ways: Option<Transitions>,
+    transitions: Option<Transitions>,
     ops: Vec<Op>,
 }
 
 impl ProgramBuilder {
     /// None yet.
     pub fn new(rows: usize, backwards: bool) -> Self {
-        Self { rows, backwards, ways: None, ops: Vec::new() }
+        Self { rows, backwards, transitions: None, ops: Vec::new() }
     }
 
     /// The last operation is not needed by the next, which need not wait for it.
@@ -163,14 +166,14 @@ impl ProgramBuilder {
         }
     }
 
-    /// Adds one. Programs know one world's `ways`.
+    /// Adds one. Programs know one world's `transitions`.
     pub fn add(
         &mut self,
         device: &CudaDevice,
         kind: Kind,
         sizes: &[i32],
         places: &[u64],
-        ways: Option<Transitions>,
+        transitions: Option<Transitions>,
     ) -> Result<()> {
         if kind.backwards().is_some_and(|b| b != self.backwards) {
             candle_core::bail!("{kind:?} in a program that goes the other way")
@@ -182,7 +185,7 @@ impl ProgramBuilder {
         op.sizes[..sizes.len()].copy_from_slice(sizes);
         op.places[..places.len()].copy_from_slice(places);
         self.ops.push(op);
-        self.ways = ways.or(self.ways);
+        self.transitions = transitions.or(self.transitions);
         Ok(())
     }
 
@@ -197,7 +200,7 @@ impl ProgramBuilder {
             count: self.ops.len() as i32,
             rows: self.rows as i32,
             unused: [0; 2],
-            ways: self.ways.unwrap_or_default(),
+            transitions: self.transitions.unwrap_or_default(),
             ops: [none; OPS],
         };
         program.ops[..self.ops.len()].copy_from_slice(&self.ops);

@@ -4,7 +4,7 @@ use super::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What was launched: how often, how long, and what it had to do.
+/// The cost of one kind of launch.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Line {
     /// Launches.
@@ -23,7 +23,7 @@ struct Span {
 }
 
 thread_local! {
-    /// What the next kernel is called, and its floating-point operations.
+    /// The name of the next kernel, and its floating-point operations.
     static NEXT: RefCell<Option<(String, f64)>> = const { RefCell::new(None) };
     static SPANS: RefCell<Option<Vec<Span>>> = const { RefCell::new(None) };
 }

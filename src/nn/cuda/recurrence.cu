@@ -65,7 +65,7 @@ __device__ __forceinline__ void send(unsigned rank, unsigned to, unsigned value,
                "r"(peer(barrier, rank)) : "memory");
 }
 
-// Two boxes that the cluster fills in turn, each `bytes` with its barrier. Nobody can fill a box anew that a warp still
+// Two boxes that the cluster inits in turn, each `bytes` with its barrier. Nobody can fill a box anew that a warp still
 // reads: to have something to send, every block needs all of the fill between, which that warp sends after it has read.
 struct Boxes {
   unsigned barriers, bytes, filled;

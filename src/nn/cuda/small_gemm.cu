@@ -1,7 +1,7 @@
 // ---- Products of few rows -----------------------------------------------------------------------------------------
 // C [M, N] = A [M, K] · W (+ C or a bias, through ReLU) in TF32, for matrices so small that a product is over before a larger one's
 // machinery has begun. A block has 32 rows and 8·J columns of C; its 8 warps share K among them, 16 at a time, and take their
-// factors straight from memory, all at once. W is stored [N, K], or [K, N] where it is turned. A number of C is the same
+// factors straight from memory, all at once. W is stored [N, K], or [K, N] where it is transposed. A number of C is the same
 // whatever J is.
 #if __CUDA_ARCH__ >= 800
 
@@ -40,7 +40,7 @@ template <int J> __device__ __forceinline__ void multiply16(float (&d)[2][J][4],
 
 #define PART (8 * 32 * 33)  // numbers of shared memory for it, with J = 4
 
-template <int J> __device__ void small_tile(const float* A, int lda, const float* __restrict__ W, int ldw, int turned, float* C, int ldc,
+template <int J> __device__ void small_tile(const float* A, int lda, const float* __restrict__ W, int ldw, int transposed, float* C, int ldc,
                                             int M, int N, int K, int add, int relu, const float* bias, int m0, int n0, float* shared) {
   float(*part)[32][8 * J + 1] = reinterpret_cast<float(*)[32][8 * J + 1]>(shared);
   int warp = thread() / 32, lane = thread() % 32, g = lane / 4, t = lane % 4;
@@ -60,7 +60,7 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
 #pragma unroll
   for (int i = 0; i < J; i++) {
     int n = min(n0 + g + 8 * i, N - 1);
-    w_row[i] = turned ? W + (size_t)4 * t * ldw + n : W + (size_t)n * ldw + 4 * t;
+    w_row[i] = transposed ? W + (size_t)4 * t * ldw + n : W + (size_t)n * ldw + 4 * t;
   }
   const float4 none = {0.f, 0.f, 0.f, 0.f};
   float before[J];
@@ -71,7 +71,7 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
   }
   constexpr int AHEAD = 2;  // sixteens that a warp asks for at once
   // Sixteens that are read in fours; where K is in fours the last of them may be short.
-  int whole = fours_a && (fours_w || turned) ? (K % 4 ? K : K + 15) / 16 * 16 : 0;
+  int whole = fours_a && (fours_w || transposed) ? (K % 4 ? K : K + 15) / 16 * 16 : 0;
   for (int k0 = warp * 16; k0 < whole; k0 += 128 * AHEAD) {
     float4 a[AHEAD][4], b[AHEAD][J];
 #pragma unroll
@@ -81,7 +81,7 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
       if (k >= whole) continue;
 #pragma unroll
       for (int i = 0; i < 4; i++) a[s][i] = in ? *(const float4*)(a_row[i] + k) : none;
-      if (!turned) {
+      if (!transposed) {
 #pragma unroll
         for (int j = 0; j < J; j++) b[s][j] = in ? *(const float4*)(w_row[j] + k) : none;
       } else {
@@ -105,7 +105,7 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
     for (int i = 0; i < 4; i++) a[i] = some(a_row[i] + k0, 1, left);
 #pragma unroll
     for (int j = 0; j < J; j++)
-      b[j] = turned ? some(w_row[j] + (size_t)k0 * ldw, ldw, left) : some(w_row[j] + k0, 1, left);
+      b[j] = transposed ? some(w_row[j] + (size_t)k0 * ldw, ldw, left) : some(w_row[j] + k0, 1, left);
     multiply16(d, a, b);
   }
 #pragma unroll
@@ -129,20 +129,20 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
   }
 }
 
-// ---- The same where a block has its columns of W in shared memory already, for programs (`steps.cu`). What is done for a
+// ---- The same where a block has its columns of W in shared memory already, for programs (`persistent_kernel.cu`). What is done for a
 // number of C is the same, in the same order.
 
-// Numbers from a column of such weights to the next (turned: from a k to the next): lanes then read them at once.
-__device__ __forceinline__ int pitch_of(int K, int turned, int cols) { return turned ? cols + 2 : (K + 15) / 32 * 32 + 16; }
+// Numbers from a column of such weights to the next (transposed: from a k to the next): lanes then read them at once.
+__device__ __forceinline__ int pitch_of(int K, int transposed, int cols) { return transposed ? cols + 2 : (K + 15) / 32 * 32 + 16; }
 
 __device__ __forceinline__ void zero_at(unsigned at) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(0.f) : "memory"); }
 
 // Asks for columns n0 to n0 + cols of W; the last stands for those beyond. Up to the next sixteen of K there are zeros.
-__device__ __forceinline__ void fetch(const float* __restrict__ W, int ldw, int turned, int N, int K, int n0, int cols, unsigned weights) {
-  int pitch = pitch_of(K, turned, cols), warp = thread() / 32, lane = thread() % 32, more = (K + 15) / 16 * 16 - K;
+__device__ __forceinline__ void fetch(const float* __restrict__ W, int ldw, int transposed, int N, int K, int n0, int cols, unsigned weights) {
+  int pitch = pitch_of(K, transposed, cols), warp = thread() / 32, lane = thread() % 32, more = (K + 15) / 16 * 16 - K;
   for (int at = thread(); at < more * cols; at += 256)
-    zero_at(weights + 4 * (turned ? (K + at / cols) * pitch + at % cols : at / more * pitch + K + at % more));
-  if (turned) {
+    zero_at(weights + 4 * (transposed ? (K + at / cols) * pitch + at % cols : at / more * pitch + K + at % more));
+  if (transposed) {
     // Some threads have a row, two columns each.
     int pairs = cols / 2, k = thread() / pairs, n = 2 * (thread() - k * pairs), every = 256 / pairs;
     const float* from = W + (size_t)k * ldw + n0 + n;
@@ -283,10 +283,10 @@ template <int I, int J, bool TURNED> __device__ __forceinline__ void ready_tile(
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) small_product(const float* A, int lda, const float* __restrict__ W, int ldw, int turned,
+extern "C" __global__ void __launch_bounds__(256) small_gemm(const float* A, int lda, const float* __restrict__ W, int ldw, int transposed,
                                                                 float* C, int ldc, int M, int N, int K, int add, int relu, const float* bias) {
   __shared__ float part[PART];
-  small_tile<4>(A, lda, W, ldw, turned, C, ldc, M, N, K, add, relu, bias, blockIdx.y * 32, blockIdx.x * 32, part);
+  small_tile<4>(A, lda, W, ldw, transposed, C, ldc, M, N, K, add, relu, bias, blockIdx.y * 32, blockIdx.x * 32, part);
 }
 
 #endif

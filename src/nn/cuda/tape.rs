@@ -13,7 +13,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 mod products;
+mod recurrent;
 pub(crate) use products::After;
+pub(crate) use recurrent::{InputGradient, Recurrence};
 
 /// Memory of a model's passes.
 pub(crate) struct Memory {
@@ -52,7 +54,7 @@ pub(crate) struct Tape<'a> {
 const WARPS: u32 = 4;
 
 /// Numbers of shared memory that a look at F numbers a view has; as in `walks.cu`.
-fn look_room(f: usize) -> usize {
+fn view_attention_room(f: usize) -> usize {
     let all = 20 * f + 40 + 256 + 256 * 8;
     if f.is_multiple_of(8) && all <= ROOM { all } else { 40 }
 }
@@ -98,25 +100,25 @@ impl<'a> Tape<'a> {
     }
 
     fn launch(&self, name: &'static str, grid: Grid, args: &[Arg]) -> Result<()> {
-        self.settle()?;
+        self.flush()?;
         launch(self.device(), name, grid, args)
     }
 
     /// From here to [`Tape::end_steps`] operations on `rows` rows only meet the same rows of others, where they meet any that
     /// is written in between: they can be gathered. On the way back, too.
     pub fn begin_steps(&self, rows: usize) -> Result<()> {
-        self.later(|t| t.leave());
+        self.on_backward(|t| t.leave());
         self.enter(rows, false)
     }
 
     /// See [`Tape::begin_steps`].
     pub fn end_steps(&self, rows: usize) -> Result<()> {
-        self.later(move |t| t.enter(rows, true));
+        self.on_backward(move |t| t.enter(rows, true));
         self.leave()
     }
 
     fn enter(&self, rows: usize, backwards: bool) -> Result<()> {
-        self.settle()?;
+        self.flush()?;
         if persistent_kernel::possible(self.device(), rows)? {
             *self.steps.borrow_mut() = Some(ProgramBuilder::new(rows, backwards));
         }
@@ -124,13 +126,13 @@ impl<'a> Tape<'a> {
     }
 
     fn leave(&self) -> Result<()> {
-        self.settle()?;
+        self.flush()?;
         *self.steps.borrow_mut() = None;
         Ok(())
     }
 
     /// Launches what was gathered. To be called before something else is launched that uses it.
-    pub fn settle(&self) -> Result<()> {
+    pub fn flush(&self) -> Result<()> {
         let fills = self.fills.take();
         if !fills.is_empty() {
             bias_init::write(self.device(), &fills)?;
@@ -148,29 +150,31 @@ impl<'a> Tape<'a> {
         kind: Kind,
         sizes: &[i32],
         places: &[u64],
-        ways: Option<Transitions>,
+        transitions: Option<Transitions>,
     ) -> Result<bool> {
         match &mut *self.steps.borrow_mut() {
-            Some(steps) if steps.rows == rows => steps.add(self.device(), kind, sizes, places, ways).map(|()| true),
+            Some(steps) if steps.rows == rows => {
+                steps.add(self.device(), kind, sizes, places, transitions).map(|()| true)
+            }
             _ => Ok(false),
         }
     }
 
-    fn later(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
+    fn on_backward(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
         if self.learns() {
             self.back.borrow_mut().push(Box::new(f));
         }
     }
 
-    fn finally(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
+    fn at_end(&self, f: impl FnOnce(&Tape<'a>) -> Result<()> + 'a) {
         if self.learns() {
             self.end.borrow_mut().push(Box::new(f));
         }
     }
 
-    /// Everything backwards: gradients of all parameters. What a parameter has no part in has a gradient of zeros.
+    /// Runs the pass backwards, for the gradients of all parameters.
     pub fn backward(&self) -> Result<()> {
-        self.settle()?;
+        self.flush()?;
         self.memory.gradients.clear()?;
         for f in self.back.take().into_iter().rev().chain(self.end.take()).chain(self.last.take()) {
             f(self)?;
@@ -213,6 +217,26 @@ impl<'a> Tape<'a> {
         }
     }
 
+    /// Address of the weight of a layer.
+    pub fn weight_of(&self, layer: &str) -> Result<u64> {
+        self.w(&format!("{layer}.weight"))
+    }
+
+    /// Address of the bias of a layer.
+    pub fn bias_of(&self, layer: &str) -> Result<u64> {
+        self.w(&format!("{layer}.bias"))
+    }
+
+    /// Address of the gradient of a layer's weight; 0 where nothing is learnt.
+    pub fn weight_gradient(&self, layer: &str) -> Result<u64> {
+        self.g(&format!("{layer}.weight"))
+    }
+
+    /// Address of the gradient of a layer's bias; 0 where nothing is learnt.
+    pub fn bias_gradient(&self, layer: &str) -> Result<u64> {
+        self.g(&format!("{layer}.bias"))
+    }
+
     /// The weight of a linear layer.
     pub fn weight(&self, name: &str) -> Result<Weight> {
         let (m, k) = self.params.get(&format!("{name}.weight"))?.dims2()?;
@@ -221,12 +245,12 @@ impl<'a> Tape<'a> {
 
     /// `y` = bias (0: zeros), and for each `of` rows a row of `time` more. What is filled before something else is launched is
     /// filled in any order.
-    pub fn fill(&self, y: Var, bias: u64, time: Option<(Var, usize)>) -> Result<()> {
+    pub fn bias_init(&self, y: Var, bias: u64, time: Option<(Var, usize)>) -> Result<()> {
         let (table, time_ld, of) = time.map_or((0, 0, 1), |(t, of)| (t.v, t.ld, of));
         self.write(y, bias, (table, time_ld, of))?;
         if let Some((time, of)) = time {
             let steps = y.rows / of;
-            self.later(move |t| {
+            self.on_backward(move |t| {
                 let args = [p(y.d), i(y.ld), p(time.d), i(of), i(steps), i(y.cols)];
                 t.launch("step_sums", each(steps * y.cols), &args)
             });
@@ -242,11 +266,11 @@ impl<'a> Tape<'a> {
     fn write(&self, y: Var, bias: u64, (time, time_ld, of): (u64, usize, usize)) -> Result<()> {
         let stepping = self.steps.borrow().is_some();
         if stepping {
-            self.settle()?;
+            self.flush()?;
         }
         let [ld, time_ld, of, rows, cols] = [y.ld, time_ld, of, y.rows, y.cols].map(|x| x as i32);
         self.fills.borrow_mut().push(BiasInit { y: y.v, bias, time, ld, time_ld, of, rows, cols, unused: 0 });
-        if stepping { self.settle() } else { Ok(()) }
+        if stepping { self.flush() } else { Ok(()) }
     }
 
     fn column_sum(&self, g: Var, other: Option<Var>, out: u64) -> Result<()> {
@@ -259,7 +283,7 @@ impl<'a> Tape<'a> {
     pub fn tanh(&self, x: Var) -> Result<()> {
         let n = x.rows * x.cols;
         self.launch("act_fwd", each(n), &[p(x.v), i(n), i(1)])?;
-        self.later(move |t| t.launch("act_bwd", each(n), &[p(x.d), p(x.v), i(n), i(1)]));
+        self.on_backward(move |t| t.launch("act_bwd", each(n), &[p(x.d), p(x.v), i(n), i(1)]));
         Ok(())
     }
 
@@ -267,7 +291,7 @@ impl<'a> Tape<'a> {
     pub fn scale(&self, x: Var, s: u64, y: Var, ds: u64) -> Result<()> {
         let n = x.rows * x.cols;
         self.launch("scale_fwd", each(n), &[p(x.v), p(s), p(y.v), i(x.rows), i(x.cols)])?;
-        self.later(move |t| {
+        self.on_backward(move |t| {
             t.launch("scale_bwd", each(n), &[p(y.d), p(s), p(x.d), i(x.rows), i(x.cols)])?;
             t.column_sum(Var { v: y.d, ..y }, Some(x), ds)
         });
@@ -284,7 +308,7 @@ impl<'a> Tape<'a> {
         if !self.gather(n, Kind::Norm, &sizes, &[a.v, y.v, w, b, out.v, stats], None)? {
             self.launch("norm_fwd", grid, &[&parts[..], &more].concat())?;
         }
-        self.later(move |t| {
+        self.on_backward(move |t| {
             if t.gather(n, Kind::NormBack, &sizes, &[a.v, y.v, w, stats, out.d, a.d, y.d], None)? {
                 return Ok(());
             }
@@ -296,7 +320,7 @@ impl<'a> Tape<'a> {
 
     /// At the end: the gradients of a norm's weight and bias from all rows.
     pub fn learn_norm(&self, a: Var, y: Var, out: Var, stats: u64, (dw, db): (u64, u64)) {
-        self.finally(move |t| {
+        self.at_end(move |t| {
             let grid = ((out.cols.div_ceil(32) as u32, 1), 1024, 0);
             let args = [p(a.v), i(a.ld), p(y.v), i(y.ld), p(stats), p(out.d), i(out.ld), p(dw), p(db)];
             t.launch("norm_params", grid, &[&args[..], &[i(out.rows), i(out.cols)]].concat())
@@ -318,7 +342,7 @@ impl<'a> Tape<'a> {
         if !self.gather(rows, Kind::Attend, &sizes, &places, None)? {
             self.launch("attend_fwd", grid(scores), &[&args[..], &more].concat())?;
         }
-        self.later(move |t| {
+        self.on_backward(move |t| {
             let places = [a.q.v, a.memory.v, a.lengths, a.seen.d, a.kept.0, a.kept.1, a.q.d, a.memory.d];
             if t.gather(rows, Kind::AttendBack, &sizes, &places, None)? {
                 return Ok(());
@@ -336,7 +360,7 @@ impl<'a> Tape<'a> {
     /// The gradient of memories that several queries look at; to be called before the attention itself, with all queries
     /// of all steps.
     pub fn learn_memory(&self, a: Attention) {
-        self.later(move |t| {
+        self.on_backward(move |t| {
             let items = (a.heads.memories * a.heads.entries * a.heads.heads) as usize;
             let grid = ((items.div_ceil(WARPS as usize) as u32, 1), 32 * WARPS, 0);
             let args = [p(a.q.v), i(a.q.ld), p(a.lengths), p(a.seen.d), i(a.seen.ld), p(a.kept.0), p(a.kept.1)];
@@ -344,46 +368,56 @@ impl<'a> Tape<'a> {
         });
     }
 
-    /// What queries `[N, F]` see of the views at `poses` `[N]`; room for 36 weights a row.
-    pub fn look(&self, q: Var, ways: Transitions, poses: u64, seen: Var, weights: u64) -> Result<()> {
-        let room = look_room(q.cols);
+    /// Attends with queries `[N, F]` over the views at `poses` `[N]`; room for 36 weights a row.
+    pub fn attend_views(&self, q: Var, transitions: Transitions, poses: u64, seen: Var, weights: u64) -> Result<()> {
+        let room = view_attention_room(q.cols);
         let grid = ((q.rows as u32, 1), 256, 4 * room as u32);
-        let args = [p(q.v), i(q.ld), p(ways.table), p(poses), p(seen.v), i(seen.ld), p(weights), i(q.cols)];
+        let args = [p(q.v), i(q.ld), p(transitions.table), p(poses), p(seen.v), i(seen.ld), p(weights), i(q.cols)];
         let sizes = [q.ld as i32, seen.ld as i32];
-        if !self.gather(q.rows, Kind::Look, &sizes, &[q.v, poses, seen.v, weights], Some(ways))? {
-            self.launch("look_fwd", grid, &[&args[..], &[Arg::Int(ways.poses), i(room)]].concat())?;
+        if !self.gather(q.rows, Kind::ViewAttention, &sizes, &[q.v, poses, seen.v, weights], Some(transitions))? {
+            self.launch("view_attention_fwd", grid, &[&args[..], &[Arg::Int(transitions.poses), i(room)]].concat())?;
         }
-        self.later(move |t| {
-            if t.gather(q.rows, Kind::LookBack, &[], &[poses, weights, seen.d, q.d], Some(ways))? {
+        self.on_backward(move |t| {
+            if t.gather(q.rows, Kind::ViewAttentionBack, &[], &[poses, weights, seen.d, q.d], Some(transitions))? {
                 return Ok(());
             }
-            let args =
-                [p(ways.table), p(poses), p(weights), p(seen.d), p(q.d), i(q.cols), Arg::Int(ways.poses), i(room)];
-            t.launch("look_bwd", grid, &args)
+            let args = [
+                p(transitions.table),
+                p(poses),
+                p(weights),
+                p(seen.d),
+                p(q.d),
+                i(q.cols),
+                Arg::Int(transitions.poses),
+                i(room),
+            ];
+            t.launch("view_attention_bwd", grid, &args)
         });
         Ok(())
     }
 
     /// The embeddings `[N, F + 4]` of actions made.
-    pub fn chosen(&self, ways: Transitions, poses: u64, actions: u64, out: Var) -> Result<()> {
-        let args = [Arg::Transitions(ways), p(poses), p(actions), p(out.v), i(out.rows)];
-        self.launch("chosen", each(out.rows * out.cols), &args)
+    pub fn action_embeddings(&self, transitions: Transitions, poses: u64, actions: u64, out: Var) -> Result<()> {
+        let args = [Arg::Transitions(transitions), p(poses), p(actions), p(out.v), i(out.rows)];
+        self.launch("action_embeddings", each(out.rows * out.cols), &args)
     }
 
     /// Logits `[N, A]` from `z` `[N, F + 5]` and the bias of all.
-    pub fn score(&self, z: Var, ways: Transitions, poses: u64, bias: u64, logits: Var) -> Result<()> {
+    pub fn action_scores(&self, z: Var, transitions: Transitions, poses: u64, bias: u64, logits: Var) -> Result<()> {
         let grid = ((z.rows as u32, 1), 128, 0);
-        self.launch("score_fwd", grid, &[Arg::Transitions(ways), p(z.v), p(poses), p(bias), p(logits.v)])?;
-        self.later(move |t| t.launch("score_bwd", grid, &[Arg::Transitions(ways), p(poses), p(logits.d), p(z.d)]));
+        self.launch("score_fwd", grid, &[Arg::Transitions(transitions), p(z.v), p(poses), p(bias), p(logits.v)])?;
+        self.on_backward(move |t| {
+            t.launch("score_bwd", grid, &[Arg::Transitions(transitions), p(poses), p(logits.d), p(z.d)])
+        });
         Ok(())
     }
 
     /// A step of walkers: `poses` are those now and (`rows` further on) those after it.
     #[allow(clippy::too_many_arguments)]
-    pub fn walk(
+    pub fn environment_step(
         &self,
         z: Var,
-        ways: Transitions,
+        transitions: Transitions,
         bias: u64,
         poses: u64,
         draws: u64,
@@ -395,30 +429,39 @@ impl<'a> Tape<'a> {
         let after = poses + 4 * z.rows as u64;
         let places = [z.v, bias, poses, after, draws, done, actions, embedding.v];
         let sizes = [last.into(), z.ld as i32, embedding.ld as i32];
-        if self.gather(z.rows, Kind::Walk, &sizes, &places, Some(ways))? {
+        if self.gather(z.rows, Kind::EnvironmentStep, &sizes, &places, Some(transitions))? {
             return Ok(());
         }
-        let args =
-            [Arg::Transitions(ways), p(z.v), i(z.ld), p(bias), p(poses), p(after), p(draws), p(done), p(actions)];
+        let args = [
+            Arg::Transitions(transitions),
+            p(z.v),
+            i(z.ld),
+            p(bias),
+            p(poses),
+            p(after),
+            p(draws),
+            p(done),
+            p(actions),
+        ];
         let more = [p(embedding.v), i(embedding.ld), i(last.into())];
-        self.launch("walk_step", ((z.rows as u32, 1), 256, 0), &[&args[..], &more].concat())
+        self.launch("environment_step", ((z.rows as u32, 1), 256, 0), &[&args[..], &more].concat())
     }
 
-    /// What inputs recall of the first `t + 1` outputs; `outputs` begins with the first.
-    pub fn recall(&self, x: Var, outputs: Var, t: usize, out: Var) -> Result<()> {
+    /// Reads the similarity memory: what inputs recall of the first `t + 1` outputs; `outputs` begins with the first.
+    pub fn similarity_memory(&self, x: Var, outputs: Var, t: usize, out: Var) -> Result<()> {
         let (r, h) = (x.rows, x.cols);
         let grid = move |numbers: usize| ((r as u32, 1), 256, 4 * (numbers * (t + 1)) as u32);
         let args = [p(x.v), i(x.ld), p(outputs.v), i(t)];
         let sizes = [x.ld, t, out.ld, r, h].map(|x| x as i32);
-        if !self.gather(r, Kind::Recall, &sizes, &[x.v, outputs.v, out.v], None)? {
-            self.launch("recall_fwd", grid(1), &[&args[..], &[p(out.v), i(out.ld), i(r), i(h)]].concat())?;
+        if !self.gather(r, Kind::SimilarityMemory, &sizes, &[x.v, outputs.v, out.v], None)? {
+            self.launch("similarity_fwd", grid(1), &[&args[..], &[p(out.v), i(out.ld), i(r), i(h)]].concat())?;
         }
-        self.later(move |tape| {
-            if tape.gather(r, Kind::RecallBack, &sizes, &[x.v, outputs.v, out.d, x.d, outputs.d], None)? {
+        self.on_backward(move |tape| {
+            if tape.gather(r, Kind::SimilarityMemoryBack, &sizes, &[x.v, outputs.v, out.d, x.d, outputs.d], None)? {
                 return Ok(());
             }
             let more = [p(out.d), i(out.ld), p(x.d), p(outputs.d), i(r), i(h)];
-            tape.launch("recall_bwd", grid(4), &[&args[..], &more].concat())
+            tape.launch("similarity_bwd", grid(4), &[&args[..], &more].concat())
         });
         Ok(())
     }
@@ -430,7 +473,7 @@ impl<'a> Tape<'a> {
         if !self.gather(n, Kind::Gate, &sizes, &[ug.v, g.v, out.v], None)? {
             self.launch("gate_fwd", each(n * h), &[p(ug.v), p(g.v), p(out.v), i(n), i(h)])?;
         }
-        self.later(move |t| {
+        self.on_backward(move |t| {
             if t.gather(n, Kind::GateBack, &sizes, &[ug.v, g.v, out.d, ug.d, g.d], None)? {
                 return Ok(());
             }
@@ -447,7 +490,7 @@ impl<'a> Tape<'a> {
         let args = [p(self.w(&name)?), p(ids), Arg::Float(scale), p(positions.0), i(positions.1), p(x.v), i(n), i(h)];
         self.launch("embed_fwd", each(n * h), &args)?;
         let to = self.g(&name)?;
-        self.later(move |t| {
+        self.on_backward(move |t| {
             let grid = ((vocabulary.div_ceil(8) as u32, 1), 256, 0);
             t.launch("embed_bwd", grid, &[p(x.d), p(ids), Arg::Float(scale), p(to), i(n), i(h), i(vocabulary)])
         });
@@ -459,7 +502,9 @@ impl<'a> Tape<'a> {
         let (b, h) = (out.rows, out.cols);
         let l = x.rows / b;
         self.launch("mean_fwd", each(b * h), &[p(x.v), p(counts), p(out.v), i(b), i(l), i(h)])?;
-        self.later(move |t| t.launch("mean_bwd", each(b * l * h), &[p(out.d), p(counts), p(x.d), i(b), i(l), i(h)]));
+        self.on_backward(move |t| {
+            t.launch("mean_bwd", each(b * l * h), &[p(out.d), p(counts), p(x.d), i(b), i(l), i(h)])
+        });
         Ok(())
     }
 
@@ -467,20 +512,32 @@ impl<'a> Tape<'a> {
     pub fn repeat(&self, x: Var, out: Var) -> Result<()> {
         let (n, copies) = (x.rows * x.cols, out.rows / x.rows);
         self.launch("repeat_fwd", each(n * copies), &[p(x.v), p(out.v), i(n), i(copies)])?;
-        self.later(move |t| t.launch("repeat_bwd", each(n), &[p(out.d), p(x.d), i(n), i(copies)]));
+        self.on_backward(move |t| t.launch("repeat_bwd", each(n), &[p(out.d), p(x.d), i(n), i(copies)]));
         Ok(())
+    }
+
+    /// `copies` times `x`, whose gradient is written.
+    pub fn copies(&self, x: Var, copies: usize) -> Result<Var> {
+        let out = self.result(copies * x.rows, x.cols)?;
+        let n = x.rows * x.cols;
+        self.launch("repeat_fwd", each(n * copies), &[p(x.v), p(out.v), i(n), i(copies)])?;
+        self.on_backward(move |t| {
+            zero(t.device(), x.d, n)?;
+            t.launch("repeat_bwd", each(n), &[p(out.d), p(x.d), i(n), i(copies)])
+        });
+        Ok(out)
     }
 
     /// The rows of `x` that `rows` names, all different.
     pub fn take(&self, x: Var, rows: u64, out: Var) -> Result<()> {
         let (b, h) = (out.rows, out.cols);
         self.launch("take_fwd", each(b * h), &[p(x.v), p(rows), p(out.v), i(b), i(h)])?;
-        self.later(move |t| t.launch("take_bwd", each(b * h), &[p(out.d), p(rows), p(x.d), i(b), i(h)]));
+        self.on_backward(move |t| t.launch("take_bwd", each(b * h), &[p(out.d), p(rows), p(x.d), i(b), i(h)]));
         Ok(())
     }
 
     /// Input of one step of words: `x = table[ids] + time`.
-    pub fn word(&self, table: Var, ids: u64, time: Var, x: Var) -> Result<()> {
+    pub fn word_input(&self, table: Var, ids: u64, time: Var, x: Var) -> Result<()> {
         let args = [p(table.v), p(ids), p(time.v), p(x.v), i(x.rows), i(x.cols)];
         self.launch("word_in", each(x.rows * x.cols), &args)
     }
@@ -500,41 +557,49 @@ impl<'a> Tape<'a> {
 
     /// A parameter `[n, F + D]` that meets action embeddings, with its last D columns summed to 4, and one more column of
     /// a bias where there is one: `[n, F + 4 (+ 1)]`. Its gradient is unfolded at the end.
-    pub fn fold(&self, name: &str, bias: Option<&str>, rows: usize, (f, d): (usize, usize), ld: usize) -> Result<Var> {
-        let out = self.fold_scaled(name, bias, rows, (f, d), ld, 0)?;
+    pub fn fold_directions(
+        &self,
+        layer: &str,
+        biased: bool,
+        rows: usize,
+        (f, d): (usize, usize),
+        ld: usize,
+    ) -> Result<Var> {
+        let out = self.fold_directions_scaled(layer, biased, rows, (f, d), ld, 0)?;
         let width = out.cols;
-        let (dw, db) = (self.g(name)?, bias.map_or(Ok(0), |bias| self.g(bias))?);
+        let dw = self.weight_gradient(layer)?;
+        let db = if biased { self.bias_gradient(layer)? } else { 0 };
         if self.learns() {
             // After the gradient of what was folded has been made, which is at the end.
             self.last.borrow_mut().push(Box::new(move |t| {
                 let args = [p(out.d), i(width), p(dw), i(ld), p(db), i(rows), i(f), i(d)];
-                t.launch("unfold", each(rows * (f + d)), &args)
+                t.launch("unfold_directions", each(rows * (f + d)), &args)
             }));
         }
         Ok(out)
     }
 
-    /// The same with row m times `scale[m]`, a parameter (0: none), which is not learnt.
-    pub fn fold_scaled(
+    /// [`Tape::fold_directions`] with row m times `scale[m]`, a parameter (0: none), which is not learnt.
+    pub fn fold_directions_scaled(
         &self,
-        name: &str,
-        bias: Option<&str>,
+        layer: &str,
+        biased: bool,
         rows: usize,
         (f, d): (usize, usize),
         ld: usize,
         scale: u64,
     ) -> Result<Var> {
-        let width = f + 4 + usize::from(bias.is_some());
+        let width = f + 4 + usize::from(biased);
         let out = self.var(rows, width)?;
-        let b = bias.map_or(Ok(0), |bias| self.w(bias))?;
-        let args = [p(self.w(name)?), i(ld), p(b), p(scale), p(out.v), i(width), i(rows), i(f), i(d)];
-        self.launch("fold", each(rows * width), &args)?;
+        let b = if biased { self.bias_of(layer)? } else { 0 };
+        let args = [p(self.weight_of(layer)?), i(ld), p(b), p(scale), p(out.v), i(width), i(rows), i(f), i(d)];
+        self.launch("fold_directions", each(rows * width), &args)?;
         Ok(out)
     }
 
     /// Makes products of weights, none of which needs another.
-    pub fn combine(&self, all: &[FoldedProduct]) -> Result<()> {
-        self.settle()?;
+    pub fn fold_weights(&self, all: &[FoldedProduct]) -> Result<()> {
+        self.flush()?;
         weight_folding::make(self.device(), all)
     }
 
@@ -561,7 +626,7 @@ impl<'a> Tape<'a> {
             let d_lin = self.constant(steps, h)?;
             let norm = [p(self.g(&nw)?), p(self.g(&nb)?)];
             let (dw, db) = (self.g(&w)?, self.g(&b)?);
-            self.later(move |t| {
+            self.on_backward(move |t| {
                 let args = [p(w_at), p(nw_at), p(out.v), p(lin.v), p(stats), p(out.d), p(d_lin.v)];
                 match back {
                     Some((name, grid)) => t.launch(name, grid, &[&args[..], &norm, &sizes[..1]].concat())?,
@@ -585,12 +650,12 @@ impl<'a> Tape<'a> {
     /// The weighted negative log-likelihood of targets: to `loss`, with the gradient of the logits.
     pub fn loss(&self, logits: Var, targets: u64, weights: u64, bonus: u64, loss: u64) -> Result<()> {
         let (n, v) = (logits.rows, logits.cols);
-        self.settle()?;
+        self.flush()?;
         let (lse, entropy) = (self.room(n)?, self.room(n)?);
         let places = super::loss::Places { logits: logits.v, targets, weights, bonus, lse, entropy };
         super::loss::forward(self.device(), (n, v), &places, self.room(n)?, loss)?;
         // Written, not added: nothing else uses logits.
-        self.later(move |t| super::loss::backward(t.device(), (n, v), &places, 0, logits.d));
+        self.on_backward(move |t| super::loss::backward(t.device(), (n, v), &places, 0, logits.d));
         Ok(())
     }
 }

@@ -79,12 +79,12 @@ template <int C> struct Times {
   float weight[32];
 
   // weight[j]: of this block's number `lane` and the factor's number 32·warp + j.
-  __device__ void keep(const float* w, int rank, bool turned) {
+  __device__ void keep(const float* w, int rank, bool transposed) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < 32; j++) {
       int own = 32 * rank + lane, k = 32 * warp + j;
-      weight[j] = turned ? w[k * 32 * C + own] : w[own * 32 * C + k];
+      weight[j] = transposed ? w[k * 32 * C + own] : w[own * 32 * C + k];
     }
   }
   // This block's numbers of the product with x [H]: number `lane`, in every warp.

@@ -1,7 +1,7 @@
 // ---- Transformers that go step by step ----------------------------------------------------------------------------
 // Rows of a matrix are `ld` numbers apart. Backward kernels add to the gradients they give, unless they say otherwise. What
 // several threads add to goes through one of them, so that a run repeats itself. What is done with one row is a function, which
-// its kernel calls, and `steps.cu`; such functions do not promise the compiler that nothing else changes what they read.
+// its kernel calls, and `persistent_kernel.cu`; such functions do not promise the compiler that nothing else changes what they read.
 
 // a · b over n numbers, by a warp.
 __device__ __forceinline__ float dot_of(const float* a, const float* b, int H, int lane) {
@@ -13,16 +13,16 @@ __device__ __forceinline__ float dot_of(const float* a, const float* b, int H, i
 #define EACH(i, n) for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < (n); i += (size_t)gridDim.x * blockDim.x)
 
 // For N rows of M: y[n] = bias (0: none) + time[n / R] (0: none), whose rows are `ldt` apart. Of several such, one a row of blocks.
-struct Fill {
+struct BiasInit {
   float* y;
   const float *bias, *time;
   int ld, ldt, R, N, M, unused;
 };
-#define FILLS 32  // as in `fills.rs`
-struct Fills { Fill all[FILLS]; };
+#define BIAS_INITS 32  // as in `inits.rs`
+struct BiasInits { BiasInit all[BIAS_INITS]; };
 
-extern "C" __global__ void fill_rows(const __grid_constant__ Fills fills) {
-  const Fill& f = fills.all[blockIdx.y];
+extern "C" __global__ void bias_init(const __grid_constant__ BiasInits inits) {
+  const BiasInit& f = inits.all[blockIdx.y];
   EACH(i, (size_t)f.N * f.M) {
     size_t n = i / f.M, m = i - n * f.M;
     f.y[n * f.ld + m] = (f.bias ? f.bias[m] : 0.f) + (f.time ? f.time[(n / f.R) * f.ldt + m] : 0.f);
@@ -30,18 +30,18 @@ extern "C" __global__ void fill_rows(const __grid_constant__ Fills fills) {
 }
 
 // C[m, n] = Σ A[m, k] · B[k, n] (+ plus[n]) of several, a row of blocks each, a block 32 x 32 numbers.
-struct Combine {
+struct FoldedProduct {
   const float *a, *b;
   float* c;
   const float* plus;
   int a_m, a_k, b_k, b_n, ldc, m, n, k;
 };
-#define COMBINED 16  // as in `combine.rs`
-struct Combines { Combine all[COMBINED]; };
+#define FOLDED 16  // as in `fold_weights.rs`
+struct FoldedProducts { FoldedProduct all[FOLDED]; };
 
-extern "C" __global__ void __launch_bounds__(256) combine(const __grid_constant__ Combines combines) {
+extern "C" __global__ void __launch_bounds__(256) fold_weights(const __grid_constant__ FoldedProducts products) {
   __shared__ float a[32][33], b[32][33];
-  const Combine& s = combines.all[blockIdx.y];
+  const FoldedProduct& s = products.all[blockIdx.y];
   int across = (s.n + 31) / 32, m0 = blockIdx.x / across * 32, n0 = blockIdx.x % across * 32;
   int x = threadIdx.x % 32, y = threadIdx.x / 32;
   if (m0 >= s.m) return;
@@ -106,7 +106,7 @@ extern "C" __global__ void act_fwd(float* __restrict__ x, int n, int tanh) {
 __device__ void pick_word_row(const float* logits, int ldl, const float* bias, const float* u, unsigned* out, unsigned* again, int V,
                               const float* table, const float* time, float* input, int H, int row) {
   __shared__ float best[8], sums[8];
-  __shared__ int at[8], chosen;
+  __shared__ int at[8], action_embeddings;
   int warp = thread() / 32, lane = thread() % 32;
   const float* x = logits + (size_t)row * ldl;
   int share = (V + 255) / 256, from = thread() * share, to = min(from + share, V);
@@ -152,7 +152,7 @@ __device__ void pick_word_row(const float* logits, int ldl, const float* bias, c
     if (lane >= s) scan += v;
   }
   if (lane == 31) sums[warp] = scan;
-  if (thread() == 0) chosen = which < V ? which : 0;  // where rounding leaves a sliver beyond the last
+  if (thread() == 0) action_embeddings = which < V ? which : 0;  // where rounding leaves a sliver beyond the last
   __syncthreads();
   float before = 0.f, total = 0.f;
   for (int k = 0; k < 8; k++) {
@@ -173,10 +173,10 @@ __device__ void pick_word_row(const float* logits, int ldl, const float* bias, c
       left -= expf(x[i] + bias[i] - top);
       if (left < 0.f) at = i;
     }
-    if (at >= 0) chosen = at;
+    if (at >= 0) action_embeddings = at;
   }
   __syncthreads();
-  chose(chosen);
+  chose(action_embeddings);
 }
 extern "C" __global__ void pick_word(const float* logits, int ldl, const float* bias, const float* u, unsigned* out, unsigned* again, int V,
                                      const float* table, const float* time, float* input, int H) {

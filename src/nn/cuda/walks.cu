@@ -173,7 +173,7 @@ template <bool BACK> __device__ __forceinline__ void look_row(const float* x, in
 }
 
 // out = the views of the row's place, weighted by softmax(q · view) (kept in w [N, 36]).
-__device__ void look_fwd_row(const float* q, int ldq, const unsigned short* table, const unsigned* pose, float* out, int ldo, float* w, int F,
+__device__ void view_attention_fwd_row(const float* q, int ldq, const unsigned short* table, const unsigned* pose, float* out, int ldo, float* w, int F,
                              int P, int n, float* score, int room, Held held) {
   if (eights(F, room)) return look_row<false>(q, ldq, table, pose, out, ldo, w, F, P, n, score, held);
   int warp = thread() / 32, lane = thread() % 32;
@@ -203,13 +203,13 @@ __device__ void look_fwd_row(const float* q, int ldq, const unsigned short* tabl
   }
 }
 // `room` numbers of shared memory: LOOK_SPACE, or LOOK.
-extern "C" __global__ void look_fwd(const float* q, int ldq, const unsigned short* table, const unsigned* pose, float* out, int ldo, float* w,
+extern "C" __global__ void view_attention_fwd(const float* q, int ldq, const unsigned short* table, const unsigned* pose, float* out, int ldo, float* w,
                                     int F, int P, int room) {
   extern __shared__ __align__(16) float scratch[];
-  look_fwd_row(q, ldq, table, pose, out, ldo, w, F, P, blockIdx.x, scratch, room, Held{nullptr, nullptr});
+  view_attention_fwd_row(q, ldq, table, pose, out, ldo, w, F, P, blockIdx.x, scratch, room, Held{nullptr, nullptr});
 }
 
-__device__ void look_bwd_row(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq, int F,
+__device__ void view_attention_bwd_row(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq, int F,
                              int P, int n, float* d, int room, Held held) {
   if (eights(F, room)) return look_row<true>(dout, F, table, pose, dq, F, const_cast<float*>(w), F, P, n, d, held);
   int warp = thread() / 32, lane = thread() % 32;
@@ -235,30 +235,30 @@ __device__ void look_bwd_row(const unsigned short* table, const unsigned* pose, 
     dq[(size_t)n * F + f] += s;
   }
 }
-extern "C" __global__ void look_bwd(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq,
+extern "C" __global__ void view_attention_bwd(const unsigned short* table, const unsigned* pose, const float* w, const float* dout, float* dq,
                                     int F, int P, int room) {
   extern __shared__ __align__(16) float scratch[];
-  look_bwd_row(table, pose, w, dout, dq, F, P, blockIdx.x, scratch, room, Held{nullptr, nullptr});
+  view_attention_bwd_row(table, pose, w, dout, dq, F, P, blockIdx.x, scratch, room, Held{nullptr, nullptr});
 }
 
 // What can be done at each pose, action by action: the row of the view that faces it (NONE: no such action; action 0, to stop,
 // is the row of zeros), sin and cos of heading and elevation, and the pose after it.
-struct Ways {
+struct Transitions {
   const unsigned short* table;
   const unsigned *rows, *next;
   const float* directions;
   int A, F, P;
 };
-__device__ __forceinline__ size_t way_at(const Ways& s, unsigned pose, int a) { return (size_t)plain(pose, s.P) * s.A + a; }
+__device__ __forceinline__ size_t way_at(const Transitions& s, unsigned pose, int a) { return (size_t)plain(pose, s.P) * s.A + a; }
 // Number k of the way's direction; the mirror changes the sign of the heading's sine.
-__device__ __forceinline__ float direction(const Ways& s, unsigned pose, size_t at, int k) {
+__device__ __forceinline__ float direction(const Transitions& s, unsigned pose, size_t at, int k) {
   float d = s.directions[4 * at + k];
   return k == 0 && pose >= s.P ? -d : d;
 }
 #define NONE 0xffffffffu
 
 // The embedding [F + 4] of the action made at each of N moments.
-extern "C" __global__ void chosen(Ways s, const unsigned* __restrict__ pose, const unsigned* __restrict__ action,
+extern "C" __global__ void action_embeddings(Transitions s, const unsigned* __restrict__ pose, const unsigned* __restrict__ action,
                                   float* __restrict__ out, int N) {
   int F = s.F, width = F + 4;
   EACH(i, (size_t)N * width) {
@@ -270,7 +270,7 @@ extern "C" __global__ void chosen(Ways s, const unsigned* __restrict__ pose, con
 }
 
 // The score of an action by a warp: z is [F views, 4 directions, constant].
-__device__ __forceinline__ float score_of(const Ways& s, const float* z, unsigned pose, int a, const float* bias, int lane) {
+__device__ __forceinline__ float score_of(const Transitions& s, const float* z, unsigned pose, int a, const float* bias, int lane) {
   size_t at = way_at(s, pose, a);
   unsigned row = s.rows[at];
   if (row == NONE) return -1e30f;
@@ -280,7 +280,7 @@ __device__ __forceinline__ float score_of(const Ways& s, const float* z, unsigne
 }
 
 // Logits [N, A]. A block a moment.
-extern "C" __global__ void score_fwd(Ways s, const float* __restrict__ z, const unsigned* __restrict__ pose,
+extern "C" __global__ void score_fwd(Transitions s, const float* __restrict__ z, const unsigned* __restrict__ pose,
                                      const float* __restrict__ bias, float* __restrict__ logits) {
   int n = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int a = warp; a < s.A; a += blockDim.x / 32) {
@@ -289,7 +289,7 @@ extern "C" __global__ void score_fwd(Ways s, const float* __restrict__ z, const 
   }
 }
 
-extern "C" __global__ void score_bwd(Ways s, const unsigned* __restrict__ pose, const float* __restrict__ d,
+extern "C" __global__ void score_bwd(Transitions s, const unsigned* __restrict__ pose, const float* __restrict__ d,
                                      float* __restrict__ dz) {
   int n = blockIdx.x, width = s.F + 5;
   d += (size_t)n * s.A;
@@ -311,7 +311,7 @@ extern "C" __global__ void score_bwd(Ways s, const unsigned* __restrict__ pose, 
 // where they are kept. A pose has WALKED actions at most, `shared` room for WALK_SPACE numbers.
 #define WALKED 64
 #define WALK_SPACE (3 * WALKED + 256)
-__device__ void walk_step_row(const Ways& s, const float* z, int ldz, const float* bias, const unsigned* pose, unsigned* after, const float* u,
+__device__ void environment_step_row(const Transitions& s, const float* z, int ldz, const float* bias, const unsigned* pose, unsigned* after, const float* u,
                               unsigned* done, unsigned* action, float* embedding, int ldo, int last, int n, float* shared, Held held) {
   float *logit = shared, *part = logit + WALKED;
   unsigned *row = reinterpret_cast<unsigned*>(part + 256), *next = row + WALKED;
@@ -398,14 +398,14 @@ __device__ void walk_step_row(const Ways& s, const float* z, int ldz, const floa
   for (int f = tid; f < s.F + 4; f += 256)
     embedding[(size_t)n * ldo + f] = !some ? 0.f : f < s.F ? from_half(x[f]) : direction(s, from, at + made, f - s.F);
 }
-extern "C" __global__ void walk_step(Ways s, const float* z, int ldz, const float* bias, const unsigned* pose, unsigned* after, const float* u,
+extern "C" __global__ void environment_step(Transitions s, const float* z, int ldz, const float* bias, const unsigned* pose, unsigned* after, const float* u,
                                      unsigned* done, unsigned* action, float* embedding, int ldo, int last) {
   __shared__ float shared[WALK_SPACE];
-  walk_step_row(s, z, ldz, bias, pose, after, u, done, action, embedding, ldo, last, blockIdx.x, shared, Held{nullptr, nullptr});
+  environment_step_row(s, z, ldz, bias, pose, after, u, done, action, embedding, ldo, last, blockIdx.x, shared, Held{nullptr, nullptr});
 }
 
 // ---- What is recalled of earlier outputs (entries 0 to t of R rows of H). A block a row.
-__device__ void recall_fwd_row(const float* x, int ldx, const float* outputs, int t, float* out, int ldo, int R, int H, int r,
+__device__ void similarity_fwd_row(const float* x, int ldx, const float* outputs, int t, float* out, int ldo, int R, int H, int r,
                                float* cosine) {
   int warp = thread() / 32, lane = thread() % 32;
   x += (size_t)r * ldx;
@@ -433,13 +433,13 @@ __device__ void recall_fwd_row(const float* x, int ldx, const float* outputs, in
     out[(size_t)r * ldo + i] = s;
   }
 }
-extern "C" __global__ void recall_fwd(const float* x, int ldx, const float* outputs, int t, float* out, int ldo, int R, int H) {
+extern "C" __global__ void similarity_fwd(const float* x, int ldx, const float* outputs, int t, float* out, int ldo, int R, int H) {
   extern __shared__ float scratch[];
-  recall_fwd_row(x, ldx, outputs, t, out, ldo, R, H, blockIdx.x, scratch);
+  similarity_fwd_row(x, ldx, outputs, t, out, ldo, R, H, blockIdx.x, scratch);
 }
 
 // Of each entry there are its cosine, gain, product of norms and squared norm.
-__device__ void recall_bwd_row(const float* x, int ldx, const float* outputs, int t, const float* grad, int ldg, float* dx,
+__device__ void similarity_bwd_row(const float* x, int ldx, const float* outputs, int t, const float* grad, int ldg, float* dx,
                                float* d_outputs, int R, int H, int r, float* cosine) {
   float *gain = cosine + t + 1, *norms = gain + t + 1, *squares = norms + t + 1;
   __shared__ float squared;
@@ -492,10 +492,10 @@ __device__ void recall_bwd_row(const float* x, int ldx, const float* outputs, in
     dx[i] += sum;
   }
 }
-extern "C" __global__ void recall_bwd(const float* x, int ldx, const float* outputs, int t, const float* grad, int ldg, float* dx,
+extern "C" __global__ void similarity_bwd(const float* x, int ldx, const float* outputs, int t, const float* grad, int ldg, float* dx,
                                       float* d_outputs, int R, int H) {
   extern __shared__ float scratch[];
-  recall_bwd_row(x, ldx, outputs, t, grad, ldg, dx, d_outputs, R, H, blockIdx.x, scratch);
+  similarity_bwd_row(x, ldx, outputs, t, grad, ldg, dx, d_outputs, R, H, blockIdx.x, scratch);
 }
 
 // out = u − σ(g)·r for ug = [u, r] of N rows.
@@ -521,7 +521,7 @@ extern "C" __global__ void gate_bwd(const float* ug, const float* g, const float
 
 // out [N, F + 4 (+ 1)] from w [N, F + D]: the blocks' columns summed; one more column where there is a bias. Times scale [N] (0:
 // none).
-extern "C" __global__ void fold(const float* __restrict__ w, int ldw, const float* __restrict__ bias, const float* __restrict__ scale,
+extern "C" __global__ void fold_directions(const float* __restrict__ w, int ldw, const float* __restrict__ bias, const float* __restrict__ scale,
                                 float* __restrict__ out, int ldo, int N, int F, int D) {
   EACH(i, (size_t)N * ldo) {
     size_t n = i / ldo;
@@ -535,8 +535,8 @@ extern "C" __global__ void fold(const float* __restrict__ w, int ldw, const floa
   }
 }
 
-// The gradient of w (and of the bias) from that of what fold gives: not added to.
-extern "C" __global__ void unfold(const float* __restrict__ d, int ldd, float* __restrict__ dw, int ldw, float* __restrict__ db,
+// The gradient of w (and of the bias) from that of what fold_directions gives: not added to.
+extern "C" __global__ void unfold_directions(const float* __restrict__ d, int ldd, float* __restrict__ dw, int ldw, float* __restrict__ db,
                                   int N, int F, int D) {
   EACH(i, (size_t)N * (F + D)) {
     size_t n = i / (F + D);

@@ -3,8 +3,8 @@
 use super::operands::Var;
 use super::*;
 
-/// Of one launch; as in `transformer.cu`.
-const COMBINED: usize = 16;
+/// Products of one launch; the same number as in `transformer.cu`.
+const FOLDED: usize = 16;
 
 /// `C[m, n] = Σ A[m, k]·B[k, n] (+ plus[n])`, each operand by its address and the numbers between neighbours in both directions.
 #[repr(C)]
@@ -40,21 +40,23 @@ impl FoldedProduct {
 
 #[repr(C)]
 struct Together {
-    all: [FoldedProduct; COMBINED],
+    all: [FoldedProduct; FOLDED],
 }
+
+const _: () = assert!(size_of::<FoldedProduct>() == 64 && size_of::<Together>() == 64 * FOLDED);
 
 // SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Together {}
 
 /// Makes all, none of which needs another.
 pub(super) fn make(device: &CudaDevice, all: &[FoldedProduct]) -> Result<()> {
-    for some in all.chunks(COMBINED) {
-        let mut together = Together { all: [FoldedProduct::default(); COMBINED] };
+    for some in all.chunks(FOLDED) {
+        let mut together = Together { all: [FoldedProduct::default(); FOLDED] };
         together.all[..some.len()].copy_from_slice(some);
         let tiles = |c: &FoldedProduct| (c.m as u32).div_ceil(32) * (c.n as u32).div_ceil(32);
         let most = some.iter().map(tiles).max().unwrap_or(0);
         let grid = ((most, some.len() as u32), 256, 0);
-        launch_with(device, "combine", grid, Some(&together), &[], || format!("combine of {}", some.len()))?;
+        launch_with(device, "fold_weights", grid, Some(&together), &[], || format!("fold_weights of {}", some.len()))?;
     }
     Ok(())
 }

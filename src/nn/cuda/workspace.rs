@@ -1,9 +1,9 @@
-//! What a model keeps on a GPU: inputs that are overwritten in place, roll-outs, gradients, and the graphs captured of its
+//! The state of a model on a GPU: inputs that are overwritten in place, roll-outs, gradients, and the graphs captured of its
 //! passes. Batches are filled up to one of a few sizes, so that few graphs serve all of them.
 
-use super::arena::Arena;
 use super::decode::{Rollout, Shape};
 use super::graph_capture::GraphCache;
+use super::tape::Memory;
 use super::*;
 use crate::nn::params::Params;
 use candle_core::Device;
@@ -39,16 +39,13 @@ pub struct Workspace {
     staging: Mutex<Option<Staging>>,
 }
 
-/// What training steps write: gradients by the parameters' names, and everything on the way to them.
+/// The buffers that training steps write: gradients by the parameters' names, and everything on the way to them.
 pub struct Training {
     /// Gradients.
     pub grads: HashMap<String, Tensor>,
-    pub(crate) arena: Arena,
+    /// Memory of a pass; held by whoever makes one.
+    pub(crate) memory: Mutex<Memory>,
 }
-
-// SAFETY: the arena is used by whoever makes the model's step, one at a time: steps of a model take its optimiser by
-// exclusive reference.
-unsafe impl Sync for Training {}
 
 impl std::fmt::Debug for Workspace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,7 +90,7 @@ impl Workspace {
         self.slot(name, n, DType::U32, device)
     }
 
-    /// What stays as it is when it was first made.
+    /// A tensor that is made at the first call and stays as it is.
     pub fn kept(&self, name: &str, make: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
         let mut slots = self.slots.lock().unwrap();
         if let Some(slot) = slots.get(name) {
@@ -109,7 +106,7 @@ impl Workspace {
         self.slot(&format!("flags {rows}"), rows, DType::U32, device)
     }
 
-    /// What training steps write; made at the first.
+    /// The buffers of training steps; they are made at the first call.
     pub fn training(&self, params: &Params) -> Result<Arc<Training>> {
         let mut training = self.training.lock().unwrap();
         if let Some(training) = &*training {
@@ -119,7 +116,7 @@ impl Workspace {
             .iter()
             .map(|(name, var)| Ok((name.to_owned(), Tensor::zeros(var.dims(), DType::F32, params.device())?)))
             .collect::<Result<_>>()?;
-        let made = Arc::new(Training { grads, arena: Arena::new(params.device().as_cuda_device()?) });
+        let made = Arc::new(Training { grads, memory: Mutex::new(Memory::new(params.device().as_cuda_device()?)) });
         *training = Some(made.clone());
         Ok(made)
     }

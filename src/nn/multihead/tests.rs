@@ -45,7 +45,7 @@ fn a_source_gives_what_plain_operations_give_and_so_do_its_gradients() {
     for v in [&entries, &first] {
         assert!(furthest(a.get(v).unwrap(), b.get(v).unwrap()) < 1e-5);
     }
-    // What lies beyond the second row's length has no part.
+    // Entries beyond the second row's length have no part.
     let d = a.get(&entries).unwrap().to_vec3::<f32>().unwrap();
     assert!(d[1][2..].iter().flatten().all(|x| *x == 0.0) && d[1][1].iter().any(|x| *x != 0.0));
 }

@@ -1,4 +1,4 @@
-//! The same of the NAV models, in a small random world.
+//! The device agreement of the NAV models, in a small random world.
 
 use crate::nn::adam::Adam;
 use crate::nn::device::{LaunchOptions, options, with_options};
@@ -11,7 +11,7 @@ use crate::task::nav::model::VIEWS;
 use crate::task::nav::model::describer::NavDescriber;
 use crate::task::nav::model::rollout::Environment;
 use crate::task::nav::model::student::{Batch, Lesson, NavStudent, Reading, as_read};
-use crate::task::nav::model::transition_table::{HEADINGS, Way, Ways};
+use crate::task::nav::model::transition_table::{HEADINGS, Transition, TransitionTable};
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::{Candidate, Observation, Walk};
 use candle_core::{DType, Device, Result};
@@ -22,11 +22,15 @@ const FEATURES: usize = 24;
 const WORDS: usize = 60;
 const HORIZON: usize = 7;
 
+/// Biases that add the same to all scores: of a query, or of the actions.
+const STUDENT: [&str; 2] = [".key.bias", "predictor.output.bias"];
+const DESCRIBER: [&str; 1] = [".key.bias"];
+
 fn sizes(hidden: usize) -> NavSizes {
     NavSizes { words: WORDS, hidden, heads: 4, features: FEATURES, direction: 16 }
 }
 
-fn ways(draws: &mut Stream) -> Result<Ways> {
+fn transitions(draws: &mut Stream) -> Result<TransitionTable> {
     let mut pose = || {
         let moves = draws.random_range(1..6);
         (0..moves)
@@ -34,43 +38,43 @@ fn ways(draws: &mut Stream) -> Result<Ways> {
                 let view = draws.random_range(0..VIEWS as u32);
                 let (heading, elevation) = (draws.random_range(-3.0..3.0), draws.random_range(-1.0..1.0));
                 let place = draws.random_range(0..PLACES as u32);
-                Way {
+                Transition {
                     seen: Candidate { view, heading, elevation },
                     next: place * HEADINGS as u32 + view % HEADINGS as u32,
                 }
             })
             .collect()
     };
-    Ways::new(&(0..PLACES * HEADINGS).map(|_| pose()).collect::<Vec<_>>())
+    TransitionTable::new(&(0..PLACES * HEADINGS).map(|_| pose()).collect::<Vec<_>>())
 }
 
 /// As float16 on every device: the same numbers.
-fn views(ways: &Ways, draws: &mut Stream, device: &Device) -> Result<ViewTable> {
+fn views(transitions: &TransitionTable, draws: &mut Stream, device: &Device) -> Result<ViewTable> {
     let values = uniform(&[PLACES * VIEWS * FEATURES], 1.5, draws)?.to_vec1::<f32>()?;
-    ViewTable::new(&values, FEATURES, DType::F16, device)?.with_ways(ways)
+    ViewTable::new(&values, FEATURES, DType::F16, device)?.with_transitions(transitions)
 }
 
-fn observation(ways: &Ways, pose: u32) -> Observation {
-    let moves = ways.of(pose).iter().map(|way| way.seen).collect();
+fn observation(transitions: &TransitionTable, pose: u32) -> Observation {
+    let moves = transitions.of(pose).iter().map(|transition| transition.seen).collect();
     Observation { place: pose / HEADINGS as u32, pose: Some(pose), moves }
 }
 
 struct Walkers<'a> {
-    ways: &'a Ways,
+    transitions: &'a TransitionTable,
     poses: Vec<u32>,
     actions: Vec<Vec<u32>>,
 }
 
 impl Environment for Walkers<'_> {
     fn observe(&mut self) -> Result<Vec<Observation>> {
-        Ok(self.poses.iter().map(|pose| observation(self.ways, *pose)).collect())
+        Ok(self.poses.iter().map(|pose| observation(self.transitions, *pose)).collect())
     }
 
     fn act(&mut self, actions: &[u32]) -> Result<()> {
         for ((pose, made), &action) in self.poses.iter_mut().zip(&mut self.actions).zip(actions) {
             made.push(action);
             if action > 0 {
-                *pose = self.ways.of(*pose)[action as usize - 1].next;
+                *pose = self.transitions.of(*pose)[action as usize - 1].next;
             }
         }
         Ok(())
@@ -81,13 +85,13 @@ impl Environment for Walkers<'_> {
     }
 }
 
-fn walk(ways: &Ways, draws: &mut Stream) -> Walk {
+fn walk(transitions: &TransitionTable, draws: &mut Stream) -> Walk {
     let mut pose = draws.random_range(0..(PLACES * HEADINGS) as u32);
     let (steps, mut walk) = (draws.random_range(1..=HORIZON), Walk::default());
     for step in 0..steps {
-        let moves = ways.of(pose);
+        let moves = transitions.of(pose);
         let action = if step + 1 == steps { 0 } else { draws.random_range(1..=moves.len()) };
-        walk.seen.push(observation(ways, pose));
+        walk.seen.push(observation(transitions, pose));
         walk.actions.push(action as u32);
         if action > 0 {
             pose = moves[action - 1].next;
@@ -102,8 +106,8 @@ fn text(draws: &mut Stream) -> Vec<u32> {
 
 fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Result<Found> {
     let mut draws = stream(3, "agreement world", 0);
-    let ways = ways(&mut draws)?;
-    let views = views(&ways, &mut draws, device)?;
+    let transitions = transitions(&mut draws)?;
+    let views = views(&transitions, &mut draws, device)?;
     let model = NavStudent::new(sizes(hidden), reading, &mut stream(3, "agreement", 0), device)?;
     let mut adam = Adam::new(&model.params, 1e-3)?;
     let (mut losses, mut written) = (Vec::new(), Vec::new());
@@ -112,7 +116,7 @@ fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Res
         let rows = 19;
         let batch = Batch {
             requests: (0..rows).map(|_| as_read(&text(&mut draws))).collect(),
-            walks: (0..2 * rows).map(|_| walk(&ways, &mut draws)).collect(),
+            walks: (0..2 * rows).map(|_| walk(&transitions, &mut draws)).collect(),
         };
         let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
         let lesson = if step % 3 == 2 {
@@ -124,7 +128,7 @@ fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Res
         losses.push(model.step(&batch, &lesson, &views, &mut adam)?.to_scalar::<f32>()?);
         for sample in [false, true] {
             let poses = (0..rows).map(|_| draws.random_range(0..(PLACES * HEADINGS) as u32)).collect();
-            let mut walkers = Walkers { ways: &ways, poses, actions: vec![Vec::new(); rows] };
+            let mut walkers = Walkers { transitions: &transitions, poses, actions: vec![Vec::new(); rows] };
             let lot = &mut stream(3, "agreement sample", step);
             model.lead(&batch.requests, &mut walkers, &views, (HORIZON, sample), lot)?;
             // How long nothing more happens depends on the device.
@@ -137,14 +141,14 @@ fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Res
 
 fn describers(device: &Device, hidden: usize, steps: u64, reference: bool) -> Result<Found> {
     let mut draws = stream(4, "agreement world", 0);
-    let ways = ways(&mut draws)?;
-    let views = views(&ways, &mut draws, device)?;
+    let transitions = transitions(&mut draws)?;
+    let views = views(&transitions, &mut draws, device)?;
     let model = NavDescriber::new(sizes(hidden), reference, &mut stream(4, "agreement", 0), device)?;
     let mut adam = Adam::new(&model.params, 1e-3)?;
     let (mut losses, mut written) = (Vec::new(), Vec::new());
     for step in 0..steps {
         let mut draws = stream(4, "agreement batch", step);
-        let walks: Vec<_> = (0..21).map(|_| walk(&ways, &mut draws)).collect();
+        let walks: Vec<_> = (0..21).map(|_| walk(&transitions, &mut draws)).collect();
         let texts: Vec<_> = (0..21).map(|_| [&[START], &text(&mut draws)[..], &[END]].concat()).collect();
         losses.push(model.step(&walks, &texts, &views, &mut adam)?.to_scalar::<f32>()?);
         let all = model.propose(&walks[..9], &views, 3, 24, &mut stream(4, "agreement sample", step))?;
@@ -162,8 +166,8 @@ pub fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>
     let student = |device| students(device, hidden, steps, reading);
     let describer = |device| describers(device, hidden, steps, false);
     Ok(vec![
-        compare("nav student, gathered", student(single)?, student(gathered)?)?,
-        compare("nav describer, gathered", describer(single)?, describer(gathered)?)?,
+        compare("nav student, gathered", student(single)?, student(gathered)?, &STUDENT)?,
+        compare("nav describer, gathered", describer(single)?, describer(gathered)?, &DESCRIBER)?,
     ])
 }
 
@@ -174,9 +178,9 @@ pub fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart
     for on in [false, true] {
         let reading = Reading { reference_padding: on, positions: on };
         let both = (students(cpu, hidden, steps, reading)?, students(device, hidden, steps, reading)?);
-        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, both.0, both.1)?);
+        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, both.0, both.1, &STUDENT)?);
         let both = (describers(cpu, hidden, steps, on)?, describers(device, hidden, steps, on)?);
-        all.push(compare("nav describer", both.0, both.1)?);
+        all.push(compare("nav describer", both.0, both.1, &DESCRIBER)?);
     }
     Ok(all)
 }

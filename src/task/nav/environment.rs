@@ -7,7 +7,7 @@ use super::observation::{GEOMETRY, SCALE};
 use super::world::NavWorld;
 use super::{Start, Walk};
 use crate::task::nav::model::rollout::Environment;
-use crate::task::nav::model::transition_table::{HEADINGS, Way, Ways};
+use crate::task::nav::model::transition_table::{HEADINGS, Transition, TransitionTable};
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::{Candidate, Observation, Walk as Taken};
 use candle_core::{DType, Device, Result, bail};
@@ -21,7 +21,7 @@ pub struct Around {
     /// Feature vectors of all views.
     pub views: ViewTable,
     /// What can be done at each pose of its places.
-    ways: Ways,
+    ways: TransitionTable,
     /// Index of each house's first viewpoint in the table.
     first: Vec<u32>,
     /// Where the vectors come from: `semantic`, or a file.
@@ -86,7 +86,7 @@ impl Around {
         let moves = of.iter().flat_map(|&(house, viewpoint)| {
             let (graph, first) = (&world.scenes()[house].graph, first[house]);
             (0..HEADINGS as u8).map(move |heading| {
-                let way = |a: &Action| Way {
+                let way = |a: &Action| Transition {
                     seen: Candidate {
                         view: u32::from(a.view),
                         heading: a.rel_heading as f32,
@@ -97,9 +97,9 @@ impl Around {
                 actions(graph, Pose { viewpoint, heading }).iter().map(way).collect::<Vec<_>>()
             })
         });
-        let ways = Ways::new(&moves.collect::<Vec<_>>())?;
+        let ways = TransitionTable::new(&moves.collect::<Vec<_>>())?;
         // The CPU is told of moves by observations, and needs no second table.
-        let views = if device.is_cpu() { views } else { views.with_ways(&ways)? };
+        let views = if device.is_cpu() { views } else { views.with_transitions(&ways)? };
         Ok(Self { world: world.clone(), views, ways, first, source: source.to_owned() })
     }
 
@@ -109,7 +109,11 @@ impl Around {
     /// When it has no room.
     pub fn on(&self, device: &Device) -> Result<Self> {
         let views = self.views.on(device)?;
-        let views = if device.is_cpu() || views.ways().is_some() { views } else { views.with_ways(&self.ways)? };
+        let views = if device.is_cpu() || views.transitions().is_some() {
+            views
+        } else {
+            views.with_transitions(&self.ways)?
+        };
         Ok(Self { views, ..self.clone() })
     }
 

@@ -6,6 +6,7 @@ pub mod describer;
 pub(crate) mod gpu;
 pub(crate) mod gpu_inference;
 pub(crate) mod gpu_training;
+pub mod names;
 pub mod rollout;
 pub mod similarity_memory;
 pub mod student;

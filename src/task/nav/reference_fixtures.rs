@@ -6,6 +6,7 @@ use crate::nn::loss;
 use crate::nn::reference_fixtures::{Differences, Fixture, FixtureFile, Names};
 use crate::rng::stream;
 use crate::task::nav::model::describer::NavDescriber;
+use crate::task::nav::model::names::*;
 use crate::task::nav::model::student::{Lesson, NavStudent, Reading};
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::{NO_ACTION, Scene, Walks};
@@ -40,47 +41,47 @@ fn view(names: &mut Names, mine: &str, theirs: &str) {
 /// Our names of the student's parameters and the fixture's.
 fn student_names() -> Names {
     let mut names = crate::nn::reference_fixtures::names(&[
-        ("request_embedding", "instr_embedding", true),
-        ("bridge", "enc2dec.0", false),
-        ("text.input", "text_decoder.input_projection", false),
-        ("state.input", "state_decoder.input_projection", false),
-        ("state.gate", "state_decoder.layers.0.gate.0", false),
-        ("predictor.state", "predictor.linear_in_h", false),
-        ("predictor.action", "predictor.linear_in_a", false),
-        ("predictor.output", "predictor.linear_out", false),
+        (REQUEST_EMBEDDING, "instr_embedding", true),
+        (BRIDGE, "enc2dec.0", false),
+        (TEXT_INPUT, "text_decoder.input_projection", false),
+        (STATE_INPUT, "state_decoder.input_projection", false),
+        (STATE_GATE, "state_decoder.layers.0.gate.0", false),
+        (PREDICTOR_STATE, "predictor.linear_in_h", false),
+        (PREDICTOR_ACTION, "predictor.linear_in_a", false),
+        (PREDICTOR_OUTPUT, "predictor.linear_out", false),
     ]);
     let n = &mut names;
-    attention(n, "encoder.attention", "encoder.layers.0.self_attention");
-    forward(n, "encoder.forward", "encoder.layers.0.feed_forward");
-    time(n, "time", "dec_time_encoding");
-    view(n, "current_view", "curr_visual_attention");
-    view(n, "next_view", "next_visual_attention");
-    attention(n, "text.memory", "text_decoder.layers.0.self_attention");
-    attention(n, "text.request", "text_decoder.layers.0.enc_attention");
-    forward(n, "text.forward", "text_decoder.layers.0.feed_forward");
-    attention(n, "state.memory", "state_decoder.layers.0.self_attention");
-    forward(n, "state.forward", "state_decoder.layers.0.feed_forward");
+    attention(n, ENCODER_ATTENTION, "encoder.layers.0.self_attention");
+    forward(n, ENCODER_FORWARD, "encoder.layers.0.feed_forward");
+    time(n, TIME, "dec_time_encoding");
+    view(n, CURRENT_VIEW, "curr_visual_attention");
+    view(n, NEXT_VIEW, "next_visual_attention");
+    attention(n, TEXT_MEMORY, "text_decoder.layers.0.self_attention");
+    attention(n, TEXT_REQUEST, "text_decoder.layers.0.enc_attention");
+    forward(n, TEXT_FORWARD, "text_decoder.layers.0.feed_forward");
+    attention(n, STATE_MEMORY, "state_decoder.layers.0.self_attention");
+    forward(n, STATE_FORWARD, "state_decoder.layers.0.feed_forward");
     names
 }
 
 /// Our names of the describer's parameters and the fixture's.
 fn describer_names() -> Names {
     let mut names = crate::nn::reference_fixtures::names(&[
-        ("path.input", "encoder.encoder.input_projection", false),
-        ("bridge", "enc2dec.0", false),
-        ("word_embedding", "instr_embedding", true),
-        ("word.input", "decoder.input_projection", false),
-        ("predictor", "predictor", true),
+        (PATH_INPUT, "encoder.encoder.input_projection", false),
+        (BRIDGE, "enc2dec.0", false),
+        (WORD_EMBEDDING, "instr_embedding", true),
+        (WORD_INPUT, "decoder.input_projection", false),
+        (PREDICTOR, PREDICTOR, true),
     ]);
     let n = &mut names;
-    view(n, "path_view", "encoder.curr_view_attention");
-    time(n, "path_time", "encoder.time_encoding");
-    attention(n, "path.memory", "encoder.encoder.layers.0.self_attention");
-    forward(n, "path.forward", "encoder.encoder.layers.0.feed_forward");
-    time(n, "word_time", "dec_time_encoding");
-    attention(n, "word.memory", "decoder.layers.0.self_attention");
-    attention(n, "word.path", "decoder.layers.0.enc_attention");
-    forward(n, "word.forward", "decoder.layers.0.feed_forward");
+    view(n, PATH_VIEW, "encoder.curr_view_attention");
+    time(n, PATH_TIME, "encoder.time_encoding");
+    attention(n, PATH_MEMORY, "encoder.encoder.layers.0.self_attention");
+    forward(n, PATH_FORWARD, "encoder.encoder.layers.0.feed_forward");
+    time(n, WORD_TIME, "dec_time_encoding");
+    attention(n, WORD_MEMORY, "decoder.layers.0.self_attention");
+    attention(n, WORD_PATH, "decoder.layers.0.enc_attention");
+    forward(n, WORD_FORWARD, "decoder.layers.0.feed_forward");
     names
 }
 

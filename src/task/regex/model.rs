@@ -4,4 +4,5 @@
 pub mod describer;
 pub mod gpu;
 pub mod gpu_training;
+pub mod names;
 pub mod student;

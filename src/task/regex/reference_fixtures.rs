@@ -1,40 +1,42 @@
 //! The reference fixtures of the REGEX models: the names of their weights, and the models made from a fixture's shapes.
 
+use crate::nn::decoder::names::*;
 use crate::nn::layers::Grad;
 use crate::nn::loss;
 use crate::nn::reference_fixtures::{Differences, Fixture, FixtureFile, exchange, names};
 use crate::rng::stream;
 use crate::task::regex::model::describer::{DescriberSizes, RegexDescriber};
+use crate::task::regex::model::names::*;
 use crate::task::regex::model::student::{Batch, RegexStudent, StudentSizes};
 use candle_core::{DType, Device, Result};
 
 const STUDENT: &[(&str, &str, bool)] = &[
-    ("word_embedding", "src_embedding", true),
-    ("request_embedding", "task_embedding", true),
-    ("output_embedding", "tgt_embedding", true),
-    ("word_encoder", "src_encoder.lstm.lstm", false),
-    ("request_encoder", "task_encoder.lstm.lstm", false),
-    ("decoder", "decoder.lstm.lstm", false),
-    ("word_bridge", "src2task.0", false),
-    ("request_bridge", "task2tgt.0", false),
+    (WORD_EMBEDDING, "src_embedding", true),
+    (REQUEST_EMBEDDING, "task_embedding", true),
+    (OUTPUT_EMBEDDING, "tgt_embedding", true),
+    (WORD_ENCODER, "src_encoder.lstm.lstm", false),
+    (REQUEST_ENCODER, "task_encoder.lstm.lstm", false),
+    (DECODER, "decoder.lstm.lstm", false),
+    (WORD_BRIDGE, "src2task.0", false),
+    (REQUEST_BRIDGE, "task2tgt.0", false),
     ("request_attention.query", "task_attention.linear_in_h", false),
     ("request_attention.key", "task_attention.linear_in_v", false),
     ("word_attention.query", "src_attention.linear_in_h", false),
     ("word_attention.key", "src_attention.linear_in_v", false),
-    ("predictor.hidden", "predictor.0", false),
-    ("predictor.output", "predictor.2", true),
+    (PREDICTOR_HIDDEN, "predictor.0", false),
+    (PREDICTOR_OUTPUT, "predictor.2", true),
 ];
 
 const DESCRIBER: &[(&str, &str, bool)] = &[
-    ("pair_embedding", "src_embedding", true),
-    ("output_embedding", "tgt_embedding", true),
-    ("encoder", "encoder.lstm.lstm", false),
-    ("decoder", "decoder.lstm.lstm", false),
-    ("bridge", "enc2dec.0", false),
+    (PAIR_EMBEDDING, "src_embedding", true),
+    (OUTPUT_EMBEDDING, "tgt_embedding", true),
+    (ENCODER, "encoder.lstm.lstm", false),
+    (DECODER, "decoder.lstm.lstm", false),
+    (BRIDGE, "enc2dec.0", false),
     ("attention.query", "attention.linear_in_h", false),
     ("attention.key", "attention.linear_in_v", false),
-    ("predictor.hidden", "predictor.0", false),
-    ("predictor.output", "predictor.2", true),
+    (PREDICTOR_HIDDEN, "predictor.0", false),
+    (PREDICTOR_OUTPUT, "predictor.2", true),
 ];
 
 /// Compares a REGEX model with the file's; `None` where the file is of another family's model.

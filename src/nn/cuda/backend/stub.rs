@@ -136,8 +136,13 @@ impl Graph {
     }
 }
 
-/// Nothing to keep.
-pub(crate) fn keep_shape_parameters(_device: &CudaDevice) {}
+/// Shape parameters, of which there are none.
+pub(crate) struct KeptParameters;
+
+/// Keeps nothing.
+pub(crate) fn keep_shape_parameters(_device: &CudaDevice) -> KeptParameters {
+    KeptParameters
+}
 
 /// Fails.
 pub(crate) fn gemm(_device: &CudaDevice, _sizes: Gemm, _a: Mat, _b: Mat, _c: Mat) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::nn::cuda::persistent_kernel::Product;
 
-/// What becomes of a product.
+/// The function that is applied to a product.
 #[derive(Clone, Copy)]
 pub(crate) enum After {
     /// Nothing.
@@ -30,7 +30,7 @@ impl<'a> Tape<'a> {
         let onto = if fresh { Onto::Nothing } else { Onto::of(y.bias) };
         self.multiply((y.rows, w.m, w.k), x.mat(), b, onto, y.mat(), relu)?;
         if x.d != 0 && y.d != 0 {
-            self.later(move |t| {
+            self.on_backward(move |t| {
                 let n = y.rows * y.cols;
                 if relu && !t.gather(y.rows, Kind::ReluBack, &[y.cols as i32], &[y.d, y.v], None)? {
                     t.launch("act_bwd", each(n), &[p(y.d), p(y.v), i(n), i(0)])?;
@@ -62,11 +62,13 @@ impl<'a> Tape<'a> {
         if let Onto::Row(bias) = onto
             && !some(options(self.device()), sizes.0, b)
         {
+            // The row of the bias may be waiting to be written itself, and rows that wait together are written in any order.
+            self.flush()?;
             let y = Var { v: c.at, d: 0, rows: sizes.0, cols: sizes.1, ld: c.ld, bias: 0 };
             self.write(y, bias, (0, 0, 1))?;
             onto = Onto::Itself;
         }
-        self.settle()?;
+        self.flush()?;
         small_gemm(self.device(), sizes, a, b, onto, c, relu)
     }
 
@@ -111,7 +113,7 @@ impl<'a> Tape<'a> {
     }
 
     /// The next operation does not need the last one.
-    pub fn apart(&self) {
+    pub fn independent(&self) {
         if let Some(steps) = &mut *self.steps.borrow_mut() {
             steps.apart();
         }
@@ -120,7 +122,7 @@ impl<'a> Tape<'a> {
     /// At the end: the gradient `[out, in]` (`transposed`: `[in, out]`) of a weight that made all rows of `y` from those of
     /// `x`, to `to` with rows `ld` apart; and that of a bias (0: none).
     pub fn learn(&self, x: Var, y: Var, (to, ld): (u64, usize), transposed: bool, bias: u64) {
-        self.finally(move |t| {
+        self.at_end(move |t| {
             let (x, dy) = (x, Var { v: y.d, ..y });
             let (a, b) = if transposed { (x, dy) } else { (dy, x) };
             product(t.device(), (a.cols, b.cols, x.rows), a.mat().t(), b.mat(), 0.0, Mat::new(to, ld), 1)?;

@@ -9,13 +9,14 @@ use crate::nn::params::Params;
 use crate::nn::steps::StepLinear;
 use crate::rng::Stream;
 use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::names::{INNER, LINEAR, NORM, OUTER, QUERY, part};
 use crate::task::nav::model::views::ViewTable;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 /// Adds the parameters of an attention block: four projections and `name.norm`.
 pub fn init_attention(params: &mut Params, name: &str, sizes: &NavSizes, stream: &mut Stream) -> Result<()> {
     MultiHead::init(params, name, sizes.hidden, stream)?;
-    LayerNorm::init(params, &format!("{name}.norm"), sizes.hidden)
+    LayerNorm::init(params, &part(name, NORM), sizes.hidden)
 }
 
 /// Self-attention over all positions, as one block.
@@ -27,7 +28,7 @@ pub struct Among {
 impl Among {
     /// Over existing parameters.
     pub fn new(params: &Params, name: &str, sizes: &NavSizes, grad: Grad) -> Result<Self> {
-        let norm = LayerNorm::new(params, &format!("{name}.norm"), grad)?;
+        let norm = LayerNorm::new(params, &part(name, NORM), grad)?;
         Ok(Self { attention: MultiHead::new(params, name, sizes.heads, grad)?, norm })
     }
 
@@ -54,7 +55,7 @@ impl OverMemory {
         let block = Self {
             query: StepLinear::new(attention.query),
             output: StepLinear::new(attention.output),
-            norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
+            norm: LayerNorm::new(params, &part(name, NORM), grad)?,
             memory,
         };
         Ok((block, entries))
@@ -101,7 +102,7 @@ impl OverSource {
         Ok(Self {
             query: StepLinear::new(attention.query),
             output: StepLinear::new(attention.output),
-            norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
+            norm: LayerNorm::new(params, &part(name, NORM), grad)?,
             source,
         })
     }
@@ -123,18 +124,18 @@ pub struct FeedForward {
 impl FeedForward {
     /// Adds `name.inner`, `name.outer`, `name.norm`.
     pub fn init(params: &mut Params, name: &str, size: usize, stream: &mut Stream) -> Result<()> {
-        Linear::init(params, &format!("{name}.inner"), size, 4 * size, stream)?;
-        Linear::init(params, &format!("{name}.outer"), 4 * size, size, stream)?;
-        LayerNorm::init(params, &format!("{name}.norm"), size)
+        Linear::init(params, &part(name, INNER), size, 4 * size, stream)?;
+        Linear::init(params, &part(name, OUTER), 4 * size, size, stream)?;
+        LayerNorm::init(params, &part(name, NORM), size)
     }
 
     /// Over existing parameters.
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<Self> {
-        let part = |part: &str| Linear::new(params, &format!("{name}.{part}"), grad);
+        let layer = |own: &str| Linear::new(params, &part(name, own), grad);
         Ok(Self {
-            inner: StepLinear::with_relu(part("inner")?),
-            outer: StepLinear::new(part("outer")?),
-            norm: LayerNorm::new(params, &format!("{name}.norm"), grad)?,
+            inner: StepLinear::with_relu(layer(INNER)?),
+            outer: StepLinear::new(layer(OUTER)?),
+            norm: LayerNorm::new(params, &part(name, NORM), grad)?,
         })
     }
 
@@ -150,14 +151,14 @@ pub struct Time;
 impl Time {
     /// Adds `name.linear`, `name.norm`.
     pub fn init(params: &mut Params, name: &str, size: usize, stream: &mut Stream) -> Result<()> {
-        Linear::init(params, &format!("{name}.linear"), size, size, stream)?;
-        LayerNorm::init(params, &format!("{name}.norm"), size)
+        Linear::init(params, &part(name, LINEAR), size, size, stream)?;
+        LayerNorm::init(params, &part(name, NORM), size)
     }
 
     /// The encodings of steps 0 … `steps` − 1, `[steps, H]`: they depend on nothing but the weights.
     pub fn table(params: &Params, name: &str, steps: usize, grad: Grad) -> Result<Tensor> {
-        let linear = StepLinear::with_relu(Linear::new(params, &format!("{name}.linear"), grad)?);
-        let norm = LayerNorm::new(params, &format!("{name}.norm"), grad)?;
+        let linear = StepLinear::with_relu(Linear::new(params, &part(name, LINEAR), grad)?);
+        let norm = LayerNorm::new(params, &part(name, NORM), grad)?;
         let size = params.get(&format!("{name}.linear.weight"))?.dim(0)?;
         let mut all = vec![Tensor::zeros((1, size), DType::F32, params.device())?];
         // Two at least, so that the weights are part of the graph however short the batch is.
@@ -185,7 +186,7 @@ pub struct OverViews {
 impl OverViews {
     /// Adds `name.query` and `name.key.weight`.
     pub fn init(params: &mut Params, name: &str, sizes: &NavSizes, stream: &mut Stream) -> Result<()> {
-        Linear::init(params, &format!("{name}.query"), sizes.hidden, sizes.hidden, stream)?;
+        Linear::init(params, &part(name, QUERY), sizes.hidden, sizes.hidden, stream)?;
         let bound = 1.0 / (sizes.features as f32).sqrt();
         let key = init::uniform(&[sizes.hidden, sizes.features], bound, stream)?;
         params.add(&format!("{name}.key.weight"), &key)
@@ -194,13 +195,10 @@ impl OverViews {
     /// Over existing parameters, and the projection of queries (which shares a product with others).
     pub fn new(params: &Params, name: &str, grad: Grad) -> Result<(Self, Linear)> {
         let key = weight(params, &format!("{name}.key.weight"), grad)?;
-        Ok((
-            Self { back: StepLinear::new(without_bias(&key.t()?)?) },
-            Linear::new(params, &format!("{name}.query"), grad)?,
-        ))
+        Ok((Self { back: StepLinear::new(without_bias(&key.t()?)?) }, Linear::new(params, &part(name, QUERY), grad)?))
     }
 
-    /// What projected queries `[N, H]` see at `places` `[N]`: `[N, F]`.
+    /// The attention results of projected queries `[N, H]` at `places` `[N]`: `[N, F]`.
     pub fn look(&self, queries: &Tensor, views: &ViewTable, places: &Tensor) -> Result<Tensor> {
         views.look(&self.back.forward(queries)?, places)
     }

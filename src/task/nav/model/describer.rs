@@ -17,6 +17,7 @@ use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::blocks::{
     FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, without_bias,
 };
+use crate::task::nav::model::names::*;
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::{Walk, Walks};
 use candle_core::{DType, Device, Result, Tensor, bail};
@@ -34,7 +35,7 @@ pub struct NavDescriber {
     /// The word decoder starts from the path encoder's output at the batch's longest path, padding included, as in the
     /// authors' program.
     pub reference_padding: bool,
-    /// What it keeps on a GPU.
+    /// Its state on a GPU.
     pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
@@ -59,19 +60,19 @@ impl NavDescriber {
         let mut params = Params::new(device);
         let p = &mut params;
         let NavSizes { words, hidden: h, features, direction, .. } = sizes;
-        OverViews::init(p, "path_view", &sizes, stream)?;
-        Linear::init(p, "path.input", 2 * features + direction, h, stream)?;
-        Time::init(p, "path_time", h, stream)?;
-        init_attention(p, "path.memory", &sizes, stream)?;
-        FeedForward::init(p, "path.forward", h, stream)?;
-        Linear::init(p, "bridge", h, h, stream)?;
-        Embedding::init(p, "word_embedding", words, h, stream)?;
-        Linear::init(p, "word.input", h, h, stream)?;
-        Time::init(p, "word_time", h, stream)?;
-        init_attention(p, "word.memory", &sizes, stream)?;
-        init_attention(p, "word.path", &sizes, stream)?;
-        FeedForward::init(p, "word.forward", h, stream)?;
-        Linear::init(p, "predictor", h, words, stream)?;
+        OverViews::init(p, PATH_VIEW, &sizes, stream)?;
+        Linear::init(p, PATH_INPUT, 2 * features + direction, h, stream)?;
+        Time::init(p, PATH_TIME, h, stream)?;
+        init_attention(p, PATH_MEMORY, &sizes, stream)?;
+        FeedForward::init(p, PATH_FORWARD, h, stream)?;
+        Linear::init(p, BRIDGE, h, h, stream)?;
+        Embedding::init(p, WORD_EMBEDDING, words, h, stream)?;
+        Linear::init(p, WORD_INPUT, h, h, stream)?;
+        Time::init(p, WORD_TIME, h, stream)?;
+        init_attention(p, WORD_MEMORY, &sizes, stream)?;
+        init_attention(p, WORD_PATH, &sizes, stream)?;
+        FeedForward::init(p, WORD_FORWARD, h, stream)?;
+        Linear::init(p, PREDICTOR, h, words, stream)?;
         Ok(Self { params, sizes, reference_padding, gpu: std::sync::Arc::default() })
     }
 
@@ -79,17 +80,17 @@ impl NavDescriber {
     pub fn read(&self, walks: &Walks, views: &ViewTable, grad: Grad) -> Result<Paths> {
         let (p, sizes, h) = (&self.params, &self.sizes, self.sizes.hidden);
         let (steps, rows) = (walks.steps(), walks.lengths.len());
-        let (view, query) = OverViews::new(p, "path_view", grad)?;
-        let (mut memory, entry) = OverMemory::new(p, "path.memory", sizes, steps, grad)?;
+        let (view, query) = OverViews::new(p, PATH_VIEW, grad)?;
+        let (mut memory, entry) = OverMemory::new(p, PATH_MEMORY, sizes, steps, grad)?;
         let from_output = StepLinear::new(Linear::joined(&[&query, &entry])?);
-        let forward = FeedForward::new(p, "path.forward", grad)?;
-        let input = Linear::new(p, "path.input", grad)?;
+        let forward = FeedForward::new(p, PATH_FORWARD, grad)?;
+        let input = Linear::new(p, PATH_INPUT, grad)?;
         let (weight, bias) = input.parts();
         let action = sizes.features + sizes.direction;
         let current = StepLinear::new(without_bias(&weight.narrow(1, action, sizes.features)?)?);
         let brought = Linear::of(folded(&weight.narrow(1, 0, action)?, sizes, walks.scene.width()?)?, bias.clone());
         let given = brought.forward(&walks.chosen(views)?)?.reshape((steps, rows, h))?;
-        let given = given.broadcast_add(&Time::table(p, "path_time", steps, grad)?.unsqueeze(1)?)?;
+        let given = given.broadcast_add(&Time::table(p, PATH_TIME, steps, grad)?.unsqueeze(1)?)?;
         let mut given = Sequence::new(&given)?;
         let mut output = Tensor::zeros((rows, h), DType::F32, p.device())?;
         let mut outputs = Vec::with_capacity(steps);
@@ -107,7 +108,7 @@ impl NavDescriber {
         });
         let last = Tensor::from_vec(last.collect::<Vec<_>>(), rows, p.device())?;
         let last = context.reshape((rows * steps, h))?.index_select(&last, 0)?;
-        let initial = Linear::new(p, "bridge", grad)?.forward_tanh(&last)?;
+        let initial = Linear::new(p, BRIDGE, grad)?.forward_tanh(&last)?;
         Ok(Paths { context, lengths: walks.lengths.clone(), initial })
     }
 
@@ -222,18 +223,18 @@ impl Words {
     /// Ready for `capacity` steps of `copies` descriptions of each path; row k · B + b is of path b.
     fn new(model: &NavDescriber, paths: &Paths, copies: usize, capacity: usize, grad: Grad) -> Result<Self> {
         let (p, sizes) = (&model.params, &model.sizes);
-        let (memory, entry) = OverMemory::new(p, "word.memory", sizes, capacity, grad)?;
+        let (memory, entry) = OverMemory::new(p, WORD_MEMORY, sizes, capacity, grad)?;
         let mut unspeakable = vec![0f32; sizes.words];
         unspeakable[PAD as usize] = -1e9;
         unspeakable[START as usize] = -1e9;
         Ok(Self {
-            table: Linear::new(p, "word.input", grad)?.forward(Embedding::new(p, "word_embedding", grad)?.table())?,
-            time: Time::table(p, "word_time", capacity, grad)?,
+            table: Linear::new(p, WORD_INPUT, grad)?.forward(Embedding::new(p, WORD_EMBEDDING, grad)?.table())?,
+            time: Time::table(p, WORD_TIME, capacity, grad)?,
             from_output: StepLinear::new(entry),
             memory,
-            path: OverSource::new(p, "word.path", sizes, &paths.context, &paths.lengths, grad)?,
-            forward: FeedForward::new(p, "word.forward", grad)?,
-            predictor: Linear::new(p, "predictor", grad)?,
+            path: OverSource::new(p, WORD_PATH, sizes, &paths.context, &paths.lengths, grad)?,
+            forward: FeedForward::new(p, WORD_FORWARD, grad)?,
+            predictor: Linear::new(p, PREDICTOR, grad)?,
             unspeakable: Tensor::new(unspeakable, p.device())?,
             output: Tensor::cat(&vec![paths.initial.clone(); copies], 0)?,
         })

@@ -1,5 +1,5 @@
-//! What the NAV models keep on a GPU, and their passes there, recorded by the sizes of their batches: a batch goes there in one
-//! piece, filled up to one of a few sizes.
+//! The state of the NAV models on a GPU and their passes there, captured as graphs by the sizes of their batches. A batch goes
+//! there in one piece, filled up to one of a few sizes.
 
 use crate::nn::adam::Adam;
 use crate::nn::cuda::operands::{Transitions, Var};
@@ -16,6 +16,7 @@ use crate::task::nav::model::blocks::positions;
 use crate::task::nav::model::describer::NavDescriber;
 use crate::task::nav::model::gpu_inference::{Leading, Walkers, Wording, Words};
 use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
+use crate::task::nav::model::names::*;
 use crate::task::nav::model::student::{Batch, Lesson, NavStudent};
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::Walk;
@@ -31,7 +32,7 @@ const MOST_ACTIONS: usize = 64;
 /// Words between two looks at what was written.
 const STRIDE: usize = 10;
 
-/// A model's buffers and recordings.
+/// A model's buffers and captured graphs.
 #[derive(Default)]
 pub(crate) struct Workspace {
     common: Common,
@@ -43,7 +44,7 @@ pub(crate) struct Workspace {
     settled: AtomicBool,
 }
 
-/// What is made of weights alone, under the name of its sizes.
+/// Folded weights, under the name of its sizes.
 struct Ready<T> {
     memory: Arc<Kept>,
     made: Option<T>,
@@ -53,7 +54,7 @@ struct Ready<T> {
 
 impl<T: Copy> Ready<T> {
     fn new(device: &Device) -> Result<Self> {
-        Ok(Self { memory: Arc::new(Kept(Memory::small(device.as_cuda_device()?))), made: None, current: false })
+        Ok(Self { memory: Arc::new(Kept::new(Memory::small(device.as_cuda_device()?))), made: None, current: false })
     }
 }
 
@@ -63,14 +64,11 @@ impl std::fmt::Debug for Workspace {
     }
 }
 
-struct Kept(Memory);
+/// Memory of a pass; held by whoever makes one.
+type Kept = Mutex<Memory>;
 
-// SAFETY: the memory is used by whoever makes the model's pass, one at a time; passes lock the workspace's memory.
-unsafe impl Send for Kept {}
-unsafe impl Sync for Kept {}
-
-/// Descriptions on their way in a workspace's memory: what steps write to, kept under the name of their sizes, as recordings
-/// of later steps may be made when the beginning is recorded already.
+/// Descriptions on their way in a workspace's memory: what steps write to, kept under the name of their sizes, as graphs
+/// of later steps may be captured when the beginning already is.
 struct Writing {
     words: Mutex<Option<Words>>,
     /// Keeps padding and START from being written.
@@ -85,7 +83,7 @@ impl Workspace {
         if let Some(memory) = &*memory {
             return Ok(memory.clone());
         }
-        let made = Arc::new(Kept(Memory::new(device.as_cuda_device()?)));
+        let made = Arc::new(Kept::new(Memory::new(device.as_cuda_device()?)));
         *memory = Some(made.clone());
         Ok(made)
     }
@@ -97,7 +95,7 @@ impl Workspace {
         self.wording.lock().unwrap().values_mut().for_each(|ready| ready.current = false);
     }
 
-    /// What is made of the weights by `make`, kept in `all` under its name.
+    /// The weights folded by `make`, kept in `all` under its name.
     fn ready<T: Copy>(
         &self,
         all: &Mutex<HashMap<String, Ready<T>>>,
@@ -112,13 +110,14 @@ impl Workspace {
         if !ready.current {
             let (memory, made) = (ready.memory.clone(), &mut ready.made);
             self.common.graphs.run(device, name, || {
-                let tape = Tape::new(params, &memory.0, None);
+                let memory = memory.lock().unwrap();
+                let tape = Tape::new(params, &memory, None);
                 *made = Some(make(&tape)?);
-                tape.settle()
+                tape.flush()
             })?;
             ready.current = self.settled.load(Ordering::SeqCst);
         }
-        let Some(made) = ready.made else { bail!("`{name}` was recorded without having been made") };
+        let Some(made) = ready.made else { bail!("`{name}` was captured without having been made") };
         Ok(made)
     }
 }
@@ -155,10 +154,14 @@ impl Parcel {
     }
 }
 
-/// The table of views and ways as kernels have it, where walks have poses in it.
-fn ways(views: &ViewTable) -> Result<Option<Transitions>> {
-    let Some((ways, table)) = views.ways().and_then(|ways| Some((ways, ways.table()?))) else { return Ok(None) };
-    if ways.actions() > MOST_ACTIONS {
+/// The table of views and transitions as kernels have it, where walks have poses in it.
+fn transitions(views: &ViewTable) -> Result<Option<Transitions>> {
+    let Some((transitions, table)) =
+        views.transitions().and_then(|transitions| Some((transitions, transitions.table()?)))
+    else {
+        return Ok(None);
+    };
+    if transitions.actions() > MOST_ACTIONS {
         return Ok(None);
     }
     let Some(features) = cuda::half_address(views.rows())? else { return Ok(None) };
@@ -167,9 +170,9 @@ fn ways(views: &ViewTable) -> Result<Option<Transitions>> {
         rows: cuda::at(&table.rows)?,
         next: cuda::at(&table.next)?,
         directions: cuda::at(&table.directions)?,
-        actions: ways.actions() as i32,
+        actions: transitions.actions() as i32,
         features: views.features() as i32,
-        poses: ways.poses() as i32,
+        poses: transitions.poses() as i32,
     }))
 }
 
@@ -177,7 +180,7 @@ fn pose(walk: &Walk, t: usize) -> Option<u32> {
     walk.seen.get(t).map_or(Some(0), |seen| seen.pose)
 }
 
-/// Whether all walks are along the poses of the views' ways.
+/// Whether all walks are along the poses of the views' transitions.
 fn posed(walks: &[Walk]) -> bool {
     walks.iter().all(|w| w.seen.len() == w.actions.len() && !w.is_empty() && w.seen.iter().all(|s| s.pose.is_some()))
 }
@@ -220,7 +223,7 @@ impl NavStudent {
         if !self.reading.positions {
             return Ok(0);
         }
-        // Kept, since recordings know where they are.
+        // Kept, since captured graphs know where they are.
         let made = || positions(length, self.sizes.hidden, device);
         cuda::at(&self.gpu.common.kept(&format!("positions {length}"), made)?)
     }
@@ -234,7 +237,7 @@ impl NavStudent {
         adam: &mut Adam,
     ) -> Result<Option<Tensor>> {
         let (device, walks, asked) = (self.params.device(), &batch.walks, batch.requests.len());
-        let Some(ways) = ways(views)? else { return Ok(None) };
+        let Some(transitions) = transitions(views)? else { return Ok(None) };
         if !posed(walks) || asked == 0 {
             return Ok(None);
         }
@@ -243,7 +246,7 @@ impl NavStudent {
         if n != copies * asked || lesson.targets.len() != n * steps || lesson.weights.len() != n * steps {
             bail!("a lesson of {} targets for {n} walks of {asked} requests, {steps} steps", lesson.targets.len())
         }
-        if lesson.targets.iter().any(|a| *a >= ways.actions as u32) {
+        if lesson.targets.iter().any(|a| *a >= transitions.actions as u32) {
             bail!("a target that is no action")
         }
         let mut parcel = Parcel::default();
@@ -265,12 +268,13 @@ impl NavStudent {
         self.gpu.common.graphs.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
-            let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
-            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
             let course = (place(poses), place(actions));
             let scores = pass.student(&requests.there(slot), encodings, course, steps, copies)?;
-            let logits = tape.var(scores.rows, ways.actions as usize)?;
-            tape.score(scores, ways, place(poses), tape.w("predictor.output.bias")?, logits)?;
+            let logits = tape.var(scores.rows, transitions.actions as usize)?;
+            tape.action_scores(scores, transitions, place(poses), tape.bias_of(PREDICTOR_OUTPUT)?, logits)?;
             let bonus = if bonus { place(entropy) } else { 0 };
             tape.loss(logits, place(targets), place(weights), bonus, cuda::at(&loss)?)?;
             tape.backward()?;
@@ -289,7 +293,7 @@ impl NavStudent {
         (horizon, sample): (usize, bool),
         stream: &mut Stream,
     ) -> Result<Option<Vec<Vec<u32>>>> {
-        let Some(ways) = ways(views)? else { return Ok(None) };
+        let Some(transitions) = transitions(views)? else { return Ok(None) };
         let n = requests.len();
         if poses.len() != n
             || poses.iter().any(|p| *p as usize >= views.places() * crate::task::nav::model::transition_table::HEADINGS)
@@ -301,7 +305,7 @@ impl NavStudent {
         for from in (0..n).step_by(WALKERS) {
             let to = n.min(from + WALKERS);
             let draw = |t: usize, i: usize| draws[t * n + from + i];
-            let some = self.lead_some(&requests[from..to], &poses[from..to], ways, horizon, draw)?;
+            let some = self.lead_some(&requests[from..to], &poses[from..to], transitions, horizon, draw)?;
             made.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
         }
         Ok(Some(made))
@@ -311,7 +315,7 @@ impl NavStudent {
         &self,
         requests: &[Vec<u32>],
         poses: &[u32],
-        ways: Transitions,
+        transitions: Transitions,
         horizon: usize,
         draw: impl Fn(usize, usize) -> f32,
     ) -> Result<Vec<Vec<u32>>> {
@@ -329,13 +333,14 @@ impl NavStudent {
         let kept = self.gpu.memory(device)?;
         let leading =
             self.gpu.ready(&self.gpu.leading, (&format!("ready to lead {horizon}"), &self.params), |tape| {
-                Pass { tape, sizes: self.sizes, ways }.leading(horizon)
+                Pass { tape, sizes: self.sizes, transitions }.leading(horizon)
             })?;
         self.gpu.common.graphs.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
-            let tape = Tape::new(&self.params, &kept.0, None);
-            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &memory, None);
+            let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
             let (draws, actions) = (place(draws), cuda::at(&made)?);
             let walkers = Walkers { poses: place(places), draws, done: place(done), actions };
             pass.lead(&leading, &asked.there(slot), encodings, &walkers, horizon)
@@ -381,7 +386,7 @@ impl NavDescriber {
         views: &ViewTable,
         adam: &mut Adam,
     ) -> Result<Option<Tensor>> {
-        let Some(ways) = ways(views)? else { return Ok(None) };
+        let Some(transitions) = transitions(views)? else { return Ok(None) };
         if !posed(walks) || walks.is_empty() {
             return Ok(None);
         }
@@ -415,8 +420,9 @@ impl NavDescriber {
         self.gpu.common.graphs.run(device, &name, || {
             let slot = cuda::at(&slot)?;
             let place = |at: usize| slot + 4 * at as u64;
-            let tape = Tape::new(&self.params, &kept.0, Some(&training.grads));
-            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
             let logits = pass.describer(&told.there(slot), place(ids), words)?;
             tape.loss(logits, place(targets), place(weights), 0, cuda::at(&loss)?)?;
             tape.backward()?;
@@ -435,7 +441,7 @@ impl NavDescriber {
         horizon: usize,
         stream: &mut Stream,
     ) -> Result<Option<Vec<Vec<Rolled>>>> {
-        let Some(ways) = ways(views)? else { return Ok(None) };
+        let Some(transitions) = transitions(views)? else { return Ok(None) };
         if !posed(walks) || walks.is_empty() || horizon == 0 {
             return Ok(None);
         }
@@ -454,17 +460,18 @@ impl NavDescriber {
         let wording = self.gpu.ready(&self.gpu.wording, (&ready, &self.params), |tape| {
             let v = self.sizes.words;
             let never = Var { v: cuda::at(&writing.never)?, d: 0, rows: 1, cols: v, ld: v, bias: 0 };
-            Pass { tape, sizes: self.sizes, ways }.wording(told.steps, horizon, never)
+            Pass { tape, sizes: self.sizes, transitions }.wording(told.steps, horizon, never)
         })?;
         self.gpu.common.graphs.run(device, &format!("{name} begin"), || {
-            let tape = Tape::new(&self.params, &kept.0, None);
-            let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+            let memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &memory, None);
+            let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
             let previous = cuda::at(&writing.previous)?;
             let args = [Arg::Address(previous), Arg::Int(START as i32), Arg::Int(r as i32)];
             cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)?;
             let words = pass.words(&wording, &told.there(slot_at), copies, horizon, previous)?;
             *writing.words.lock().unwrap() = Some(words);
-            tape.settle()
+            tape.flush()
         })?;
         let Some(words) = *writing.words.lock().unwrap() else { bail!("nothing is being written") };
         let mut written: Vec<Vec<u32>> = Vec::with_capacity(horizon);
@@ -472,8 +479,9 @@ impl NavDescriber {
         for from in (0..horizon).step_by(STRIDE) {
             let to = horizon.min(from + STRIDE);
             self.gpu.common.graphs.run(device, &format!("{name} {from}"), || {
-                let tape = Tape::again(&self.params, &kept.0);
-                let pass = Pass { tape: &tape, sizes: self.sizes, ways };
+                let memory = kept.lock().unwrap();
+                let tape = Tape::again(&self.params, &memory);
+                let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
                 tape.begin_steps(r)?;
                 for t in from..to {
                     let at = |from: u64, n: usize| from + 4 * n as u64;

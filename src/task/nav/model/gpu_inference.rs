@@ -6,6 +6,7 @@ use crate::nn::cuda::operands::{Attention, Heads, Var, Weight};
 use crate::nn::cuda::tape::After;
 use crate::nn::cuda::weight_folding::FoldedProduct;
 use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
+use crate::task::nav::model::names::*;
 use candle_core::Result;
 
 /// Walkers: poses `[S + 1, R]`, of which the first are given; numbers to choose by `[S, R]`; whether each has stopped `[R]`;
@@ -17,7 +18,7 @@ pub(crate) struct Walkers {
     pub actions: u64,
 }
 
-/// What a sublayer needs on its way: its result before the norm, the norm's two numbers a row.
+/// The buffers of a sublayer: its result before the norm, the norm's two numbers a row.
 #[derive(Clone, Copy)]
 struct Room {
     y: Var,
@@ -32,7 +33,7 @@ struct Layers {
 }
 
 impl Layers {
-    /// Those of the `m` outputs from `from` on.
+    /// The layers of the `m` outputs from `from` on.
     fn part(self, from: usize, m: usize) -> Self {
         let Weight { at, ld, .. } = self.weight;
         let weight = Weight { at: at + 4 * (from * ld) as u64, m, ..self.weight };
@@ -40,25 +41,25 @@ impl Layers {
     }
 }
 
-/// What leads walkers for some steps.
+/// The folded weights of a roll-out of some steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Leading {
-    /// Of an output: a query to the views, scores of actions (to a multiple of four numbers), key and value.
+    /// Maps an output to a query to the views, scores of actions (to a multiple of four numbers), key and value.
     of_output: Layers,
-    /// Of what is seen and was done: the text decoder's input, and its query. Biases of each step.
+    /// Maps what is seen and was done to the text decoder's input, and its query. Biases of each step.
     of_seen: Weight,
     seen_bias: Var,
-    /// Of a text: a query to the views, the state decoder's input and its query, key and value. Biases of each step.
+    /// Maps a text to a query to the views, the state decoder's input and its query, key and value. Biases of each step.
     of_text: Layers,
     text_bias: Var,
-    /// Of what is seen then, which is added to the state decoder's input and query.
+    /// Maps what is seen then; the result is added to the state decoder's input and query.
     of_next: Weight,
 }
 
-/// What encodes walks of some steps.
+/// The folded weights of the path encoder for walks of some steps.
 #[derive(Clone, Copy)]
 struct Encoding {
-    /// Of an output: a query to the views, key and value.
+    /// Maps an output to a query to the views, key and value.
     of_output: Layers,
     /// Inputs and their queries, of what was done and of what is seen; biases of each step.
     of_made: Weight,
@@ -66,11 +67,11 @@ struct Encoding {
     bias: Var,
 }
 
-/// What describes walks of some steps by some words.
+/// The folded weights that describe walks of some steps by some words.
 #[derive(Clone, Copy)]
 pub(crate) struct Wording {
     encoding: Encoding,
-    /// Of an output: logits (to a multiple of four numbers), key and value.
+    /// Maps an output to logits (to a multiple of four numbers), key and value.
     of_output: Layers,
     /// The predictor's bias, and what keeps words from being written.
     bias: Var,
@@ -84,7 +85,7 @@ pub(crate) struct Wording {
 pub(crate) struct Words {
     /// Descriptions.
     pub rows: usize,
-    /// What is written first comes from these words; later ones from [`crate::nn::cuda::tape::Tape::pick`].
+    /// The first step reads these words; later ones from [`crate::nn::cuda::tape::Tape::pick`].
     pub previous: u64,
     wording: Wording,
     /// Words that there are.
@@ -106,7 +107,7 @@ pub(crate) struct Words {
 
 impl Pass<'_, '_> {
     fn layer(&self, name: &str) -> Result<Layers> {
-        Ok(Layers { weight: self.tape.weight(name)?, bias: self.tape.w(&format!("{name}.bias"))? })
+        Ok(Layers { weight: self.tape.weight(name)?, bias: self.tape.bias_of(name)? })
     }
 
     /// Room for layers side by side.
@@ -137,9 +138,9 @@ impl Pass<'_, '_> {
 
     /// The queries of an attention over views, in the views' space, as one layer in the rows from `from` on: `keyᵀ·query`.
     fn view_query(&self, all: &mut Vec<FoldedProduct>, name: &str, (w, bias): (Var, Var), from: usize) -> Result<()> {
-        let query = self.layer(&format!("{name}.query"))?;
+        let query = self.layer(&part(name, QUERY))?;
         let (f, h) = (self.sizes.features, self.sizes.hidden);
-        let key = self.tape.w(&format!("{name}.key.weight"))?;
+        let key = self.tape.weight_of(&part(name, KEY))?;
         all.push(FoldedProduct::new((key, 1, f), (query.weight.at, query.weight.ld, 1), (f, h, h), w.rows(from, f)));
         all.push(FoldedProduct::new((query.bias, 0, 1), (key, f, 1), (1, f, h), bias.cols(from, f)));
         Ok(())
@@ -147,14 +148,14 @@ impl Pass<'_, '_> {
 
     /// To rows `to` of a layer: the query of an attention block, of what a weight `[H, k]` makes.
     fn query_of(&self, name: &str, made: (u64, usize), k: usize, to: Var) -> Result<FoldedProduct> {
-        let query = self.tape.weight(&format!("{name}.query"))?;
+        let query = self.tape.weight(&part(name, QUERY))?;
         let h = self.sizes.hidden;
         Ok(FoldedProduct::new((query.at, query.ld, 1), (made.0, made.1, 1), (h, k, h), to))
     }
 
     /// To `to`: the queries of rows of inputs; with the query's bias or without.
     fn queries_of(&self, name: &str, x: Var, biased: bool, to: Var) -> Result<FoldedProduct> {
-        let query = self.layer(&format!("{name}.query"))?;
+        let query = self.layer(&part(name, QUERY))?;
         let sizes = (x.rows, to.cols, x.cols);
         let one = FoldedProduct::new((x.v, x.ld, 1), (query.weight.at, 1, query.weight.ld), sizes, to);
         Ok(if biased { one.plus(query.bias) } else { one })
@@ -164,12 +165,12 @@ impl Pass<'_, '_> {
         Ok(Room { y: self.tape.constant(rows, self.sizes.hidden)?, stats: self.tape.room(2 * rows)? })
     }
 
-    /// Of one step: queries `q` over their own earlier entries, R rows an entry; `most` entries in the end.
+    /// The attention of one step: queries `q` over their own earlier entries, R rows an entry; `most` entries in the end.
     fn over_own(&self, q: Var, memory: Var, most: usize) -> Result<Attention> {
         self.over(q, memory, self.own_heads(memory, q.rows, most), 0)
     }
 
-    /// Of one step: queries `q` over memories that are there, `places` entries each, stored `[memories, places]`, or
+    /// The attention of one step: queries `q` over memories that are there, `places` entries each, stored `[memories, places]`, or
     /// (`by_step`) `[places, memories]`.
     fn over_source(&self, q: Var, memory: Var, lengths: u64, places: usize, by_step: bool) -> Result<Attention> {
         let queries = q.rows / (memory.rows / places);
@@ -186,40 +187,40 @@ impl Pass<'_, '_> {
         self.tape.apply(x, layers.weight, layers.bias, to, after)
     }
 
-    /// What follows an attention's query: LayerNorm(x + the projection of what is seen) to `out`.
+    /// The rest of an attention block after its query: LayerNorm(x + the projection of what is seen) to `out`.
     fn attended(&self, name: &str, a: Attention, x: Var, room: Room, out: Var) -> Result<()> {
         self.tape.attend(a, false)?;
-        self.apply(a.seen, self.layer(&format!("{name}.output"))?, (room.y, None), After::Nothing)?;
+        self.apply(a.seen, self.layer(&part(name, OUTPUT))?, (room.y, None), After::Nothing)?;
         self.normalised(name, x, room, out)
     }
 
     fn normalised(&self, name: &str, x: Var, room: Room, out: Var) -> Result<()> {
-        let of = |part: &str| self.tape.w(&format!("{name}.norm.{part}"));
-        self.tape.norm(x, room.y, (of("weight")?, of("bias")?), out, room.stats)
+        let norm = part(name, NORM);
+        self.tape.norm(x, room.y, (self.tape.weight_of(&norm)?, self.tape.bias_of(&norm)?), out, room.stats)
     }
 
     fn fed_forward(&self, name: &str, x: Var, inner: Var, room: Room, out: Var) -> Result<()> {
-        self.apply(x, self.layer(&format!("{name}.inner"))?, (inner, None), After::Relu)?;
-        self.apply(inner, self.layer(&format!("{name}.outer"))?, (room.y, None), After::Nothing)?;
+        self.apply(x, self.layer(&part(name, INNER))?, (inner, None), After::Relu)?;
+        self.apply(inner, self.layer(&part(name, OUTER))?, (room.y, None), After::Nothing)?;
         self.normalised(name, x, room, out)
     }
 
     /// Makes ready for leading walkers S steps.
     pub fn leading(&self, steps: usize) -> Result<Leading> {
         let (h, f, d) = (self.sizes.hidden, self.sizes.features, self.sizes.direction);
-        let (tape, parts) = (self.tape, |name: &str| ["key", "value"].map(|part| format!("{name}.{part}")));
-        let time = tape.time("time", steps, h)?;
+        let (tape, parts) = (self.tape, |name: &str| [KEY, VALUE].map(|own| part(name, own)));
+        let time = tape.time(TIME, steps, h)?;
         let mut all = Vec::new();
 
         let scored = self.scored();
         let of_output = self.side_by_side(f + scored + 2 * h, h)?;
-        self.put(of_output, f + scored, &parts("state.memory"))?;
-        self.view_query(&mut all, "current_view", of_output, 0)?;
-        tape.fill(of_output.0.rows(f, scored), 0, None)?;
-        tape.fill(of_output.1.cols(f, scored), 0, None)?;
-        let predictor = self.layer("predictor.state")?;
-        let (action, bias) = ("predictor.action.weight", Some("predictor.action.bias"));
-        let z = tape.fold_scaled(action, bias, h, (f, d), f + d, tape.w("predictor.output.weight")?)?;
+        self.put(of_output, f + scored, &parts(STATE_MEMORY))?;
+        self.view_query(&mut all, CURRENT_VIEW, of_output, 0)?;
+        tape.bias_init(of_output.0.rows(f, scored), 0, None)?;
+        tape.bias_init(of_output.1.cols(f, scored), 0, None)?;
+        let predictor = self.layer(PREDICTOR_STATE)?;
+        let z =
+            tape.fold_directions_scaled(PREDICTOR_ACTION, true, h, (f, d), f + d, tape.weight_of(PREDICTOR_OUTPUT)?)?;
         let to = of_output.0.rows(f, f + 5);
         all.push(FoldedProduct::new((z.v, 1, f + 5), (predictor.weight.at, predictor.weight.ld, 1), (f + 5, h, h), to));
         all.push(FoldedProduct::new(
@@ -229,38 +230,38 @@ impl Pass<'_, '_> {
             of_output.1.cols(f, f + 5),
         ));
 
-        let input = tape.weight("text.input")?;
+        let input = tape.weight(TEXT_INPUT)?;
         let current = input.at + 4 * (f + d) as u64;
-        let previous = tape.fold("text.input.weight", None, h, (f, d), input.ld)?;
+        let previous = tape.fold_directions(TEXT_INPUT, false, h, (f, d), input.ld)?;
         let of_seen = tape.constant(2 * h, 2 * f + 4)?;
         tape.copy(current, input.ld, of_seen.rows(0, h).cols(0, f))?;
         tape.copy(previous.v, f + 4, of_seen.rows(0, h).cols(f, f + 4))?;
         let to = of_seen.rows(h, h);
-        all.push(self.query_of("text.memory", (current, input.ld), f, to.cols(0, f))?);
-        all.push(self.query_of("text.memory", (previous.v, f + 4), f + 4, to.cols(f, f + 4))?);
+        all.push(self.query_of(TEXT_MEMORY, (current, input.ld), f, to.cols(0, f))?);
+        all.push(self.query_of(TEXT_MEMORY, (previous.v, f + 4), f + 4, to.cols(f, f + 4))?);
         let seen_bias = tape.constant(steps, 2 * h)?;
-        tape.fill(seen_bias.cols(0, h), tape.w("text.input.bias")?, Some((time, 1)))?;
+        tape.bias_init(seen_bias.cols(0, h), tape.bias_of(TEXT_INPUT)?, Some((time, 1)))?;
 
         let of_text = self.side_by_side(f + 4 * h, h)?;
-        let state = tape.weight("state.input")?;
-        self.view_query(&mut all, "next_view", of_text, 0)?;
+        let state = tape.weight(STATE_INPUT)?;
+        self.view_query(&mut all, NEXT_VIEW, of_text, 0)?;
         tape.copy(state.at, state.ld, of_text.0.rows(f, h))?;
-        all.push(self.query_of("state.memory", (state.at, state.ld), h, of_text.0.rows(f + h, h))?);
-        self.put(of_text, f + 2 * h, &parts("text.memory"))?;
+        all.push(self.query_of(STATE_MEMORY, (state.at, state.ld), h, of_text.0.rows(f + h, h))?);
+        self.put(of_text, f + 2 * h, &parts(TEXT_MEMORY))?;
         let text_bias = tape.constant(steps, f + 4 * h)?;
-        tape.fill(text_bias.cols(f, h), tape.w("state.input.bias")?, Some((time, 1)))?;
+        tape.bias_init(text_bias.cols(f, h), tape.bias_of(STATE_INPUT)?, Some((time, 1)))?;
         let next = state.at + 4 * h as u64;
         let of_next = tape.constant(2 * h, f)?;
         tape.copy(next, state.ld, of_next.rows(0, h))?;
-        all.push(self.query_of("state.memory", (next, state.ld), f, of_next.rows(h, h))?);
-        tape.combine(&all)?;
+        all.push(self.query_of(STATE_MEMORY, (next, state.ld), f, of_next.rows(h, h))?);
+        tape.fold_weights(&all)?;
 
-        tape.combine(&[
-            self.queries_of("text.memory", seen_bias.cols(0, h), true, seen_bias.cols(h, h))?,
-            self.queries_of("state.memory", text_bias.cols(f, h), true, text_bias.cols(f + h, h))?,
+        tape.fold_weights(&[
+            self.queries_of(TEXT_MEMORY, seen_bias.cols(0, h), true, seen_bias.cols(h, h))?,
+            self.queries_of(STATE_MEMORY, text_bias.cols(f, h), true, text_bias.cols(f + h, h))?,
         ])?;
         for (from, n) in [(0, f), (f + 2 * h, 2 * h)] {
-            tape.fill(text_bias.cols(from, n), of_text.1.cols(from, n).v, None)?;
+            tape.bias_init(text_bias.cols(from, n), of_text.1.cols(from, n).v, None)?;
         }
         Ok(Leading {
             of_output: Self::layers(of_output),
@@ -287,21 +288,21 @@ impl Pass<'_, '_> {
         steps: usize,
     ) -> Result<()> {
         let (h, f, scored) = (self.sizes.hidden, self.sizes.features, self.scored());
-        let (tape, ways, r) = (self.tape, self.ways, requests.rows);
+        let (tape, transitions, r) = (self.tape, self.transitions, requests.rows);
         let (context, summary) = self.read(requests, encodings)?;
         let initial = self.bridge(summary)?;
-        let memory = self.entries("text.request", context)?;
+        let memory = self.entries(TEXT_REQUEST, context)?;
         let outputs = tape.constant((steps + 1) * r, h)?;
         tape.repeat(initial, outputs.rows(0, r))?;
         let (text_entries, state_entries) = (tape.constant((steps + 1) * r, 2 * h)?, tape.constant(steps * r, 2 * h)?);
         let asked = tape.constant(r, f + scored)?;
         let (query, scores) = (asked.cols(0, f), asked.cols(f, f + 5));
         let seen = tape.constant(r, 2 * f + 4)?;
-        tape.fill(seen, 0, None)?;
+        tape.bias_init(seen, 0, None)?;
         let (seen_next, weights) = (tape.constant(r, f)?, tape.room(36 * r)?);
         let text_x = tape.constant(r, 2 * h)?;
         let own = self.over_own(text_x.cols(h, h), text_entries, steps)?;
-        let source_query = self.layer("text.request.query")?;
+        let source_query = self.layer(&part(TEXT_REQUEST, QUERY))?;
         let source_q = tape.constant(r, h)?;
         let source = self.over_source(source_q, memory, requests.lengths, requests.length, false)?;
         let room = self.room(r)?;
@@ -311,7 +312,7 @@ impl Pass<'_, '_> {
         let (state_x, state_q) = (from_text.cols(f, h), from_text.cols(f + h, h));
         let over_state = self.over_own(state_q, state_entries, steps)?;
         let (after_state, gated, gate) = (tape.constant(r, h)?, tape.constant(r, 2 * h)?, tape.constant(r, h)?);
-        let (out_bias, gate_layer) = (tape.w("predictor.output.bias")?, self.layer("state.gate")?);
+        let (out_bias, gate_layer) = (tape.bias_of(PREDICTOR_OUTPUT)?, self.layer(STATE_GATE)?);
 
         let first = leading.of_text.part(f + 2 * h, 2 * h);
         self.apply(initial, first, (text_entries.rows(0, r), None), After::Nothing)?;
@@ -327,28 +328,38 @@ impl Pass<'_, '_> {
                 let at = 4 * ((t - 1) * r) as u64;
                 let (before, made) = (walkers.poses + at, seen.cols(f, f + 4));
                 let (draws, actions) = (walkers.draws + at, walkers.actions + at);
-                tape.walk(scores, ways, out_bias, before, draws, walkers.done, actions, made, t == steps)?;
+                tape.environment_step(
+                    scores,
+                    transitions,
+                    out_bias,
+                    before,
+                    draws,
+                    walkers.done,
+                    actions,
+                    made,
+                    t == steps,
+                )?;
             }
             if t == steps {
                 break;
             }
-            tape.look(query, ways, places, seen.cols(0, f), weights)?;
+            tape.attend_views(query, transitions, places, seen.cols(0, f), weights)?;
             tape.apply(seen, leading.of_seen, leading.seen_bias.rows(t, 1).v, (text_x, None), After::Nothing)?;
             let entries = t as i32 + 1;
-            self.attended("text.memory", own.of(entries), text_x.cols(0, h), room, after_own)?;
+            self.attended(TEXT_MEMORY, own.of(entries), text_x.cols(0, h), room, after_own)?;
             self.apply(after_own, source_query, (source_q, None), After::Nothing)?;
-            self.attended("text.request", source, after_own, room, after_source)?;
-            self.fed_forward("text.forward", after_source, inner, room, text)?;
+            self.attended(TEXT_REQUEST, source, after_own, room, after_source)?;
+            self.fed_forward(TEXT_FORWARD, after_source, inner, room, text)?;
 
             let of_text = Layers { bias: leading.text_bias.rows(t, 1).v, ..leading.of_text };
             let entry = text_entries.rows((t + 1) * r, r);
             self.apply(text, of_text, (from_text, Some(entry)), After::Nothing)?;
-            tape.look(from_text.cols(0, f), ways, places, seen_next, weights)?;
+            tape.attend_views(from_text.cols(0, f), transitions, places, seen_next, weights)?;
             tape.apply(seen_next, leading.of_next, 0, (from_text.cols(f, 2 * h), None), After::Nothing)?;
-            tape.recall(state_x, outputs, t, gated.cols(h, h))?;
-            tape.apart();
-            self.attended("state.memory", over_state.of(entries), state_x, room, after_state)?;
-            self.fed_forward("state.forward", after_state, inner, room, gated.cols(0, h))?;
+            tape.similarity_memory(state_x, outputs, t, gated.cols(h, h))?;
+            tape.independent();
+            self.attended(STATE_MEMORY, over_state.of(entries), state_x, room, after_state)?;
+            self.fed_forward(STATE_FORWARD, after_state, inner, room, gated.cols(0, h))?;
             self.apply(gated, gate_layer, (outputs.rows((t + 1) * r, r), None), After::Gate(gate))?;
         }
         tape.end_steps(r)
@@ -357,23 +368,23 @@ impl Pass<'_, '_> {
     fn encoding(&self, steps: usize) -> Result<Encoding> {
         let (h, f, d) = (self.sizes.hidden, self.sizes.features, self.sizes.direction);
         let tape = self.tape;
-        let time = tape.time("path_time", steps, h)?;
+        let time = tape.time(PATH_TIME, steps, h)?;
         let mut all = Vec::new();
         let of_output = self.side_by_side(f + 2 * h, h)?;
-        self.view_query(&mut all, "path_view", of_output, 0)?;
-        self.put(of_output, f, &["path.memory.key".to_owned(), "path.memory.value".to_owned()])?;
-        let input = tape.weight("path.input")?;
-        let brought = tape.fold("path.input.weight", None, h, (f, d), input.ld)?;
+        self.view_query(&mut all, PATH_VIEW, of_output, 0)?;
+        self.put(of_output, f, &[part(PATH_MEMORY, KEY), part(PATH_MEMORY, VALUE)])?;
+        let input = tape.weight(PATH_INPUT)?;
+        let brought = tape.fold_directions(PATH_INPUT, false, h, (f, d), input.ld)?;
         let current = input.at + 4 * (f + d) as u64;
         let (of_made, of_seen) = (tape.constant(2 * h, f + 4)?, tape.constant(2 * h, f)?);
         tape.copy(brought.v, f + 4, of_made.rows(0, h))?;
         tape.copy(current, input.ld, of_seen.rows(0, h))?;
-        all.push(self.query_of("path.memory", (brought.v, f + 4), f + 4, of_made.rows(h, h))?);
-        all.push(self.query_of("path.memory", (current, input.ld), f, of_seen.rows(h, h))?);
-        tape.combine(&all)?;
+        all.push(self.query_of(PATH_MEMORY, (brought.v, f + 4), f + 4, of_made.rows(h, h))?);
+        all.push(self.query_of(PATH_MEMORY, (current, input.ld), f, of_seen.rows(h, h))?);
+        tape.fold_weights(&all)?;
         let bias = tape.constant(steps, 2 * h)?;
-        tape.fill(bias.cols(0, h), tape.w("path.input.bias")?, Some((time, 1)))?;
-        tape.combine(&[self.queries_of("path.memory", bias.cols(0, h), true, bias.cols(h, h))?])?;
+        tape.bias_init(bias.cols(0, h), tape.bias_of(PATH_INPUT)?, Some((time, 1)))?;
+        tape.fold_weights(&[self.queries_of(PATH_MEMORY, bias.cols(0, h), true, bias.cols(h, h))?])?;
         let (of_made, of_seen) = (Self::as_weight(of_made), Self::as_weight(of_seen));
         Ok(Encoding { of_output: Self::layers(of_output), of_made, of_seen, bias })
     }
@@ -381,14 +392,14 @@ impl Pass<'_, '_> {
     /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
     fn encode(&self, ready: &Encoding, paths: &Paths) -> Result<Var> {
         let (h, f) = (self.sizes.hidden, self.sizes.features);
-        let (tape, ways, b, steps) = (self.tape, self.ways, paths.rows, paths.steps);
+        let (tape, transitions, b, steps) = (self.tape, self.transitions, paths.rows, paths.steps);
         let n = b * steps;
         let outputs = tape.constant(n + b, h)?;
-        tape.fill(outputs.rows(0, b), 0, None)?;
+        tape.bias_init(outputs.rows(0, b), 0, None)?;
         let inputs = tape.constant(n, 2 * h)?;
-        tape.fill(inputs, 0, Some((ready.bias, b)))?;
+        tape.bias_init(inputs, 0, Some((ready.bias, b)))?;
         let made = tape.constant(n, f + 4)?;
-        tape.chosen(ways, paths.poses, paths.actions, made)?;
+        tape.action_embeddings(transitions, paths.poses, paths.actions, made)?;
         tape.linear(made, ready.of_made, inputs, false)?;
         let entries = tape.constant(n, 2 * h)?;
         let (query, seen, weights) = (tape.constant(b, f)?, tape.constant(b, f)?, tape.room(36 * b)?);
@@ -398,11 +409,11 @@ impl Pass<'_, '_> {
         for t in 0..steps {
             let now = |x: Var| x.rows(t * b, b);
             self.apply(now(outputs), ready.of_output, (query, Some(now(entries))), After::Nothing)?;
-            tape.look(query, ways, paths.poses + 4 * (t * b) as u64, seen, weights)?;
+            tape.attend_views(query, transitions, paths.poses + 4 * (t * b) as u64, seen, weights)?;
             tape.apply(seen, ready.of_seen, 0, (now(inputs), None), After::Nothing)?;
             let a = Attention { q: now(inputs).cols(h, h), ..own };
-            self.attended("path.memory", a.of(t as i32 + 1), now(inputs).cols(0, h), room, after_own)?;
-            self.fed_forward("path.forward", after_own, inner, room, outputs.rows((t + 1) * b, b))?;
+            self.attended(PATH_MEMORY, a.of(t as i32 + 1), now(inputs).cols(0, h), room, after_own)?;
+            self.fed_forward(PATH_FORWARD, after_own, inner, room, outputs.rows((t + 1) * b, b))?;
         }
         tape.end_steps(b)?;
         Ok(outputs.rows(b, n))
@@ -414,22 +425,22 @@ impl Pass<'_, '_> {
         let encoding = self.encoding(steps)?;
         let written = v.next_multiple_of(4);
         let of_output = self.side_by_side(written + 2 * h, h)?;
-        tape.fill(of_output.0.rows(v, written - v), 0, None)?;
-        tape.fill(of_output.1.cols(0, written), 0, None)?;
-        tape.copy(tape.w("predictor.weight")?, h, of_output.0.rows(0, v))?;
-        self.put(of_output, written, &["word.memory.key".to_owned(), "word.memory.value".to_owned()])?;
+        tape.bias_init(of_output.0.rows(v, written - v), 0, None)?;
+        tape.bias_init(of_output.1.cols(0, written), 0, None)?;
+        tape.copy(tape.weight_of(PREDICTOR)?, h, of_output.0.rows(0, v))?;
+        self.put(of_output, written, &[part(WORD_MEMORY, KEY), part(WORD_MEMORY, VALUE)])?;
         let bias = tape.constant(1, v)?;
-        tape.fill(bias, tape.w("predictor.bias")?, Some((never, 1)))?;
+        tape.bias_init(bias, tape.bias_of(PREDICTOR)?, Some((never, 1)))?;
         let table = tape.constant(v, 2 * h)?;
-        let embedding = Var { v: tape.w("word_embedding.weight")?, d: 0, rows: v, cols: h, ld: h, bias: 0 };
-        tape.fill(table.cols(0, h), tape.w("word.input.bias")?, None)?;
-        tape.linear(embedding, tape.weight("word.input")?, table.cols(0, h), false)?;
+        let embedding = Var { v: tape.weight_of(WORD_EMBEDDING)?, d: 0, rows: v, cols: h, ld: h, bias: 0 };
+        tape.bias_init(table.cols(0, h), tape.bias_of(WORD_INPUT)?, None)?;
+        tape.linear(embedding, tape.weight(WORD_INPUT)?, table.cols(0, h), false)?;
         let time = tape.constant(words + 1, 2 * h)?;
-        let encodings = tape.time("word_time", words + 1, h)?;
+        let encodings = tape.time(WORD_TIME, words + 1, h)?;
         tape.copy(encodings.v, h, time.cols(0, h))?;
-        tape.combine(&[
-            self.queries_of("word.memory", table.cols(0, h), true, table.cols(h, h))?,
-            self.queries_of("word.memory", encodings, false, time.cols(h, h))?,
+        tape.fold_weights(&[
+            self.queries_of(WORD_MEMORY, table.cols(0, h), true, table.cols(h, h))?,
+            self.queries_of(WORD_MEMORY, encodings, false, time.cols(h, h))?,
         ])?;
         Ok(Wording { encoding, of_output: Self::layers(of_output), bias, table, time })
     }
@@ -445,12 +456,12 @@ impl Pass<'_, '_> {
         let initial = self.bridge(last)?;
         let outputs = tape.constant((words + 1) * r, h)?;
         tape.repeat(initial, outputs.rows(0, r))?;
-        let memory = self.entries("word.path", context)?;
+        let memory = self.entries(WORD_PATH, context)?;
         let entries = tape.constant((words + 1) * r, 2 * h)?;
         let first = wording.of_output.part(written, 2 * h);
         self.apply(outputs.rows(0, r), first, (entries.rows(0, r), None), After::Nothing)?;
         let input = tape.constant(r, 2 * h)?;
-        tape.word(wording.table, previous, wording.time.rows(0, 1), input)?;
+        tape.word_input(wording.table, previous, wording.time.rows(0, 1), input)?;
         let (own, path_q) = (self.over_own(input.cols(h, h), entries, words)?, tape.constant(r, h)?);
         Ok(Words {
             rows: r,
@@ -473,11 +484,11 @@ impl Pass<'_, '_> {
     /// Step `t` of descriptions: chosen by `draws` `[R]`, written to `out` `[R]`.
     pub fn word(&self, w: &Words, t: usize, draws: u64, out: u64) -> Result<()> {
         let (tape, h, r) = (self.tape, self.sizes.hidden, w.rows);
-        self.attended("word.memory", w.own.of(t as i32 + 1), w.input.cols(0, h), w.room, w.after_own)?;
-        self.apply(w.after_own, self.layer("word.path.query")?, (w.path.q, None), After::Nothing)?;
-        self.attended("word.path", w.path, w.after_own, w.room, w.after_path)?;
+        self.attended(WORD_MEMORY, w.own.of(t as i32 + 1), w.input.cols(0, h), w.room, w.after_own)?;
+        self.apply(w.after_own, self.layer(&part(WORD_PATH, QUERY))?, (w.path.q, None), After::Nothing)?;
+        self.attended(WORD_PATH, w.path, w.after_own, w.room, w.after_path)?;
         let output = w.outputs.rows((t + 1) * r, r);
-        self.fed_forward("word.forward", w.after_path, w.inner, w.room, output)?;
+        self.fed_forward(WORD_FORWARD, w.after_path, w.inner, w.room, output)?;
         let to = (w.logits, Some(w.entries.rows((t + 1) * r, r)));
         self.apply(output, w.wording.of_output, to, After::Nothing)?;
         let next = (w.wording.table, w.wording.time.rows(t + 1, 1), w.input);

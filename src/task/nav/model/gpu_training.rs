@@ -5,6 +5,7 @@
 use crate::nn::cuda::operands::{Attention, Heads, Transitions, Var, Weight};
 use crate::nn::cuda::tape::Tape;
 use crate::task::nav::model::NavSizes;
+use crate::task::nav::model::names::*;
 use candle_core::Result;
 
 /// Requests on the device: B of L ids each.
@@ -28,7 +29,7 @@ struct Normed {
 pub(crate) struct Pass<'a, 'b> {
     pub tape: &'b Tape<'a>,
     pub sizes: NavSizes,
-    pub ways: Transitions,
+    pub transitions: Transitions,
 }
 
 impl Pass<'_, '_> {
@@ -50,7 +51,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Those of R decoders over their own outputs, entries R rows apart in `memory`; `most` in the end.
+    /// The sizes of the attentions of R decoders over their own outputs, entries R rows apart in `memory`; `most` in the end.
     pub(super) fn own_heads(&self, memory: Var, rows: usize, most: usize) -> Heads {
         Heads {
             memories: rows as i32,
@@ -61,7 +62,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Those of `queries` of each memory over memories that are there, of `places` entries each: `[memories, places]`, or
+    /// The sizes of attentions of `queries` of each memory over memories that are there, of `places` entries each: `[memories, places]`, or
     /// (`by_step`) `[places, memories]`.
     pub(super) fn source_heads(&self, memory: Var, places: usize, queries: usize, by_step: bool) -> Heads {
         let b = memory.rows / places;
@@ -81,11 +82,11 @@ impl Pass<'_, '_> {
     /// Result of a linear layer, which is added to its bias.
     fn result(&self, name: &str, rows: usize) -> Result<Var> {
         let y = self.tape.var(rows, self.tape.weight(name)?.m)?;
-        Ok(Var { bias: self.tape.w(&format!("{name}.bias"))?, ..y })
+        Ok(Var { bias: self.tape.bias_of(name)?, ..y })
     }
 
     /// Result of layers side by side, which is added to their biases.
-    fn results(&self, parts: &[&str], rows: usize) -> Result<Var> {
+    fn results(&self, parts: &[String], rows: usize) -> Result<Var> {
         let m = parts.len() * self.sizes.hidden;
         let bias = self.tape.constant(1, m)?;
         self.biases(parts, bias)?;
@@ -101,23 +102,23 @@ impl Pass<'_, '_> {
     }
 
     fn normed(&self, name: &str, y: Var) -> Result<Normed> {
-        Ok(Normed { name: format!("{name}.norm"), y, stats: self.tape.room(2 * y.rows)? })
+        Ok(Normed { name: part(name, NORM), y, stats: self.tape.room(2 * y.rows)? })
     }
 
     /// `out` = LayerNorm(a + y), rows from `from` on.
     fn norm(&self, a: Var, n: &Normed, from: usize, out: Var) -> Result<()> {
-        let at = (self.tape.w(&format!("{}.weight", n.name))?, self.tape.w(&format!("{}.bias", n.name))?);
+        let at = (self.tape.weight_of(&n.name)?, self.tape.bias_of(&n.name)?);
         self.tape.norm(a, n.y.rows(from, out.rows), at, out, n.stats + 8 * from as u64)
     }
 
     fn learn_norm(&self, a: Var, n: &Normed, out: Var) -> Result<()> {
-        let at = (self.tape.g(&format!("{}.weight", n.name))?, self.tape.g(&format!("{}.bias", n.name))?);
+        let at = (self.tape.weight_gradient(&n.name)?, self.tape.bias_gradient(&n.name)?);
         self.tape.learn_norm(a, n.y, out, n.stats, at);
         Ok(())
     }
 
     /// Several layers over the same input as one weight, side by side: those of `parts` with the first `inputs` columns.
-    fn joined(&self, parts: &[&str], inputs: usize) -> Result<Weight> {
+    fn joined(&self, parts: &[String], inputs: usize) -> Result<Weight> {
         let weights = parts.iter().map(|name| self.tape.weight(name)).collect::<Result<Vec<_>>>()?;
         let m = weights.iter().map(|w| w.m).sum();
         let all = self.tape.constant(m, inputs)?;
@@ -130,10 +131,10 @@ impl Pass<'_, '_> {
     }
 
     /// The biases of layers side by side, in `y`.
-    fn biases(&self, parts: &[&str], y: Var) -> Result<()> {
+    fn biases(&self, parts: &[String], y: Var) -> Result<()> {
         let h = self.sizes.hidden;
         for (i, name) in parts.iter().enumerate() {
-            self.tape.fill(y.cols(i * h, h), self.tape.w(&format!("{name}.bias"))?, None)?;
+            self.tape.bias_init(y.cols(i * h, h), self.tape.bias_of(name)?, None)?;
         }
         Ok(())
     }
@@ -153,7 +154,7 @@ impl Pass<'_, '_> {
         let b = memory.rows / places;
         let n = steps * copies * b;
         let heads = self.source_heads(memory, places, steps * copies, by_step);
-        let q = self.result(&format!("{name}.query"), n)?;
+        let q = self.result(&part(name, QUERY), n)?;
         let all = Attention {
             heads,
             q,
@@ -173,7 +174,7 @@ impl Pass<'_, '_> {
         let heads = self.own_heads(memory, rows, steps);
         Ok(Attention {
             heads,
-            q: self.result(&format!("{name}.query"), n)?,
+            q: self.result(&part(name, QUERY), n)?,
             memory,
             lengths: 0,
             seen: self.tape.var(n, h)?,
@@ -201,55 +202,55 @@ impl Pass<'_, '_> {
             a.heads.entries = t as i32 + 1;
         }
         if !asked {
-            self.tape.linear(x, self.tape.weight(&format!("{name}.query"))?, a.q, false)?;
+            self.tape.linear(x, self.tape.weight(&part(name, QUERY))?, a.q, false)?;
         }
         self.tape.attend(a, own)?;
         let y = n.y.rows(from, rows);
-        self.tape.linear(a.seen, self.tape.weight(&format!("{name}.output"))?, y, false)?;
+        self.tape.linear(a.seen, self.tape.weight(&part(name, OUTPUT))?, y, false)?;
         self.norm(x, n, from, out)
     }
 
     /// The weights of an attention block from all its steps: inputs `x`, outputs `out`.
     fn learn_attention(&self, name: &str, all: &Attention, x: Var, n: &Normed, out: Var) -> Result<()> {
-        self.tape.learn_layer(&format!("{name}.query"), x, all.q)?;
-        self.tape.learn_layer(&format!("{name}.output"), all.seen, n.y)?;
+        self.tape.learn_layer(&part(name, QUERY), x, all.q)?;
+        self.tape.learn_layer(&part(name, OUTPUT), all.seen, n.y)?;
         self.learn_norm(x, n, out)
     }
 
     /// One step of a feed-forward block.
     fn forward(&self, name: &str, from: usize, x: Var, inner: Var, n: &Normed, out: Var) -> Result<()> {
         let inner = inner.rows(from, x.rows);
-        self.tape.linear_relu(x, self.tape.weight(&format!("{name}.inner"))?, inner)?;
-        self.tape.linear(inner, self.tape.weight(&format!("{name}.outer"))?, n.y.rows(from, x.rows), false)?;
+        self.tape.linear_relu(x, self.tape.weight(&part(name, INNER))?, inner)?;
+        self.tape.linear(inner, self.tape.weight(&part(name, OUTER))?, n.y.rows(from, x.rows), false)?;
         self.norm(x, n, from, out)
     }
 
     fn learn_forward(&self, name: &str, x: Var, inner: Var, n: &Normed, out: Var) -> Result<()> {
-        self.tape.learn_layer(&format!("{name}.inner"), x, inner)?;
-        self.tape.learn_layer(&format!("{name}.outer"), inner, n.y)?;
+        self.tape.learn_layer(&part(name, INNER), x, inner)?;
+        self.tape.learn_layer(&part(name, OUTER), inner, n.y)?;
         self.learn_norm(x, n, out)
     }
 
     /// The key of an attention over views, which maps queries into their space.
     fn key(&self, name: &str) -> Result<Weight> {
         let NavSizes { hidden: h, features: f, .. } = self.sizes;
-        let at = self.tape.w(&format!("{name}.key.weight"))?;
+        let at = self.tape.weight_of(&part(name, KEY))?;
         Ok(Weight { at, ld: f, m: f, k: h, transposed: true })
     }
 
     /// Gradients of layers that were joined, without the biases of keys, which have none.
-    fn learn_joined(&self, parts: &[&str], x: Var, y: Var) -> Result<()> {
+    fn learn_joined(&self, parts: &[String], x: Var, y: Var) -> Result<()> {
         let h = self.sizes.hidden;
         for (i, name) in parts.iter().enumerate() {
-            let bias = if name.ends_with(".key") { 0 } else { self.tape.g(&format!("{name}.bias"))? };
+            let bias = if name.ends_with(".key") { 0 } else { self.tape.bias_gradient(name)? };
             let w = self.tape.weight(name)?;
-            self.tape.learn(x, y.cols(i * h, h), (self.tape.g(&format!("{name}.weight"))?, w.ld), false, bias);
+            self.tape.learn(x, y.cols(i * h, h), (self.tape.weight_gradient(name)?, w.ld), false, bias);
         }
         Ok(())
     }
 
     /// Layers over all rows of something read, side by side.
-    fn of_read(&self, parts: &[&str], x: Var) -> Result<Var> {
+    fn of_read(&self, parts: &[String], x: Var) -> Result<Var> {
         let y = self.results(parts, x.rows)?;
         self.tape.linear(x, self.joined(parts, x.cols)?, y, false)?;
         self.learn_joined(parts, x, y)?;
@@ -258,7 +259,7 @@ impl Pass<'_, '_> {
 
     /// Keys and values of something read.
     pub(super) fn entries(&self, name: &str, x: Var) -> Result<Var> {
-        self.of_read(&[&*format!("{name}.key"), &*format!("{name}.value")], x)
+        self.of_read(&[part(name, KEY), part(name, VALUE)], x)
     }
 
     /// The request encoder: contexts `[B · L, H]` and summaries `[B, H]`.
@@ -266,10 +267,10 @@ impl Pass<'_, '_> {
         let (h, tape) = (self.sizes.hidden, self.tape);
         let (b, l) = (requests.rows, requests.length);
         let x = tape.var(b * l, h)?;
-        tape.embed("request_embedding", requests.ids, (h as f32).sqrt(), (encodings, l), x)?;
-        let name = "encoder.attention";
-        let parts = ["query", "key", "value"].map(|part| format!("{name}.{part}"));
-        let all = self.of_read(&parts.each_ref().map(|part| &**part), x)?;
+        tape.embed(REQUEST_EMBEDDING, requests.ids, (h as f32).sqrt(), (encodings, l), x)?;
+        let name = ENCODER_ATTENTION;
+        let parts = [QUERY, KEY, VALUE].map(|own| part(name, own));
+        let all = self.of_read(&parts, x)?;
         let (q, memory) = (all.cols(0, h), all.cols(h, 2 * h));
         let heads = Heads {
             memories: b as i32,
@@ -286,15 +287,15 @@ impl Pass<'_, '_> {
         let all = Attention { heads, q, memory, lengths: requests.lengths, seen: tape.var(b * l, h)?, kept };
         tape.learn_memory(all);
         tape.attend(all, false)?;
-        let n = self.normed(name, self.linear(&format!("{name}.output"), all.seen)?)?;
+        let n = self.normed(name, self.linear(&part(name, OUTPUT), all.seen)?)?;
         let attended = tape.var(b * l, h)?;
         self.norm(x, &n, 0, attended)?;
         self.learn_norm(x, &n, attended)?;
-        let name = "encoder.forward";
-        let inner = self.result(&format!("{name}.inner"), b * l)?;
-        tape.linear_relu(attended, tape.weight(&format!("{name}.inner"))?, inner)?;
-        tape.learn_layer(&format!("{name}.inner"), attended, inner)?;
-        let n = self.normed(name, self.linear(&format!("{name}.outer"), inner)?)?;
+        let name = ENCODER_FORWARD;
+        let inner = self.result(&part(name, INNER), b * l)?;
+        tape.linear_relu(attended, tape.weight(&part(name, INNER))?, inner)?;
+        tape.learn_layer(&part(name, INNER), attended, inner)?;
+        let n = self.normed(name, self.linear(&part(name, OUTER), inner)?)?;
         let context = tape.var(b * l, h)?;
         self.norm(attended, &n, 0, context)?;
         self.learn_norm(attended, &n, context)?;
@@ -305,7 +306,7 @@ impl Pass<'_, '_> {
 
     /// tanh of the bridge.
     pub(super) fn bridge(&self, x: Var) -> Result<Var> {
-        let y = self.linear("bridge", x)?;
+        let y = self.linear(BRIDGE, x)?;
         self.tape.tanh(y)?;
         Ok(y)
     }
@@ -321,7 +322,7 @@ impl Pass<'_, '_> {
         copies: usize,
     ) -> Result<Var> {
         let NavSizes { hidden: h, features: f, direction: d, .. } = self.sizes;
-        let (tape, ways) = (self.tape, self.ways);
+        let (tape, transitions) = (self.tape, self.transitions);
         let r = requests.rows * copies;
         let n = steps * r;
         let (context, summary) = self.read(requests, encodings)?;
@@ -330,31 +331,32 @@ impl Pass<'_, '_> {
         let (outputs, texts) = (tape.var(n + r, h)?, tape.var(n + r, h)?);
         tape.repeat(initial, outputs.rows(0, r))?;
         tape.repeat(initial, texts.rows(0, r))?;
-        let memory = self.entries("text.request", context)?;
-        let time = tape.time("time", steps, h)?;
+        let memory = self.entries(TEXT_REQUEST, context)?;
+        let time = tape.time(TIME, steps, h)?;
 
-        let from_output = ["current_view.query", "state.memory.key", "state.memory.value"];
+        let from_output = [part(CURRENT_VIEW, QUERY), part(STATE_MEMORY, KEY), part(STATE_MEMORY, VALUE)];
         let w_output = self.joined(&from_output, h)?;
         let from_outputs = self.results(&from_output, n)?;
-        let from_text = ["next_view.query", "state.input", "text.memory.key", "text.memory.value"];
+        let from_text =
+            [part(NEXT_VIEW, QUERY), STATE_INPUT.to_owned(), part(TEXT_MEMORY, KEY), part(TEXT_MEMORY, VALUE)];
         let w_text = self.joined(&from_text, h)?;
         let from_texts = tape.var(n + r, 4 * h)?;
         self.biases(&from_text, from_texts)?;
-        let state_bias = tape.w("state.input.bias")?;
-        tape.settle()?; // these rows are filled twice
-        tape.fill(from_texts.cols(h, h).rows(r, n), state_bias, Some((time, r)))?;
+        let state_bias = tape.bias_of(STATE_INPUT)?;
+        tape.flush()?; // these rows are filled twice
+        tape.bias_init(from_texts.cols(h, h).rows(r, n), state_bias, Some((time, r)))?;
 
-        let text_input = tape.weight("text.input")?;
-        let previous = tape.fold("text.input.weight", None, h, (f, d), text_input.ld)?;
+        let text_input = tape.weight(TEXT_INPUT)?;
+        let previous = tape.fold_directions(TEXT_INPUT, false, h, (f, d), text_input.ld)?;
         let w_previous = Weight { at: previous.v, ld: f + 4, m: h, k: f + 4, transposed: false };
         let w_current = Weight { at: text_input.at + 4 * (f + d) as u64, k: f, ..text_input };
-        let state_input = tape.weight("state.input")?;
+        let state_input = tape.weight(STATE_INPUT)?;
         let w_next = Weight { at: state_input.at + 4 * h as u64, k: f, ..state_input };
-        let (current, next) = (self.key("current_view")?, self.key("next_view")?);
+        let (current, next) = (self.key(CURRENT_VIEW)?, self.key(NEXT_VIEW)?);
         let inputs = tape.var(n, h)?;
-        tape.fill(inputs, tape.w("text.input.bias")?, Some((time, r)))?;
+        tape.bias_init(inputs, tape.bias_of(TEXT_INPUT)?, Some((time, r)))?;
         let made = tape.constant(n, f + 4)?;
-        tape.chosen(ways, poses, actions, made)?;
+        tape.action_embeddings(transitions, poses, actions, made)?;
         if steps > 1 {
             tape.linear(made.rows(0, n - r), w_previous, inputs.rows(r, n - r), false)?;
         }
@@ -362,29 +364,29 @@ impl Pass<'_, '_> {
         let (query1, query2) = (tape.var(n, f)?, tape.var(n, f)?);
         let (seen1, seen2) = (tape.var(n, f)?, tape.var(n, f)?);
         let (kept1, kept2) = (tape.room(36 * n)?, tape.room(36 * n)?);
-        let own = self.growing("text.memory", from_texts.cols(2 * h, 2 * h), r, steps)?;
-        let own_n = self.normed("text.memory", self.result("text.memory.output", n)?)?;
-        let source = self.source("text.request", memory, requests.lengths, requests.length, (steps, copies), false)?;
-        let source_n = self.normed("text.request", self.result("text.request.output", n)?)?;
+        let own = self.growing(TEXT_MEMORY, from_texts.cols(2 * h, 2 * h), r, steps)?;
+        let own_n = self.normed(TEXT_MEMORY, self.result(&part(TEXT_MEMORY, OUTPUT), n)?)?;
+        let source = self.source(TEXT_REQUEST, memory, requests.lengths, requests.length, (steps, copies), false)?;
+        let source_n = self.normed(TEXT_REQUEST, self.result(&part(TEXT_REQUEST, OUTPUT), n)?)?;
         let (after_own, after_source) = (tape.var(n, h)?, tape.var(n, h)?);
-        let text_inner = self.result("text.forward.inner", n)?;
-        let text_n = self.normed("text.forward", self.result("text.forward.outer", n)?)?;
-        let state = self.growing("state.memory", from_outputs.cols(h, 2 * h), r, steps)?;
-        let state_n = self.normed("state.memory", self.result("state.memory.output", n)?)?;
+        let text_inner = self.result(&part(TEXT_FORWARD, INNER), n)?;
+        let text_n = self.normed(TEXT_FORWARD, self.result(&part(TEXT_FORWARD, OUTER), n)?)?;
+        let state = self.growing(STATE_MEMORY, from_outputs.cols(h, 2 * h), r, steps)?;
+        let state_n = self.normed(STATE_MEMORY, self.result(&part(STATE_MEMORY, OUTPUT), n)?)?;
         let after_state = tape.var(n, h)?;
-        let state_inner = self.result("state.forward.inner", n)?;
-        let forward_n = self.normed("state.forward", self.result("state.forward.outer", n)?)?;
+        let state_inner = self.result(&part(STATE_FORWARD, INNER), n)?;
+        let forward_n = self.normed(STATE_FORWARD, self.result(&part(STATE_FORWARD, OUTER), n)?)?;
         let gated = tape.var(n, 2 * h)?;
-        let gate = self.result("state.gate", n)?;
+        let gate = self.result(STATE_GATE, n)?;
 
-        let score_w = tape.fold("predictor.action.weight", Some("predictor.action.bias"), h, (f, d), f + d)?;
+        let score_w = tape.fold_directions(PREDICTOR_ACTION, true, h, (f, d), f + d)?;
         let w_score = Weight { at: score_w.v, ld: f + 5, m: f + 5, k: h, transposed: true };
-        let out_w = tape.w("predictor.output.weight")?;
-        let projected = self.result("predictor.state", n)?;
+        let out_w = tape.weight_of(PREDICTOR_OUTPUT)?;
+        let projected = self.result(PREDICTOR_STATE, n)?;
         let (asked, scores) = (tape.var(n, h)?, tape.var(n, f + 5)?);
         let first = texts.rows(0, r);
         tape.linear(first, w_text, from_texts.rows(0, r), false)?;
-        let gate_w = tape.weight("state.gate")?;
+        let gate_w = tape.weight(STATE_GATE)?;
         tape.begin_steps(r)?;
         for t in 0..steps {
             let (at, places) = (t * r, poses + 4 * (t * r) as u64);
@@ -392,51 +394,50 @@ impl Pass<'_, '_> {
             let output = now(outputs);
             tape.linear(output, w_output, now(from_outputs), false)?;
             tape.linear(now(from_outputs).cols(0, h), current, now(query1), true)?;
-            tape.look(now(query1), ways, places, now(seen1), kept1 + 4 * (36 * at) as u64)?;
+            tape.attend_views(now(query1), transitions, places, now(seen1), kept1 + 4 * (36 * at) as u64)?;
             let x = now(inputs);
             tape.linear(now(seen1), w_current, x, false)?;
-            self.attend("text.memory", &own, (t, r, copies), false, x, &own_n, now(after_own))?;
-            self.attend("text.request", &source, (t, r, copies), false, now(after_own), &source_n, now(after_source))?;
+            self.attend(TEXT_MEMORY, &own, (t, r, copies), false, x, &own_n, now(after_own))?;
+            self.attend(TEXT_REQUEST, &source, (t, r, copies), false, now(after_own), &source_n, now(after_source))?;
             let text = texts.rows(at + r, r);
-            self.forward("text.forward", at, now(after_source), text_inner, &text_n, text)?;
+            self.forward(TEXT_FORWARD, at, now(after_source), text_inner, &text_n, text)?;
 
             let from_text = from_texts.rows(at + r, r);
             tape.linear(text, w_text, from_text, false)?;
             tape.linear(from_text.cols(0, h), next, now(query2), true)?;
-            tape.look(now(query2), ways, places, now(seen2), kept2 + 4 * (36 * at) as u64)?;
+            tape.attend_views(now(query2), transitions, places, now(seen2), kept2 + 4 * (36 * at) as u64)?;
             let x = from_text.cols(h, h);
             tape.linear(now(seen2), w_next, x, false)?;
-            self.attend("state.memory", &state, (t, r, copies), false, x, &state_n, now(after_state))?;
+            self.attend(STATE_MEMORY, &state, (t, r, copies), false, x, &state_n, now(after_state))?;
             let (u, recalled) = (now(gated).cols(0, h), now(gated).cols(h, h));
-            self.forward("state.forward", at, now(after_state), state_inner, &forward_n, u)?;
-            tape.recall(x, outputs.rows(0, at + r), t, recalled)?;
+            self.forward(STATE_FORWARD, at, now(after_state), state_inner, &forward_n, u)?;
+            tape.similarity_memory(x, outputs.rows(0, at + r), t, recalled)?;
             tape.linear(now(gated), gate_w, now(gate), false)?;
             tape.gate(now(gated), now(gate), outputs.rows(at + r, r))?;
         }
         tape.end_steps(r)?;
-        tape.linear(outputs.rows(r, n), tape.weight("predictor.state")?, projected, false)?;
-        tape.scale(projected, out_w, asked, tape.g("predictor.output.weight")?)?;
+        tape.linear(outputs.rows(r, n), tape.weight(PREDICTOR_STATE)?, projected, false)?;
+        tape.scale(projected, out_w, asked, tape.weight_gradient(PREDICTOR_OUTPUT)?)?;
         tape.linear(asked, w_score, scores, true)?;
         self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
         self.learn_joined(&from_text, texts, from_texts)?;
-        for (name, query, of) in [("current_view", query1, from_outputs), ("next_view", query2, from_texts.rows(r, n))]
-        {
-            tape.learn(of.cols(0, h), query, (tape.g(&format!("{name}.key.weight"))?, f), true, 0);
+        for (name, query, of) in [(CURRENT_VIEW, query1, from_outputs), (NEXT_VIEW, query2, from_texts.rows(r, n))] {
+            tape.learn(of.cols(0, h), query, (tape.weight_gradient(&part(name, KEY))?, f), true, 0);
         }
-        let text_g = tape.g("text.input.weight")?;
+        let text_g = tape.weight_gradient(TEXT_INPUT)?;
         if steps > 1 {
             tape.learn(made.rows(0, n - r), inputs.rows(r, n - r), (previous.d, f + 4), false, 0);
         }
-        tape.learn(seen1, inputs, (text_g + 4 * (f + d) as u64, text_input.ld), false, tape.g("text.input.bias")?);
-        let state_g = tape.g("state.input.weight")?;
+        tape.learn(seen1, inputs, (text_g + 4 * (f + d) as u64, text_input.ld), false, tape.bias_gradient(TEXT_INPUT)?);
+        let state_g = tape.weight_gradient(STATE_INPUT)?;
         tape.learn(seen2, from_texts.cols(h, h).rows(r, n), (state_g + 4 * h as u64, state_input.ld), false, 0);
-        self.learn_attention("text.memory", &own, inputs, &own_n, after_own)?;
-        self.learn_attention("text.request", &source, after_own, &source_n, after_source)?;
-        self.learn_forward("text.forward", after_source, text_inner, &text_n, texts.rows(r, n))?;
-        self.learn_attention("state.memory", &state, from_texts.cols(h, h).rows(r, n), &state_n, after_state)?;
-        self.learn_forward("state.forward", after_state, state_inner, &forward_n, gated.cols(0, h))?;
-        tape.learn_layer("state.gate", gated, gate)?;
-        tape.learn_layer("predictor.state", outputs.rows(r, n), projected)?;
+        self.learn_attention(TEXT_MEMORY, &own, inputs, &own_n, after_own)?;
+        self.learn_attention(TEXT_REQUEST, &source, after_own, &source_n, after_source)?;
+        self.learn_forward(TEXT_FORWARD, after_source, text_inner, &text_n, texts.rows(r, n))?;
+        self.learn_attention(STATE_MEMORY, &state, from_texts.cols(h, h).rows(r, n), &state_n, after_state)?;
+        self.learn_forward(STATE_FORWARD, after_state, state_inner, &forward_n, gated.cols(0, h))?;
+        tape.learn_layer(STATE_GATE, gated, gate)?;
+        tape.learn_layer(PREDICTOR_STATE, outputs.rows(r, n), projected)?;
         tape.learn(asked, scores, (score_w.d, f + 5), true, 0);
         Ok(scores)
     }
@@ -444,49 +445,49 @@ impl Pass<'_, '_> {
     /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
     fn path(&self, course: (u64, u64), b: usize, steps: usize) -> Result<Var> {
         let NavSizes { hidden: h, features: f, direction: d, .. } = self.sizes;
-        let (tape, ways, n) = (self.tape, self.ways, steps * b);
+        let (tape, transitions, n) = (self.tape, self.transitions, steps * b);
         let (poses, actions) = course;
         let outputs = tape.var(n + b, h)?;
-        tape.fill(outputs.rows(0, b), 0, None)?;
-        let time = tape.time("path_time", steps, h)?;
-        let from_output = ["path_view.query", "path.memory.key", "path.memory.value"];
+        tape.bias_init(outputs.rows(0, b), 0, None)?;
+        let time = tape.time(PATH_TIME, steps, h)?;
+        let from_output = [part(PATH_VIEW, QUERY), part(PATH_MEMORY, KEY), part(PATH_MEMORY, VALUE)];
         let w_output = self.joined(&from_output, h)?;
         let from_outputs = self.results(&from_output, n)?;
-        let input = tape.weight("path.input")?;
-        let brought = tape.fold("path.input.weight", None, h, (f, d), input.ld)?;
+        let input = tape.weight(PATH_INPUT)?;
+        let brought = tape.fold_directions(PATH_INPUT, false, h, (f, d), input.ld)?;
         let w_brought = Weight { at: brought.v, ld: f + 4, m: h, k: f + 4, transposed: false };
         let w_current = Weight { at: input.at + 4 * (f + d) as u64, k: f, ..input };
         let inputs = tape.var(n, h)?;
-        tape.fill(inputs, tape.w("path.input.bias")?, Some((time, b)))?;
+        tape.bias_init(inputs, tape.bias_of(PATH_INPUT)?, Some((time, b)))?;
         let made = tape.constant(n, f + 4)?;
-        tape.chosen(ways, poses, actions, made)?;
+        tape.action_embeddings(transitions, poses, actions, made)?;
         tape.linear(made, w_brought, inputs, false)?;
-        let key = self.key("path_view")?;
+        let key = self.key(PATH_VIEW)?;
         let (query, seen, kept) = (tape.var(n, f)?, tape.var(n, f)?, tape.room(36 * n)?);
-        let own = self.growing("path.memory", from_outputs.cols(h, 2 * h), b, steps)?;
-        let own_n = self.normed("path.memory", self.result("path.memory.output", n)?)?;
+        let own = self.growing(PATH_MEMORY, from_outputs.cols(h, 2 * h), b, steps)?;
+        let own_n = self.normed(PATH_MEMORY, self.result(&part(PATH_MEMORY, OUTPUT), n)?)?;
         let after_own = tape.var(n, h)?;
-        let inner = self.result("path.forward.inner", n)?;
-        let forward_n = self.normed("path.forward", self.result("path.forward.outer", n)?)?;
+        let inner = self.result(&part(PATH_FORWARD, INNER), n)?;
+        let forward_n = self.normed(PATH_FORWARD, self.result(&part(PATH_FORWARD, OUTER), n)?)?;
         tape.begin_steps(b)?;
         for t in 0..steps {
             let at = t * b;
             let now = |x: Var| x.rows(at, b);
             tape.linear(now(outputs), w_output, now(from_outputs), false)?;
             tape.linear(now(from_outputs).cols(0, h), key, now(query), true)?;
-            tape.look(now(query), ways, poses + 4 * at as u64, now(seen), kept + 4 * (36 * at) as u64)?;
+            tape.attend_views(now(query), transitions, poses + 4 * at as u64, now(seen), kept + 4 * (36 * at) as u64)?;
             tape.linear(now(seen), w_current, now(inputs), false)?;
-            self.attend("path.memory", &own, (t, b, 1), false, now(inputs), &own_n, now(after_own))?;
-            self.forward("path.forward", at, now(after_own), inner, &forward_n, outputs.rows(at + b, b))?;
+            self.attend(PATH_MEMORY, &own, (t, b, 1), false, now(inputs), &own_n, now(after_own))?;
+            self.forward(PATH_FORWARD, at, now(after_own), inner, &forward_n, outputs.rows(at + b, b))?;
         }
         tape.end_steps(b)?;
         self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
-        tape.learn(from_outputs.cols(0, h), query, (tape.g("path_view.key.weight")?, f), true, 0);
+        tape.learn(from_outputs.cols(0, h), query, (tape.weight_gradient(&part(PATH_VIEW, KEY))?, f), true, 0);
         tape.learn(made, inputs, (brought.d, f + 4), false, 0);
-        let w = tape.g("path.input.weight")? + 4 * (f + d) as u64;
-        tape.learn(seen, inputs, (w, input.ld), false, tape.g("path.input.bias")?);
-        self.learn_attention("path.memory", &own, inputs, &own_n, after_own)?;
-        self.learn_forward("path.forward", after_own, inner, &forward_n, outputs.rows(b, n))?;
+        let w = tape.weight_gradient(PATH_INPUT)? + 4 * (f + d) as u64;
+        tape.learn(seen, inputs, (w, input.ld), false, tape.bias_gradient(PATH_INPUT)?);
+        self.learn_attention(PATH_MEMORY, &own, inputs, &own_n, after_own)?;
+        self.learn_forward(PATH_FORWARD, after_own, inner, &forward_n, outputs.rows(b, n))?;
         Ok(outputs.rows(b, n))
     }
 
@@ -501,39 +502,39 @@ impl Pass<'_, '_> {
         let initial = self.bridge(last)?;
         let outputs = tape.var(n + b, h)?;
         tape.repeat(initial, outputs.rows(0, b))?;
-        let time = tape.time("word_time", words, h)?;
-        let memory = self.entries("word.path", context)?;
-        let parts = ["word.memory.key", "word.memory.value"];
+        let time = tape.time(WORD_TIME, words, h)?;
+        let memory = self.entries(WORD_PATH, context)?;
+        let parts = [part(WORD_MEMORY, KEY), part(WORD_MEMORY, VALUE)];
         let entries = self.results(&parts, n)?;
         let w_entries = self.joined(&parts, h)?;
-        let own = self.growing("word.memory", entries, b, words)?;
-        let own_n = self.normed("word.memory", self.result("word.memory.output", n)?)?;
-        let path = self.source("word.path", memory, paths.lengths, s, (words, 1), true)?;
-        let path_n = self.normed("word.path", self.result("word.path.output", n)?)?;
+        let own = self.growing(WORD_MEMORY, entries, b, words)?;
+        let own_n = self.normed(WORD_MEMORY, self.result(&part(WORD_MEMORY, OUTPUT), n)?)?;
+        let path = self.source(WORD_PATH, memory, paths.lengths, s, (words, 1), true)?;
+        let path_n = self.normed(WORD_PATH, self.result(&part(WORD_PATH, OUTPUT), n)?)?;
         let (after_own, after_path) = (tape.var(n, h)?, tape.var(n, h)?);
-        let inner = self.result("word.forward.inner", n)?;
-        let forward_n = self.normed("word.forward", self.result("word.forward.outer", n)?)?;
+        let inner = self.result(&part(WORD_FORWARD, INNER), n)?;
+        let forward_n = self.normed(WORD_FORWARD, self.result(&part(WORD_FORWARD, OUTER), n)?)?;
         let (embedded, inputs) = (tape.var(n, h)?, tape.var(n, h)?);
-        tape.embed("word_embedding", ids, 1.0, (0, 1), embedded)?;
-        tape.fill(inputs, tape.w("word.input.bias")?, Some((time, b)))?;
-        tape.linear(embedded, tape.weight("word.input")?, inputs, false)?;
-        tape.learn_layer("word.input", embedded, inputs)?;
-        tape.linear(inputs, tape.weight("word.memory.query")?, own.q, false)?;
+        tape.embed(WORD_EMBEDDING, ids, 1.0, (0, 1), embedded)?;
+        tape.bias_init(inputs, tape.bias_of(WORD_INPUT)?, Some((time, b)))?;
+        tape.linear(embedded, tape.weight(WORD_INPUT)?, inputs, false)?;
+        tape.learn_layer(WORD_INPUT, embedded, inputs)?;
+        tape.linear(inputs, tape.weight(&part(WORD_MEMORY, QUERY))?, own.q, false)?;
         tape.begin_steps(b)?;
         for t in 0..words {
             let (at, place) = (t * b, (t, b, 1));
             let now = |x: Var| x.rows(at, b);
             tape.linear(now(outputs), w_entries, now(entries), false)?;
-            self.attend("word.memory", &own, place, true, now(inputs), &own_n, now(after_own))?;
-            self.attend("word.path", &path, place, false, now(after_own), &path_n, now(after_path))?;
-            self.forward("word.forward", at, now(after_path), inner, &forward_n, outputs.rows(at + b, b))?;
+            self.attend(WORD_MEMORY, &own, place, true, now(inputs), &own_n, now(after_own))?;
+            self.attend(WORD_PATH, &path, place, false, now(after_own), &path_n, now(after_path))?;
+            self.forward(WORD_FORWARD, at, now(after_path), inner, &forward_n, outputs.rows(at + b, b))?;
         }
         tape.end_steps(b)?;
         self.learn_joined(&parts, outputs.rows(0, n), entries)?;
-        self.learn_attention("word.memory", &own, inputs, &own_n, after_own)?;
-        self.learn_attention("word.path", &path, after_own, &path_n, after_path)?;
-        self.learn_forward("word.forward", after_path, inner, &forward_n, outputs.rows(b, n))?;
-        self.linear("predictor", outputs.rows(b, n))
+        self.learn_attention(WORD_MEMORY, &own, inputs, &own_n, after_own)?;
+        self.learn_attention(WORD_PATH, &path, after_own, &path_n, after_path)?;
+        self.learn_forward(WORD_FORWARD, after_path, inner, &forward_n, outputs.rows(b, n))?;
+        self.linear(PREDICTOR, outputs.rows(b, n))
     }
 }
 

@@ -10,7 +10,7 @@ use candle_core::{DType, Result, Tensor, bail};
 
 /// A batch of walkers somewhere.
 pub trait Environment {
-    /// What each walker sees now. Those that stopped are asked as well; what they see is not looked at.
+    /// The observation of each walker now. Those that stopped are asked as well; what they see is not looked at.
     fn observe(&mut self) -> Result<Vec<Observation>>;
 
     /// Each walker acts: 0 stops, i makes move i − 1 of what it sees. Those that stopped get 0 from then on.
@@ -34,7 +34,7 @@ pub struct RollOut {
     pub grad: Grad,
 }
 
-/// What came of it.
+/// The result of a roll-out.
 #[derive(Debug)]
 pub struct Rolled {
     /// The walks; each ends with action 0.

@@ -1,4 +1,4 @@
-//! What the state decoder recalls: the cosine similarity of its input with each of its earlier outputs, those under
+//! The similarity memory of the state decoder: the cosine similarity of its input with each of its earlier outputs, those under
 //! [`SIMILAR`] set to 0, the others made to sum to one; then the sum of the outputs weighted so. Where nothing is
 //! similar the result is zero.
 
@@ -14,7 +14,7 @@ const EPSILON: f32 = 1e-8;
 
 /// A decoder's outputs so far, as they are compared with its inputs.
 #[derive(Debug)]
-pub struct Recall {
+pub struct SimilarityMemory {
     capacity: usize,
     shared: Arc<Mutex<Shared>>,
     steps: usize,
@@ -31,7 +31,7 @@ struct Shared {
     gradient: Vec<f32>,
 }
 
-impl Recall {
+impl SimilarityMemory {
     /// Nothing yet; at most `capacity` outputs.
     pub fn new(capacity: usize) -> Self {
         Self { capacity, shared: Arc::default(), steps: 0, last: None, outputs: Vec::new() }
@@ -60,7 +60,7 @@ impl Recall {
     }
 }
 
-/// What `input` `[N, H]` recalls of `outputs` `[N, T, H]`, from plain operations.
+/// The memory read by `input` `[N, H]` from `outputs` `[N, T, H]`, made of plain operations.
 pub fn recall_plainly(input: &Tensor, outputs: &Tensor) -> Result<Tensor> {
     let products = outputs.matmul(&input.unsqueeze(2)?.contiguous()?)?.squeeze(2)?;
     let norms = outputs.sqr()?.sum(2)?.sqrt()?.broadcast_mul(&input.sqr()?.sum_keepdim(1)?.sqrt()?)?;
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn only_what_is_similar_is_recalled() {
         let t = |v: &[f32]| Tensor::from_slice(v, (1, 2), &Device::Cpu).unwrap();
-        let mut memory = Recall::new(3);
+        let mut memory = SimilarityMemory::new(3);
         let row = |t: Tensor| t.to_vec2::<f32>().unwrap().remove(0);
         // At right angles: nothing. The same direction: all of it, whatever the lengths.
         assert_eq!(row(memory.recall(&t(&[1.0, 0.0]), &t(&[0.0, 2.0])).unwrap()), [0.0, 0.0]);
@@ -258,7 +258,7 @@ mod tests {
         let var = |shape: &[usize], s: &mut _| Var::from_tensor(&uniform(shape, 1.0, s).unwrap()).unwrap();
         let (first, inputs) = (var(&[5, 6], s), var(&[4, 5, 6], s));
         let run = |plain: bool| {
-            let mut memory = Recall::new(4);
+            let mut memory = SimilarityMemory::new(4);
             let (mut outputs, mut last) = (Vec::new(), first.as_tensor().clone());
             for t in 0..4 {
                 // Near the first output, so that some weights count.

@@ -19,7 +19,8 @@ use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::blocks::{
     Among, FeedForward, OverMemory, OverSource, OverViews, Time, folded, init_attention, parts, positions, without_bias,
 };
-use crate::task::nav::model::similarity_memory::Recall;
+use crate::task::nav::model::names::*;
+use crate::task::nav::model::similarity_memory::SimilarityMemory;
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::{Scene, Walk, Walks};
 use candle_core::{D, DType, Device, Result, Tensor, bail};
@@ -51,7 +52,7 @@ pub struct NavStudent {
     pub sizes: NavSizes,
     /// How requests are read.
     pub reading: Reading,
-    /// What it keeps on a GPU.
+    /// Its state on a GPU.
     pub(crate) gpu: std::sync::Arc<crate::task::nav::model::gpu::Workspace>,
 }
 
@@ -61,11 +62,11 @@ pub struct NavStudent {
 pub struct Batch {
     /// Requests.
     pub requests: Vec<Vec<u32>>,
-    /// What is seen and done; done is what the next step is fed with.
+    /// Observations and actions; an action is fed to the next step.
     pub walks: Vec<Walk>,
 }
 
-/// What the actions of a batch's walks are to be, and what each counts. Time-major, `[S · g·B]`.
+/// The target actions of a batch's walks and their weights. Time-major, `[S · g·B]`.
 #[derive(Clone, Debug, Default)]
 pub struct Lesson {
     /// Target actions.
@@ -135,24 +136,24 @@ impl NavStudent {
         let mut params = Params::new(device);
         let p = &mut params;
         let NavSizes { words, hidden: h, features, direction, .. } = sizes;
-        Embedding::init(p, "request_embedding", words, h, stream)?;
-        init_attention(p, "encoder.attention", &sizes, stream)?;
-        FeedForward::init(p, "encoder.forward", h, stream)?;
-        Linear::init(p, "bridge", h, h, stream)?;
-        Time::init(p, "time", h, stream)?;
-        OverViews::init(p, "current_view", &sizes, stream)?;
-        Linear::init(p, "text.input", 2 * features + direction, h, stream)?;
-        init_attention(p, "text.memory", &sizes, stream)?;
-        init_attention(p, "text.request", &sizes, stream)?;
-        FeedForward::init(p, "text.forward", h, stream)?;
-        OverViews::init(p, "next_view", &sizes, stream)?;
-        Linear::init(p, "state.input", h + features, h, stream)?;
-        init_attention(p, "state.memory", &sizes, stream)?;
-        FeedForward::init(p, "state.forward", h, stream)?;
-        Linear::init(p, "state.gate", 2 * h, h, stream)?;
-        Linear::init(p, "predictor.state", h, h, stream)?;
-        Linear::init(p, "predictor.action", features + direction, h, stream)?;
-        Linear::init(p, "predictor.output", h, 1, stream)?;
+        Embedding::init(p, REQUEST_EMBEDDING, words, h, stream)?;
+        init_attention(p, ENCODER_ATTENTION, &sizes, stream)?;
+        FeedForward::init(p, ENCODER_FORWARD, h, stream)?;
+        Linear::init(p, BRIDGE, h, h, stream)?;
+        Time::init(p, TIME, h, stream)?;
+        OverViews::init(p, CURRENT_VIEW, &sizes, stream)?;
+        Linear::init(p, TEXT_INPUT, 2 * features + direction, h, stream)?;
+        init_attention(p, TEXT_MEMORY, &sizes, stream)?;
+        init_attention(p, TEXT_REQUEST, &sizes, stream)?;
+        FeedForward::init(p, TEXT_FORWARD, h, stream)?;
+        OverViews::init(p, NEXT_VIEW, &sizes, stream)?;
+        Linear::init(p, STATE_INPUT, h + features, h, stream)?;
+        init_attention(p, STATE_MEMORY, &sizes, stream)?;
+        FeedForward::init(p, STATE_FORWARD, h, stream)?;
+        Linear::init(p, STATE_GATE, 2 * h, h, stream)?;
+        Linear::init(p, PREDICTOR_STATE, h, h, stream)?;
+        Linear::init(p, PREDICTOR_ACTION, features + direction, h, stream)?;
+        Linear::init(p, PREDICTOR_OUTPUT, h, 1, stream)?;
         Ok(Self { params, sizes, reading, gpu: std::sync::Arc::default() })
     }
 
@@ -167,7 +168,7 @@ impl NavStudent {
         grad: Grad,
     ) -> Result<Steps> {
         let (context, lengths, summary) = self.read(requests, grad)?;
-        let initial = Linear::new(&self.params, "bridge", grad)?.forward_tanh(&summary)?;
+        let initial = Linear::new(&self.params, BRIDGE, grad)?.forward_tanh(&summary)?;
         let initial = if copies == 1 { initial } else { Tensor::cat(&vec![initial; copies], 0)? };
         Steps::new(self, &context, &lengths, initial, capacity, width, grad)
     }
@@ -186,14 +187,14 @@ impl NavStudent {
         }
         let (p, device, h) = (&self.params, self.params.device(), self.sizes.hidden);
         let ids = Tensor::from_vec(ids, rows * longest, device)?;
-        let words = Embedding::new(p, "request_embedding", grad)?.rows(&ids)?.reshape((rows, longest, h))?;
+        let words = Embedding::new(p, REQUEST_EMBEDDING, grad)?.rows(&ids)?.reshape((rows, longest, h))?;
         let mut x = (words * (h as f64).sqrt())?;
         if self.reading.positions {
             x = x.broadcast_add(&positions(longest, h, device)?)?;
         }
-        let x = Among::new(p, "encoder.attention", &self.sizes, grad)?
+        let x = Among::new(p, ENCODER_ATTENTION, &self.sizes, grad)?
             .forward(&x, &multihead::mask(&lengths, longest, device)?)?;
-        let context = FeedForward::new(p, "encoder.forward", grad)?.forward(&x)?;
+        let context = FeedForward::new(p, ENCODER_FORWARD, grad)?.forward(&x)?;
         let counted = |n: usize| if self.reading.reference_padding { longest } else { n };
         let shares = lengths
             .iter()
@@ -208,7 +209,7 @@ impl NavStudent {
         self.logits_of(&batch.requests, &Walks::new(&batch.walks, views)?, views, grad)
     }
 
-    /// The same for walks that are on the device already.
+    /// The logits for walks that are on the device already.
     pub fn logits_of(&self, requests: &[Vec<u32>], walks: &Walks, views: &ViewTable, grad: Grad) -> Result<Tensor> {
         let (steps, rows) = (walks.steps(), walks.lengths.len());
         if requests.is_empty() || !rows.is_multiple_of(requests.len()) {
@@ -261,7 +262,7 @@ pub struct Steps {
     /// Encodings of time with the input's bias, `[S, H]` and `[S, H]`, of the text and the state decoder.
     text_time: Tensor,
     state_time: Tensor,
-    /// What the previous action brings to the input.
+    /// The part of the input that the previous action brings.
     previous: StepLinear,
     /// Last output → query of the current view; entry of the state memory.
     from_state: StepLinear,
@@ -278,7 +279,7 @@ pub struct Steps {
     next_input: StepLinear,
     state_memory: OverMemory,
     state_forward: FeedForward,
-    recall: Recall,
+    recall: SimilarityMemory,
     gate: StepLinear,
     predictor: StepLinear,
     actions: StepLinear,
@@ -304,23 +305,23 @@ impl Steps {
         let (p, sizes, h) = (&model.params, &model.sizes, model.sizes.hidden);
         let linear = |name: &str| Linear::new(p, name, grad);
         let step = StepLinear::new;
-        let (current_view, current_query) = OverViews::new(p, "current_view", grad)?;
-        let (next_view, next_query) = OverViews::new(p, "next_view", grad)?;
-        let (text_memory, text_entry) = OverMemory::new(p, "text.memory", sizes, capacity, grad)?;
-        let (state_memory, state_entry) = OverMemory::new(p, "state.memory", sizes, capacity, grad)?;
+        let (current_view, current_query) = OverViews::new(p, CURRENT_VIEW, grad)?;
+        let (next_view, next_query) = OverViews::new(p, NEXT_VIEW, grad)?;
+        let (text_memory, text_entry) = OverMemory::new(p, TEXT_MEMORY, sizes, capacity, grad)?;
+        let (state_memory, state_entry) = OverMemory::new(p, STATE_MEMORY, sizes, capacity, grad)?;
 
         // The inputs' weights, in parts: [previous action; current view] and [text output; next view].
-        let (text_input, state_input) = (linear("text.input")?, linear("state.input")?);
+        let (text_input, state_input) = (linear(TEXT_INPUT)?, linear(STATE_INPUT)?);
         let ((text_w, text_b), (state_w, state_b)) = (text_input.parts(), state_input.parts());
         let action = sizes.features + sizes.direction;
         let zeros = Tensor::zeros(h, DType::F32, p.device())?;
         let state_in = Linear::of(state_w.narrow(1, 0, h)?, zeros);
-        let time = Time::table(p, "time", capacity, grad)?;
+        let time = Time::table(p, TIME, capacity, grad)?;
 
         // W_o·((W_h·x + b_h) ⊙ (W_a·e + b_a)) + b_o = e·W_aᵀq + q·b_a + b_o with q = W_o ⊙ (W_h·x + b_h): one product
         // gives what an action's embedding is multiplied with, and the constant. No action is ever projected.
         let (state, action_layer, out) =
-            (linear("predictor.state")?, linear("predictor.action")?, linear("predictor.output")?);
+            (linear(PREDICTOR_STATE)?, linear(PREDICTOR_ACTION)?, linear(PREDICTOR_OUTPUT)?);
         let ((state_w_h, state_b_h), (action_w, action_b), (out_w, out_b)) =
             (state.parts(), action_layer.parts(), out.parts());
         let query = Linear::of(state_w_h.broadcast_mul(&out_w.t()?)?, (state_b_h * out_w.squeeze(0)?)?);
@@ -336,15 +337,15 @@ impl Steps {
             current_input: step(without_bias(&text_w.narrow(1, action, sizes.features)?)?),
             from_start: step(text_entry.clone()),
             text_memory,
-            text_request: OverSource::new(p, "text.request", sizes, context, lengths, grad)?,
-            text_forward: FeedForward::new(p, "text.forward", grad)?,
+            text_request: OverSource::new(p, TEXT_REQUEST, sizes, context, lengths, grad)?,
+            text_forward: FeedForward::new(p, TEXT_FORWARD, grad)?,
             from_text: step(Linear::joined(&[&next_query, &state_in, &text_entry])?),
             next_view,
             next_input: step(without_bias(&state_w.narrow(1, h, sizes.features)?)?),
             state_memory,
-            state_forward: FeedForward::new(p, "state.forward", grad)?,
-            recall: Recall::new(capacity),
-            gate: step(linear("state.gate")?),
+            state_forward: FeedForward::new(p, STATE_FORWARD, grad)?,
+            recall: SimilarityMemory::new(capacity),
+            gate: step(linear(STATE_GATE)?),
             predictor: step(query),
             actions: step(Linear::of(back, constant)),
             features: sizes.features,
@@ -355,7 +356,7 @@ impl Steps {
         })
     }
 
-    /// What the text decoder is given for the actions `[S · R, F + W]` of all `steps` steps (of which step t is fed
+    /// The input of the text decoder for the actions `[S · R, F + W]` of all `steps` steps (of which step t is fed
     /// with the one before, step 0 with none): `[S, R, H]`.
     pub fn given(&self, chosen: &Tensor, steps: usize) -> Result<Tensor> {
         let rows = chosen.dim(0)? / steps;
@@ -365,7 +366,7 @@ impl Steps {
         brought.broadcast_add(&self.text_time.narrow(0, 0, steps)?.unsqueeze(1)?)
     }
 
-    /// The same for the next step alone, whose previous actions are `chosen` `[R, F + W]`: `[R, H]`.
+    /// The input of the next step alone, whose previous actions are `chosen` `[R, F + W]`: `[R, H]`.
     pub fn given_next(&self, chosen: &Tensor) -> Result<Tensor> {
         self.previous.forward(chosen)?.broadcast_add(&self.text_time.narrow(0, self.made, 1)?)
     }

@@ -1,4 +1,4 @@
-//! What can be done at each pose of a world, in one table: where walkers are led by a policy on the device itself, a walk
+//! The moves from each pose of a world in one table: where walkers are led by a policy on the device itself, a walk
 //! needs no word from the host.
 //!
 //! A pose is 12 · place + heading, for the 12 headings of a place of the [`crate::task::nav::model::views::ViewTable`].
@@ -13,7 +13,7 @@ pub const HEADINGS: usize = 12;
 
 /// A move from a pose.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
+pub struct Transition {
     /// How it looks from there.
     pub seen: Candidate,
     /// The pose after it.
@@ -22,8 +22,8 @@ pub struct Way {
 
 /// The moves of all poses in order. Cloning is cheap.
 #[derive(Clone, Debug)]
-pub struct Ways {
-    moves: Arc<Vec<Way>>,
+pub struct TransitionTable {
+    moves: Arc<Vec<Transition>>,
     /// Where a pose's moves begin; one more at the end.
     begin: Arc<Vec<u32>>,
     actions: usize,
@@ -42,21 +42,23 @@ pub(crate) struct OnDevice {
 /// A row where there is no such action.
 const NONE: u32 = u32::MAX;
 
-impl Ways {
+impl TransitionTable {
     /// The moves of all poses.
     ///
     /// # Errors
     /// When they are not of whole places, or one leads nowhere or faces no view.
-    pub fn new(all: &[Vec<Way>]) -> Result<Self> {
+    pub fn new(all: &[Vec<Transition>]) -> Result<Self> {
         let poses = all.len();
         if poses == 0 || !poses.is_multiple_of(HEADINGS) {
             bail!("{poses} poses are not {HEADINGS} of each place")
         }
-        if let Some(way) = all.iter().flatten().find(|w| w.next as usize >= poses || w.seen.view as usize >= VIEWS) {
+        if let Some(transition) =
+            all.iter().flatten().find(|w| w.next as usize >= poses || w.seen.view as usize >= VIEWS)
+        {
             bail!(
                 "a move to pose {} in view {}, where there are {poses} poses and {VIEWS} views",
-                way.next,
-                way.seen.view
+                transition.next,
+                transition.seen.view
             )
         }
         let mut begin = vec![0];
@@ -71,7 +73,7 @@ impl Ways {
     ///
     /// # Panics
     /// When there is no such pose.
-    pub fn of(&self, pose: u32) -> &[Way] {
+    pub fn of(&self, pose: u32) -> &[Transition] {
         &self.moves[self.begin[pose as usize] as usize..self.begin[pose as usize + 1] as usize]
     }
 
@@ -85,7 +87,7 @@ impl Ways {
         self.actions
     }
 
-    /// The same with its table on a device, for a view table of as many places.
+    /// The table on a device, for a view table of as many places.
     ///
     /// # Errors
     /// When the device has no room.
@@ -97,12 +99,12 @@ impl Ways {
         for pose in 0..poses as u32 {
             let at = pose as usize * actions;
             (rows[at], next[at]) = (nothing, pose);
-            for (i, way) in self.of(pose).iter().enumerate() {
+            for (i, transition) in self.of(pose).iter().enumerate() {
                 let at = at + i + 1;
-                rows[at] = pose / HEADINGS as u32 * VIEWS as u32 + way.seen.view;
-                next[at] = way.next;
-                let (sin_h, cos_h) = way.seen.heading.sin_cos();
-                let (sin_e, cos_e) = way.seen.elevation.sin_cos();
+                rows[at] = pose / HEADINGS as u32 * VIEWS as u32 + transition.seen.view;
+                next[at] = transition.next;
+                let (sin_h, cos_h) = transition.seen.heading.sin_cos();
+                let (sin_e, cos_e) = transition.seen.elevation.sin_cos();
                 directions[4 * at..][..4].copy_from_slice(&[sin_h, cos_h, sin_e, cos_e]);
             }
         }
@@ -124,19 +126,19 @@ impl Ways {
 mod tests {
     use super::*;
 
-    fn way(view: u32, next: u32) -> Way {
-        Way { seen: Candidate { view, heading: 0.0, elevation: 0.0 }, next }
+    fn transition(view: u32, next: u32) -> Transition {
+        Transition { seen: Candidate { view, heading: 0.0, elevation: 0.0 }, next }
     }
 
     #[test]
     fn moves_are_found_by_pose_and_stopping_stays() {
         let mut all = vec![Vec::new(); 24];
-        all[3] = vec![way(1, 12), way(5, 13)];
-        let ways = Ways::new(&all).unwrap().on(&Device::Cpu).unwrap();
-        assert_eq!((ways.poses(), ways.actions()), (24, 3));
-        assert_eq!(ways.of(3), [way(1, 12), way(5, 13)]);
-        assert!(ways.of(4).is_empty());
-        let table = ways.table().unwrap();
+        all[3] = vec![transition(1, 12), transition(5, 13)];
+        let transitions = TransitionTable::new(&all).unwrap().on(&Device::Cpu).unwrap();
+        assert_eq!((transitions.poses(), transitions.actions()), (24, 3));
+        assert_eq!(transitions.of(3), [transition(1, 12), transition(5, 13)]);
+        assert!(transitions.of(4).is_empty());
+        let table = transitions.table().unwrap();
         let row = |t: &Tensor, pose: usize| t.to_vec1::<u32>().unwrap()[3 * pose..][..3].to_vec();
         assert_eq!(row(&table.rows, 3), [72, 1, 5]);
         assert_eq!(row(&table.next, 3), [3, 12, 13]);
@@ -147,8 +149,8 @@ mod tests {
 
     #[test]
     fn what_leads_nowhere_is_refused() {
-        assert!(Ways::new(&[]).is_err() && Ways::new(&vec![Vec::new(); 13]).is_err());
-        assert!(Ways::new(&vec![vec![way(36, 0)]; 12]).is_err());
-        assert!(Ways::new(&vec![vec![way(0, 12)]; 12]).is_err());
+        assert!(TransitionTable::new(&[]).is_err() && TransitionTable::new(&vec![Vec::new(); 13]).is_err());
+        assert!(TransitionTable::new(&vec![vec![transition(36, 0)]; 12]).is_err());
+        assert!(TransitionTable::new(&vec![vec![transition(0, 12)]; 12]).is_err());
     }
 }

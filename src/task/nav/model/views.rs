@@ -3,7 +3,7 @@
 
 use crate::nn::cpu::{add_scaled, cpu_slice, dot, for_rows, softmax, softmax_backward, with};
 use crate::task::nav::model::VIEWS;
-use crate::task::nav::model::transition_table::Ways;
+use crate::task::nav::model::transition_table::TransitionTable;
 use candle_core::{CpuStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::slice::HalfFloatSliceExt;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ pub struct ViewTable {
     rows: Tensor,
     places: usize,
     features: usize,
-    ways: Option<Ways>,
+    transitions: Option<TransitionTable>,
 }
 
 impl ViewTable {
@@ -58,32 +58,32 @@ impl ViewTable {
             DType::BF16 => stored(places, features, fill, half::bf16::from_f32),
             other => bail!("views are kept as float32, float16 or bfloat16, not {other:?}"),
         };
-        Ok(Self { rows: rows?.to_device(device)?, places, features, ways: None })
+        Ok(Self { rows: rows?.to_device(device)?, places, features, transitions: None })
     }
 
-    /// The same table on another device.
+    /// The table on another device.
     ///
     /// # Errors
     /// When it has no room.
     pub fn on(&self, device: &Device) -> Result<Self> {
-        let ways = self.ways.as_ref().map(|ways| ways.on(device)).transpose()?;
-        Ok(Self { rows: self.rows.to_device(device)?, ways, ..self.clone() })
+        let transitions = self.transitions.as_ref().map(|transitions| transitions.on(device)).transpose()?;
+        Ok(Self { rows: self.rows.to_device(device)?, transitions, ..self.clone() })
     }
 
-    /// The same table with what can be done at the poses of its places. A GPU then walks by itself.
+    /// The table with the transitions from the poses of its places. A GPU then walks by itself.
     ///
     /// # Errors
     /// When the poses are not those of the places, or the device has no room.
-    pub fn with_ways(self, ways: &Ways) -> Result<Self> {
-        if ways.poses() != self.places * crate::task::nav::model::transition_table::HEADINGS {
-            bail!("{} poses for {} places", ways.poses(), self.places)
+    pub fn with_transitions(self, transitions: &TransitionTable) -> Result<Self> {
+        if transitions.poses() != self.places * crate::task::nav::model::transition_table::HEADINGS {
+            bail!("{} poses for {} places", transitions.poses(), self.places)
         }
-        Ok(Self { ways: Some(ways.on(self.device())?), ..self })
+        Ok(Self { transitions: Some(transitions.on(self.device())?), ..self })
     }
 
-    /// What can be done at each pose, where that is known.
-    pub fn ways(&self) -> Option<&Ways> {
-        self.ways.as_ref()
+    /// The transitions from each pose, where they are known.
+    pub fn transitions(&self) -> Option<&TransitionTable> {
+        self.transitions.as_ref()
     }
 
     /// The rows as they are stored.

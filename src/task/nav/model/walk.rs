@@ -18,18 +18,18 @@ pub struct Candidate {
     pub elevation: f32,
 }
 
-/// What an agent sees at one moment.
+/// The observation of an agent at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Where it is: an index into the [`ViewTable`].
     pub place: u32,
-    /// Its pose in the table's [`crate::task::nav::model::transition_table::Ways`], where it has them; from their number on, poses of the mirrored world.
+    /// Its pose in the table's [`crate::task::nav::model::transition_table::TransitionTable`], where it has them; from their number on, poses of the mirrored world.
     pub pose: Option<u32>,
     /// The moves in order. Action 0 is to stop, action i to make move i − 1.
     pub moves: Vec<Candidate>,
 }
 
-/// What was seen and done, one action for each observation. A walk that ended has 0 as its last action.
+/// Observations and actions, one action for each observation. A walk that ended has 0 as its last action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Walk {
     /// Observations in order.

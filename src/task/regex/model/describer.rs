@@ -3,6 +3,7 @@
 
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
+use crate::nn::cuda::tape::Tape;
 use crate::nn::cuda::workspace::{Workspace, rows, steps};
 use crate::nn::decoder::{Decoder, DecoderSizes, spread};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
@@ -14,11 +15,12 @@ use crate::nn::tokens::START;
 use crate::nn::tokens::{PAD, Tokens, check, mask, real_steps};
 use crate::rng::Stream;
 use crate::task::regex::model::gpu::{Packing, Unpacking, roll};
-use crate::task::regex::model::gpu_training::Step;
+use crate::task::regex::model::gpu_training;
+use crate::task::regex::model::names::*;
 use candle_core::{Device, Result, Tensor, bail};
 use serde::{Deserialize, Serialize};
 
-const ATTENTIONS: [&str; 1] = ["attention"];
+const ATTENTIONS: [&str; 1] = [ATTENTION];
 
 /// Sizes of a describer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +48,7 @@ impl DescriberSizes {
         within("words", words, MOST_ROWS)?;
         within("hidden", hidden, MOST_WIDE)?;
         within("character_embedding", character_embedding, MOST_WIDE)?;
-        within("word_embedding", word_embedding, MOST_WIDE)
+        within(WORD_EMBEDDING, word_embedding, MOST_WIDE)
     }
 }
 
@@ -72,9 +74,9 @@ struct Net {
 impl Net {
     fn new(params: &Params, grad: Grad) -> Result<Self> {
         Ok(Self {
-            embedding: Embedding::new(params, "pair_embedding", grad)?,
-            encoder: Lstm::new(params, "encoder", grad)?,
-            bridge: Linear::new(params, "bridge", grad)?,
+            embedding: Embedding::new(params, PAIR_EMBEDDING, grad)?,
+            encoder: Lstm::new(params, ENCODER, grad)?,
+            bridge: Linear::new(params, BRIDGE, grad)?,
             decoder: Decoder::new(params, &ATTENTIONS, grad)?,
         })
     }
@@ -157,9 +159,9 @@ impl RegexDescriber {
         sizes.check()?;
         let mut params = Params::new(device);
         let h = sizes.hidden;
-        Embedding::init(&mut params, "pair_embedding", sizes.characters, sizes.character_embedding, stream)?;
-        Lstm::init(&mut params, "encoder", sizes.character_embedding, h, stream)?;
-        Linear::init(&mut params, "bridge", h, h, stream)?;
+        Embedding::init(&mut params, PAIR_EMBEDDING, sizes.characters, sizes.character_embedding, stream)?;
+        Lstm::init(&mut params, ENCODER, sizes.character_embedding, h, stream)?;
+        Linear::init(&mut params, BRIDGE, h, h, stream)?;
         let decoder = DecoderSizes { vocabulary: sizes.words, embedding: sizes.word_embedding, hidden: h };
         Decoder::init(&mut params, decoder, &ATTENTIONS, stream)?;
         Ok(Self { params, sizes, reference_padding, gpu: std::sync::Arc::default() })
@@ -214,7 +216,7 @@ impl RegexDescriber {
     }
 }
 
-/// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
+/// The passes on a GPU, where batches of like sizes share a captured graph (`model::gpu`).
 impl RegexDescriber {
     fn sizes_of(items: &[Vec<Vec<u32>>]) -> (usize, usize, usize) {
         let longest = items.iter().flatten().map(Vec::len).max().unwrap_or(0).max(2);
@@ -243,7 +245,9 @@ impl RegexDescriber {
             let mut packed = Unpacking::new(&slot);
             let pairs = self.pairs_at(&mut packed, shape)?;
             let targets = packed.targets(shape.0, outputs, false)?;
-            Step::new(&self.params, &training).describer(&pairs.tokens, &targets, &loss)?;
+            let memory = training.memory.lock().unwrap();
+            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            gpu_training::describer(&tape, &pairs.tokens, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;
         adam.count();

@@ -1,7 +1,7 @@
-//! What models keep on a GPU: inputs that are overwritten in place, roll-outs, and recordings of what is done with them.
+//! Batches of the REGEX models on their way to a GPU, and roll-outs there.
 //!
 //! A batch goes there in one piece: all its symbols and lengths, one after the other, as 4-byte elements. It is filled up
-//! to one of a few sizes, so that few recordings serve all batches; what it is filled up with has no weight, is masked, and
+//! to one of a few sizes, so that few captured graphs serve all batches; what it is filled up with has no weight, is masked, and
 //! is not looked at.
 
 use crate::nn::cuda;
@@ -104,7 +104,7 @@ impl Packing {
         self.fed(&Fed { inputs, targets, weights, entropy: Vec::new() }, real, rows, steps, vocabulary)
     }
 
-    /// The same from what a decoder is fed.
+    /// Adds the inputs, targets and weights of teacher forcing.
     pub fn fed(&mut self, fed: &Fed, real: usize, rows: usize, steps: usize, vocabulary: usize) -> Result<()> {
         let n = fed.inputs.len();
         let width = rows * (n / real.max(1));
@@ -154,7 +154,7 @@ impl<'a> Unpacking<'a> {
         Ok(part)
     }
 
-    /// What [`Packing::sequences`] (`width` 1) or [`Packing::bags`] put there.
+    /// The tokens that [`Packing::sequences`] (`width` 1) or [`Packing::bags`] put there.
     pub fn tokens(&mut self, rows: usize, steps: usize, width: usize) -> Result<Tokens> {
         Ok(Tokens {
             ids: self.take(rows * steps * width)?,
@@ -168,7 +168,7 @@ impl<'a> Unpacking<'a> {
         })
     }
 
-    /// What [`Packing::outputs`] or [`Packing::fed`] put there; `bonus`: with weights of an entropy.
+    /// The targets that [`Packing::outputs`] or [`Packing::fed`] put there; `bonus`: with weights of an entropy.
     pub fn targets(&mut self, rows: usize, steps: usize, bonus: bool) -> Result<Targets> {
         let ids = self.take(rows * steps)?;
         let (targets, weights) = (self.take(rows * steps)?, self.take(rows * steps)?);
@@ -180,7 +180,7 @@ impl<'a> Unpacking<'a> {
     }
 }
 
-/// What a decoder is fed and asked for, on the device.
+/// Inputs and targets of a decoder on the device.
 pub struct Targets {
     /// Inputs.
     pub inputs: Tokens,

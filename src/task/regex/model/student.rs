@@ -3,6 +3,7 @@
 
 use crate::nn::adam::Adam;
 use crate::nn::attention::Memory;
+use crate::nn::cuda::tape::Tape;
 use crate::nn::cuda::workspace::{Workspace, rows, steps};
 use crate::nn::decoder::{Decoder, DecoderSizes, Rolled};
 use crate::nn::layers::{Embedding, Grad, Linear, Lstm, bridge};
@@ -12,11 +13,12 @@ use crate::nn::sizes::{MOST_ROWS, MOST_WIDE, within};
 use crate::nn::tokens::{PAD, START, Tokens};
 use crate::rng::Stream;
 use crate::task::regex::model::gpu::{Packing, Unpacking, roll};
-use crate::task::regex::model::gpu_training::Step;
+use crate::task::regex::model::gpu_training;
+use crate::task::regex::model::names::*;
 use candle_core::{Device, Result, Tensor};
 use serde::{Deserialize, Serialize};
 
-const ATTENTIONS: [&str; 2] = ["request_attention", "word_attention"];
+const ATTENTIONS: [&str; 2] = [REQUEST_ATTENTION, WORD_ATTENTION];
 
 /// Sizes of a student or executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +49,7 @@ impl StudentSizes {
         within("outputs", outputs, MOST_ROWS)?;
         within("hidden", hidden, MOST_WIDE)?;
         within("character_embedding", character_embedding, MOST_WIDE)?;
-        within("word_embedding", word_embedding, MOST_WIDE)
+        within(WORD_EMBEDDING, word_embedding, MOST_WIDE)
     }
 }
 
@@ -76,12 +78,12 @@ struct Net {
 impl Net {
     fn new(params: &Params, grad: Grad) -> Result<Self> {
         Ok(Self {
-            word_embedding: Embedding::new(params, "word_embedding", grad)?,
-            request_embedding: Embedding::new(params, "request_embedding", grad)?,
-            word_encoder: Lstm::new(params, "word_encoder", grad)?,
-            request_encoder: Lstm::new(params, "request_encoder", grad)?,
-            word_bridge: Linear::new(params, "word_bridge", grad)?,
-            request_bridge: Linear::new(params, "request_bridge", grad)?,
+            word_embedding: Embedding::new(params, WORD_EMBEDDING, grad)?,
+            request_embedding: Embedding::new(params, REQUEST_EMBEDDING, grad)?,
+            word_encoder: Lstm::new(params, WORD_ENCODER, grad)?,
+            request_encoder: Lstm::new(params, REQUEST_ENCODER, grad)?,
+            word_bridge: Linear::new(params, WORD_BRIDGE, grad)?,
+            request_bridge: Linear::new(params, REQUEST_BRIDGE, grad)?,
             decoder: Decoder::new(params, &ATTENTIONS, grad)?,
         })
     }
@@ -107,12 +109,12 @@ impl RegexStudent {
         sizes.check()?;
         let mut params = Params::new(device);
         let h = sizes.hidden;
-        Embedding::init(&mut params, "word_embedding", sizes.characters, sizes.character_embedding, stream)?;
-        Embedding::init(&mut params, "request_embedding", sizes.request_words, sizes.word_embedding, stream)?;
-        Lstm::init(&mut params, "word_encoder", sizes.character_embedding, h, stream)?;
-        Linear::init(&mut params, "word_bridge", h, h, stream)?;
-        Lstm::init(&mut params, "request_encoder", sizes.word_embedding, h, stream)?;
-        Linear::init(&mut params, "request_bridge", h, h, stream)?;
+        Embedding::init(&mut params, WORD_EMBEDDING, sizes.characters, sizes.character_embedding, stream)?;
+        Embedding::init(&mut params, REQUEST_EMBEDDING, sizes.request_words, sizes.word_embedding, stream)?;
+        Lstm::init(&mut params, WORD_ENCODER, sizes.character_embedding, h, stream)?;
+        Linear::init(&mut params, WORD_BRIDGE, h, h, stream)?;
+        Lstm::init(&mut params, REQUEST_ENCODER, sizes.word_embedding, h, stream)?;
+        Linear::init(&mut params, REQUEST_BRIDGE, h, h, stream)?;
         let decoder =
             DecoderSizes { vocabulary: sizes.outputs, embedding: sizes.character_embedding, hidden: sizes.hidden };
         Decoder::init(&mut params, decoder, &ATTENTIONS, stream)?;
@@ -264,7 +266,7 @@ impl RegexStudent {
     }
 }
 
-/// The same on a GPU: batches of like sizes share a recording (`model::gpu`).
+/// The passes on a GPU, where batches of like sizes share a captured graph (`model::gpu`).
 impl RegexStudent {
     fn read_packed(&self, net: &Net, packed: &mut Unpacking<'_>, shape: &Shape) -> Result<(Vec<Memory>, Tensor)> {
         let words = packed.tokens(shape.reads, shape.words, 1)?;
@@ -311,7 +313,9 @@ impl RegexStudent {
             let words = packed.tokens(shape.reads, shape.words, 1)?;
             let requests = packed.tokens(shape.reads, shape.requests, 1)?;
             let targets = packed.targets(shape.reads * shape.copies, shape.outputs, bonus)?;
-            Step::new(&self.params, &training).student(&words, &requests, &targets, &loss)?;
+            let memory = training.memory.lock().unwrap();
+            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            gpu_training::student(&tape, &words, &requests, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;
         adam.count();
@@ -429,7 +433,7 @@ impl Batch {
     }
 }
 
-/// What the decoder is fed and asked for, where that is not an output itself: inputs, one row each, all of one length T;
+/// Inputs and targets of the decoder, where they are not an output itself: inputs, one row each, all of one length T;
 /// targets and their weights, time-major `[T · rows]`; and weights of an entropy bonus, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Fed {

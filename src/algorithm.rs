@@ -1,5 +1,5 @@
-//! Learning algorithms: how executions are chosen and how what the teacher gave changes the policies. One file an
-//! algorithm; the trainer knows them by the trait [`Algorithm`] alone.
+//! Learning algorithms: how executions are chosen and how the teacher's input changes the policies. Each algorithm has a
+//! file of its own; the trainer knows them by the trait [`Algorithm`] alone.
 
 pub mod adel;
 pub mod dagger;
@@ -9,34 +9,34 @@ pub mod learner;
 mod pretraining;
 pub mod query_selection;
 pub mod reinforce;
+pub mod single_policy;
 pub mod supervised;
 pub mod true_marginal;
 
-use crate::config::run::{AlgorithmName, RunConfig};
-
+use crate::config::run::{AlgorithmName, Mixing, RunConfig};
 use crate::protocol::{Agent, DescribedEpisode, Task, Utterance, World};
 use candle_core::Result;
-use explorer::Explorer;
 use learner::Tensors;
 pub use pretraining::pretrain;
 use serde::{Deserialize, Serialize};
+use single_policy::SinglePolicy;
 use std::sync::Arc;
 
-/// Where in a run a gradient step stands.
+/// The position of a gradient step in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct StepContext {
     /// Updates (iterations) made before.
     pub update: u64,
-    /// Number of the step among all of the run, for its random draws.
+    /// Number of the step among all of the run, which keys its random draws.
     pub counter: u64,
     /// Whether it learns from new descriptions (not from replayed ones), so that its loss counts in the curves.
     pub fresh: bool,
 }
 
-/// What else than tensors a checkpoint holds of an algorithm.
+/// The state of an algorithm that a checkpoint holds beside the tensors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AlgorithmState {
-    /// Adam steps made.
+    /// Optimiser steps made.
     pub steps: u64,
     /// Blueprint of the agent.
     pub blueprint: serde_json::Value,
@@ -46,56 +46,34 @@ pub struct AlgorithmState {
 
 /// A learning algorithm of the loop: it chooses executions and learns from what the teacher gives.
 ///
-/// Everything it does is a function of its tensors, its [`AlgorithmState`] state, the seed and its arguments, so that a resumed
-/// run goes on as if nothing had happened.
+/// Everything it does is a function of its tensors, its [`AlgorithmState`], the seed and its arguments, so that a resumed
+/// run continues as if nothing had happened.
 pub trait Algorithm<W: World>: Send {
     /// The policy that is evaluated, tried and reported.
     fn policy(&self) -> &dyn Agent<W>;
 
-    /// Mixing weight λ at an update; 0 for algorithms without one.
-    fn lambda(&self, _update: u64) -> f64 {
-        0.0
+    /// The mixing of exploration with the approximate marginal; `None` for algorithms without one.
+    fn mixing(&self) -> Option<&Mixing> {
+        None
     }
 
     /// Executions of the tasks, which are the episodes from number `first` on. `first` keys the draws.
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>>;
 
-    /// A copy of what [`Algorithm::explore`] executes with, as it is now, for another thread; `None` where people cannot
-    /// teach. `old` is a copy whose memory may be used.
-    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
-        let _ = old;
-        Ok(None)
+    /// The policies that [`Algorithm::explore`] executes with, in the order in which [`explorer::Explorer`] takes them;
+    /// `None` where people cannot teach.
+    fn exploration_policies(&self) -> Option<Vec<&dyn Agent<W>>> {
+        None
     }
 
     /// Whether [`Algorithm::explore`] gives the agent's own executions, whose success is worth a curve.
-    fn acts(&self) -> bool {
-        true
-    }
+    fn executes_own_policy(&self) -> bool;
 
-    /// Reads new words of descriptions; those that have earned it take reserve rows in all policies. How many did.
-    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize>;
+    /// Reads new words of descriptions; those that have earned it take reserve rows in all policies. Returns how many did.
+    fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize>;
 
-    /// One gradient step on described executions (description-based algorithms). Nothing when there are none.
-    fn learn(&mut self, described: &[DescribedEpisode<W>], at: StepContext) -> Result<()> {
-        let _ = (described, at);
-        Ok(())
-    }
-
-    /// What is due at the end of every iteration of a description-based algorithm, described or not.
-    fn end_iteration(&mut self, _update: u64) -> Result<()> {
-        Ok(())
-    }
-
-    /// One gradient step on episodes that need no description (all other algorithms).
-    fn learn_episodes(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
-        let _ = (tasks, executions);
-        Ok(())
-    }
-
-    /// Whether stored descriptions may be replayed in steps of their own (`algorithm.replay`).
-    fn replays(&self) -> bool {
-        false
-    }
+    /// The way in which the algorithm learns.
+    fn learning(&mut self) -> Learning<'_, W>;
 
     /// Sum and number of the losses on new teaching since the last call, nats a sequence. Waits for the device.
     fn take_loss(&mut self) -> Result<(f64, u64)>;
@@ -104,20 +82,51 @@ pub trait Algorithm<W: World>: Send {
     /// `average.weights.` where weights are averaged.
     fn tensors(&self) -> Result<Tensors>;
 
-    /// What else is needed to go on.
-    fn saved(&self) -> AlgorithmState;
+    /// The state that a checkpoint needs beside the tensors.
+    fn state(&self) -> AlgorithmState;
 
-    /// Restores what [`Algorithm::tensors`] and [`Algorithm::saved`] gave.
-    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()>;
+    /// Restores what [`Algorithm::tensors`] and [`Algorithm::state`] gave.
+    fn restore(&mut self, tensors: &Tensors, state: &AlgorithmState) -> Result<()>;
+}
 
-    /// How many of the newest recorded descriptions [`Algorithm::remember`] must be given after
+/// The input that an algorithm learns from, with the operations that this kind of learning has.
+pub enum Learning<'a, W: World> {
+    /// Gradient steps on described episodes, in every iteration.
+    Descriptions(&'a mut dyn LearnsFromDescriptions<W>),
+    /// Described episodes that are collected during an epoch and learnt from at its end.
+    Epochs(&'a mut dyn LearnsInEpochs<W>),
+    /// Gradient steps on episodes that need no description.
+    Episodes(&'a mut dyn LearnsFromEpisodes<W>),
+}
+
+/// An algorithm that takes gradient steps on described episodes. Stored descriptions may be replayed to it in steps of
+/// their own (`algorithm.replay`).
+pub trait LearnsFromDescriptions<W: World> {
+    /// One gradient step on described episodes. Does nothing when there are none.
+    fn learn(&mut self, described: &[DescribedEpisode<W>], step: StepContext) -> Result<()>;
+}
+
+/// An algorithm that collects described episodes and refits its policies at the end of an epoch.
+pub trait LearnsInEpochs<W: World> {
+    /// Collects described episodes; nothing is learnt before the epoch ends.
+    fn collect(&mut self, described: &[DescribedEpisode<W>]);
+
+    /// Refits the policies where the iteration after `update` others is the last of its epoch. To be called at the end of
+    /// every iteration, described or not.
+    fn end_iteration(&mut self, update: u64) -> Result<()>;
+
+    /// How many of the newest logged descriptions [`LearnsInEpochs::restore_collected`] must be given after
     /// [`Algorithm::restore`].
-    fn recall(&self) -> usize {
-        0
-    }
+    fn collected(&self) -> usize;
 
-    /// Takes the newest recorded descriptions back after a resume.
-    fn remember(&mut self, _described: Vec<DescribedEpisode<W>>) {}
+    /// Takes the newest logged descriptions back after a resume.
+    fn restore_collected(&mut self, described: Vec<DescribedEpisode<W>>);
+}
+
+/// An algorithm that learns from the episodes themselves: from demonstrations or rewards.
+pub trait LearnsFromEpisodes<W: World> {
+    /// One gradient step on executed tasks.
+    fn learn(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()>;
 }
 
 /// The algorithm that a configuration names. Its policies start from `pretrained` (π_ω learnt on the approximate
@@ -130,13 +139,13 @@ pub fn build<W: World>(
     let (a, seed) = (&config.algorithm, config.seed);
     Ok(match a.name {
         AlgorithmName::Adel => Box::new(adel::Adel::new(world, pretrained, a, seed)?),
-        AlgorithmName::Dagger => Box::new(dagger::Dagger::new(world, pretrained, a, seed)?),
+        AlgorithmName::Dagger => Box::new(SinglePolicy::new(world, pretrained, a, dagger::Dagger { seed })?),
         AlgorithmName::ReinforceBinary | AlgorithmName::ReinforceContinuous => {
-            Box::new(reinforce::Reinforce::new(world, pretrained, a, seed)?)
+            Box::new(SinglePolicy::new(world, pretrained, a, reinforce::Reinforce::new(a, seed))?)
         }
-        AlgorithmName::Supervised => Box::new(supervised::Supervised::new(world, pretrained, a)?),
+        AlgorithmName::Supervised => Box::new(SinglePolicy::new(world, pretrained, a, supervised::Supervised)?),
         AlgorithmName::EpochAdel => Box::new(epoch_adel::EpochAdel::new(pretrained, a, seed)?),
-        AlgorithmName::TrueMarginal => Box::new(true_marginal::TrueMarginal::new(world, pretrained, a)?),
+        AlgorithmName::TrueMarginal => Box::new(SinglePolicy::new(world, pretrained, a, true_marginal::TrueMarginal)?),
     })
 }
 

@@ -77,7 +77,10 @@ fn resumes_bit_identical(overrides: &[&str]) {
     assert_eq!(end, weights(&at(&broken, 12), ""), "an interrupted run ends where the whole one does");
     let header = |folder: &Path| checkpoint::load(&at(folder, 12)).unwrap().0;
     let (a, b) = (header(&whole), header(&broken));
-    assert_eq!((a.saved(), a.counters, a.milestones, a.meters), (b.saved(), b.counters, b.milestones, b.meters));
+    assert_eq!(
+        (a.algorithm_state(), a.counters, a.milestones, a.meters),
+        (b.algorithm_state(), b.counters, b.milestones, b.meters)
+    );
     let text = |folder: &Path| std::fs::read_to_string(folder.join("descriptions.jsonl")).unwrap();
     assert_eq!(text(&whole), text(&broken));
     train(&dir.path().join("other"), &[&overrides[..], &["seed=2"]].concat());

@@ -1,15 +1,11 @@
 //! ADEL in its practical form (paper, appendix "Practical Implementation"): an execution policy π_θ learns from what
 //! was described; an exploration policy π_β learns from the same, mixed with draws of the approximate marginal.
 
-use crate::algorithm::explorer::{self, Explorer};
+use crate::algorithm::explorer;
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
-use crate::config::run::AlgorithmConfig;
-use crate::config::run::Mixing;
-use crate::protocol::DescribedEpisode;
-use crate::protocol::Utterance;
-use crate::protocol::{Agent, Augmentation, Example, Lesson};
-use crate::protocol::{Task, World};
+use crate::algorithm::{Algorithm, AlgorithmState, Learning, LearnsFromDescriptions, StepContext};
+use crate::config::run::{AlgorithmConfig, Mixing};
+use crate::protocol::{Agent, Augmentation, DescribedEpisode, Example, Lesson, Task, Utterance, World};
 use crate::rng;
 use candle_core::Result;
 use std::sync::Arc;
@@ -48,8 +44,8 @@ impl<W: World> Algorithm<W> for Adel<W> {
         self.theta.policy()
     }
 
-    fn lambda(&self, update: u64) -> f64 {
-        self.mixing.at(update)
+    fn mixing(&self) -> Option<&Mixing> {
+        Some(&self.mixing)
     }
 
     /// ê ~ π_β(· | s1, d*) for each task.
@@ -57,50 +53,21 @@ impl<W: World> Algorithm<W> for Adel<W> {
         explorer::explore(&[self.beta.agent()], self.seed, tasks, first)
     }
 
-    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
-        Explorer::of(&[self.beta.agent()], self.seed, old).map(Some)
+    fn exploration_policies(&self) -> Option<Vec<&dyn Agent<W>>> {
+        Some(vec![self.beta.agent()])
     }
 
-    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
-        self.beta.learn_words(heard)?;
-        self.theta.learn_words(heard)
-    }
-
-    /// L(θ) = −log π_θ(ê | d̂) and L(β) = λ·−log π_β(ẽ | d̂) + (1−λ)·−log π_β(ê | d̂), ẽ ~ P_ω(· | s1), one Adam step on
-    /// their sum. The counter numbers the draws of ẽ.
-    fn learn(&mut self, described: &[DescribedEpisode<W>], at: StepContext) -> Result<()> {
-        if described.is_empty() {
-            return Ok(());
-        }
-        let lambda = self.mixing.at(at.update);
-        let mut places = rng::stream(self.seed, "elsewhere", at.counter);
-        let practised = |e: &Example<W>| match self.world.elsewhere(&e.start, &e.execution, &mut places) {
-            Some((start, execution)) => Example { start, execution, words: e.words.clone() },
-            None => e.clone(),
-        };
-        let own: Vec<Example<W>> = described.iter().map(|d| &d.example).map(practised).collect();
-        let mut draws = rng::stream(self.seed, "marginal", at.counter);
-        let marginal: Vec<Example<W>> = own
-            .iter()
-            .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
-            .collect();
-        let noise =
-            |purpose| Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: at.counter };
-        let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
-        if lambda > 0.0 {
-            groups.push((&marginal, lambda as f32));
-        }
-        if lambda < 1.0 {
-            groups.push((&own, (1.0 - lambda) as f32));
-        }
-        // The policies share no parameter, so two backward passes make the gradients of the sum.
-        self.beta.step(&Lesson::Varied(&groups, noise("noise-beta")))?;
-        let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], noise("noise-theta")))?;
-        if at.fresh { self.losses.add(loss) } else { Ok(()) }
-    }
-
-    fn replays(&self) -> bool {
+    fn executes_own_policy(&self) -> bool {
         true
+    }
+
+    fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize> {
+        self.beta.learn_words(utterances)?;
+        self.theta.learn_words(utterances)
+    }
+
+    fn learning(&mut self) -> Learning<'_, W> {
+        Learning::Descriptions(self)
     }
 
     fn take_loss(&mut self) -> Result<(f64, u64)> {
@@ -115,13 +82,48 @@ impl<W: World> Algorithm<W> for Adel<W> {
     }
 
     /// Both policies have made the same number of steps.
-    fn saved(&self) -> AlgorithmState {
+    fn state(&self) -> AlgorithmState {
         let (steps, blueprint) = (self.theta.steps(), self.theta.agent().blueprint());
         AlgorithmState { steps, blueprint, state: serde_json::Value::Null }
     }
 
-    fn restore(&mut self, tensors: &Tensors, saved: &AlgorithmState) -> Result<()> {
-        self.theta.restore("theta", tensors, saved.steps, &saved.blueprint)?;
-        self.beta.restore("beta", tensors, saved.steps, &saved.blueprint)
+    fn restore(&mut self, tensors: &Tensors, state: &AlgorithmState) -> Result<()> {
+        self.theta.restore("theta", tensors, state.steps, &state.blueprint)?;
+        self.beta.restore("beta", tensors, state.steps, &state.blueprint)
+    }
+}
+
+impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
+    /// L(θ) = −log π_θ(ê | d̂) and L(β) = λ·−log π_β(ẽ | d̂) + (1−λ)·−log π_β(ê | d̂), ẽ ~ P_ω(· | s1), one Adam step on
+    /// their sum. The counter numbers the draws of ẽ.
+    fn learn(&mut self, described: &[DescribedEpisode<W>], step: StepContext) -> Result<()> {
+        if described.is_empty() {
+            return Ok(());
+        }
+        let lambda = self.mixing.at(step.update);
+        let mut relocation = rng::stream(self.seed, "elsewhere", step.counter);
+        let relocated = |e: &Example<W>| match self.world.elsewhere(&e.start, &e.execution, &mut relocation) {
+            Some((start, execution)) => Example { start, execution, words: e.words.clone() },
+            None => e.clone(),
+        };
+        let own: Vec<Example<W>> = described.iter().map(|d| &d.example).map(relocated).collect();
+        let mut draws = rng::stream(self.seed, "marginal", step.counter);
+        let marginal: Vec<Example<W>> = own
+            .iter()
+            .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
+            .collect();
+        let augmentation =
+            |purpose| Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: step.counter };
+        let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
+        if lambda > 0.0 {
+            groups.push((&marginal, lambda as f32));
+        }
+        if lambda < 1.0 {
+            groups.push((&own, (1.0 - lambda) as f32));
+        }
+        // The policies share no parameter, so two backward passes make the gradients of the sum.
+        self.beta.step(&Lesson::Varied(&groups, augmentation("noise-beta")))?;
+        let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], augmentation("noise-theta")))?;
+        if step.fresh { self.losses.add(loss) } else { Ok(()) }
     }
 }

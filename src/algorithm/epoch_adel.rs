@@ -8,21 +8,18 @@
 //! of them can be kept: `algorithm.epoch.snapshots` of them are, a uniform sample (a reservoir) of all epochs'. There is
 //! no approximate marginal beyond the pretrained π_1, and no replay: the passes of the refit are the re-use.
 
-use crate::algorithm::explorer::{self, Explorer};
+use crate::algorithm::explorer;
 use crate::algorithm::learner::{Learner, Losses, Tensors, part};
-use crate::algorithm::{Algorithm, AlgorithmState, StepContext};
+use crate::algorithm::{Algorithm, AlgorithmState, Learning, LearnsInEpochs};
 use crate::config::run::{AlgorithmConfig, EpochSettings};
-use crate::protocol::DescribedEpisode;
-use crate::protocol::Utterance;
-use crate::protocol::{Agent, Example, Lesson};
-use crate::protocol::{Task, World};
+use crate::protocol::{Agent, DescribedEpisode, Example, Lesson, Task, Utterance, World};
 use crate::rng;
 use candle_core::Result;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-/// Both policies, the sample of earlier ones, and what this epoch has collected.
+/// Both policies, the sample of earlier ones, and the descriptions that this epoch has collected.
 pub struct EpochAdel<W: World> {
     theta: Learner<W>,
     beta: Learner<W>,
@@ -36,12 +33,12 @@ pub struct EpochAdel<W: World> {
     seed: u64,
 }
 
-/// What a checkpoint holds beside tensors.
+/// The state that a checkpoint holds beside tensors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct State {
     /// Epochs ended.
     epoch: u64,
-    /// Descriptions of the present epoch: so many of the record's last lines.
+    /// Descriptions of the present epoch: so many of the description log's last lines.
     collected: usize,
     /// Adam steps of π_β; those of π_θ are the checkpoint's.
     beta_steps: u64,
@@ -78,13 +75,13 @@ impl<W: World> EpochAdel<W> {
         passes: u64,
         batch: usize,
         mut order: rng::Stream,
-        mut told: impl FnMut(candle_core::Tensor) -> Result<()>,
+        mut on_loss: impl FnMut(candle_core::Tensor) -> Result<()>,
     ) -> Result<()> {
         let mut examples = examples.to_vec();
         for _ in 0..passes {
             examples.shuffle(&mut order);
             for chunk in examples.chunks(batch) {
-                told(learner.step(&Lesson::Likelihood(&[(chunk, 1.0)]))?)?;
+                on_loss(learner.step(&Lesson::Likelihood(&[(chunk, 1.0)]))?)?;
             }
         }
         Ok(())
@@ -116,40 +113,24 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         explorer::explore(&self.explorers(), self.seed, tasks, first)
     }
 
-    fn explorer(&self, old: Option<Explorer<W>>) -> Result<Option<Explorer<W>>> {
-        Explorer::of(&self.explorers(), self.seed, old).map(Some)
+    fn exploration_policies(&self) -> Option<Vec<&dyn Agent<W>>> {
+        Some(self.explorers())
     }
 
-    fn learn_words(&mut self, heard: &[Utterance]) -> Result<usize> {
-        self.beta.learn_words(heard)?;
+    fn executes_own_policy(&self) -> bool {
+        true
+    }
+
+    fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize> {
+        self.beta.learn_words(utterances)?;
         for snapshot in &mut self.snapshots {
-            snapshot.learn_words(heard)?;
+            snapshot.learn_words(utterances)?;
         }
-        self.theta.learn_words(heard)
+        self.theta.learn_words(utterances)
     }
 
-    /// Collects; nothing is learnt before the epoch ends.
-    fn learn(&mut self, described: &[DescribedEpisode<W>], _at: StepContext) -> Result<()> {
-        self.collected.extend_from_slice(described);
-        Ok(())
-    }
-
-    /// Refits both policies when the epoch is over.
-    fn end_iteration(&mut self, update: u64) -> Result<()> {
-        if !(update + 1).is_multiple_of(self.settings.iterations) {
-            return Ok(());
-        }
-        let collected = std::mem::take(&mut self.collected);
-        let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| explorer::averaged(d.episode));
-        let examples = |all: Vec<DescribedEpisode<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
-        let (passes, batch) = (self.settings.passes, self.batch);
-        let order = |purpose| rng::stream(self.seed, purpose, self.state.epoch);
-        let losses = &mut self.losses;
-        let (for_theta, for_beta) = (order("epoch-theta"), order("epoch-beta"));
-        Self::refit(&mut self.theta, &examples(averaged), passes, batch, for_theta, |loss| losses.add(loss))?;
-        Self::refit(&mut self.beta, &examples(current), passes, batch, for_beta, |_| Ok(()))?;
-        self.state.epoch += 1;
-        self.keep()
+    fn learning(&mut self) -> Learning<'_, W> {
+        Learning::Epochs(self)
     }
 
     fn take_loss(&mut self) -> Result<(f64, u64)> {
@@ -168,7 +149,7 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         Ok(all)
     }
 
-    fn saved(&self) -> AlgorithmState {
+    fn state(&self) -> AlgorithmState {
         let state = State {
             collected: self.collected.len(),
             beta_steps: self.beta.steps(),
@@ -195,12 +176,36 @@ impl<W: World> Algorithm<W> for EpochAdel<W> {
         self.collected.clear();
         Ok(())
     }
+}
 
-    fn recall(&self) -> usize {
+impl<W: World> LearnsInEpochs<W> for EpochAdel<W> {
+    fn collect(&mut self, described: &[DescribedEpisode<W>]) {
+        self.collected.extend_from_slice(described);
+    }
+
+    /// Refits both policies when the epoch is over.
+    fn end_iteration(&mut self, update: u64) -> Result<()> {
+        if !(update + 1).is_multiple_of(self.settings.iterations) {
+            return Ok(());
+        }
+        let collected = std::mem::take(&mut self.collected);
+        let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| explorer::averaged(d.episode));
+        let examples = |all: Vec<DescribedEpisode<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
+        let (passes, batch) = (self.settings.passes, self.batch);
+        let order = |purpose| rng::stream(self.seed, purpose, self.state.epoch);
+        let losses = &mut self.losses;
+        let (for_theta, for_beta) = (order("epoch-theta"), order("epoch-beta"));
+        Self::refit(&mut self.theta, &examples(averaged), passes, batch, for_theta, |loss| losses.add(loss))?;
+        Self::refit(&mut self.beta, &examples(current), passes, batch, for_beta, |_| Ok(()))?;
+        self.state.epoch += 1;
+        self.keep()
+    }
+
+    fn collected(&self) -> usize {
         self.state.collected
     }
 
-    fn remember(&mut self, described: Vec<DescribedEpisode<W>>) {
+    fn restore_collected(&mut self, described: Vec<DescribedEpisode<W>>) {
         self.collected = described;
     }
 }

@@ -1,8 +1,8 @@
-//! Checkpoints of a run: everything needed to go on as if nothing had happened. Written atomically with a checksum;
+//! Checkpoints of a run: everything needed to continue as if nothing had happened. Written atomically with a checksum;
 //! the newest few and the best are kept; a damaged one is passed over in favour of the one before.
 
 use crate::algorithm::AlgorithmState;
-use crate::algorithm::query_selection::Tallies;
+use crate::algorithm::query_selection::KindCounts;
 use crate::config::run::RunConfig;
 use crate::config::run::TeacherMode;
 use crate::nn::artifact::{self, ArtifactError, Precision};
@@ -10,7 +10,7 @@ use crate::protocol::Rate;
 use crate::run::CheckpointRow;
 use crate::trainer::meters::Meters;
 use crate::trainer::milestones::Milestones;
-use crate::trainer::passing::Passing;
+use crate::trainer::transient::Transient;
 use anyhow::Context;
 use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Version of the layout of checkpoints.
 pub const FORMAT: u32 = 1;
 
-/// Where a run stands. All random streams are functions of the seed and of these counters.
+/// The position of a run. All random streams are functions of the seed and of these counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
     /// Updates (iterations) made.
@@ -35,7 +35,7 @@ pub struct Counters {
     pub human: u64,
     /// Descriptions of the simulated teacher used.
     pub simulated: u64,
-    /// Lines of the run's record of descriptions.
+    /// Lines of the run's description log.
     pub recorded: u64,
     /// Updates of pretraining made.
     pub pretrained: u64,
@@ -50,7 +50,7 @@ pub struct Header {
     pub program: String,
     /// The run's configuration.
     pub config: RunConfig,
-    /// Where the run stood.
+    /// The run's counters.
     pub counters: Counters,
     /// Adam steps made.
     pub steps: u64,
@@ -58,7 +58,7 @@ pub struct Header {
     pub lambda: f64,
     /// Sizes and vocabularies of the agent.
     pub blueprint: serde_json::Value,
-    /// Who taught.
+    /// Teacher mode.
     pub teacher: TeacherMode,
     /// Latest validation success.
     pub validation: Option<Rate>,
@@ -71,12 +71,12 @@ pub struct Header {
     pub seconds: f64,
     /// Readings since the last point.
     pub meters: Meters,
-    /// What was asked about so far, where that is chosen.
-    #[serde(default)]
-    pub tallies: Tallies,
+    /// How often teachers were asked about each kind of execution, where episodes are selected.
+    #[serde(default, rename = "tallies")]
+    pub kind_counts: KindCounts,
     /// Whether the evaluation that is due at this update has still to be made: the program ended in the midst of it.
-    #[serde(default)]
-    pub owed: bool,
+    #[serde(default, rename = "owed")]
+    pub evaluation_due: bool,
     /// RFC 3339 time of writing.
     pub written_at: String,
     /// The algorithm's own state beside its tensors; null where it has none.
@@ -88,8 +88,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// What the algorithm gets back beside its tensors.
-    pub fn saved(&self) -> AlgorithmState {
+    /// The state that the algorithm gets back beside its tensors.
+    pub fn algorithm_state(&self) -> AlgorithmState {
         AlgorithmState { steps: self.steps, blueprint: self.blueprint.clone(), state: self.state.clone() }
     }
 }
@@ -148,11 +148,11 @@ fn row(path: &Path, header: &Header, best: bool) -> Result<CheckpointRow, Artifa
 
 /// Checkpoints in the folder, oldest first (the best one not among them).
 pub fn list(folder: &Path) -> Vec<PathBuf> {
-    found(folder).unwrap_or_default()
+    checkpoint_files(folder).unwrap_or_default()
 }
 
-/// The same. A folder that cannot be read is no folder without checkpoints.
-fn found(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// Checkpoints in the folder, oldest first. A folder that cannot be read is an error, and not a folder without checkpoints.
+fn checkpoint_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(all),
@@ -170,14 +170,14 @@ fn found(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Episodes that the run in a folder has spent, as far as its newest checkpoint tells: those of earlier programs counted what
-/// people were only offered, which the run itself puts right when it goes on.
+/// people were only offered, which the run itself corrects when it is resumed.
 pub fn spent(folder: &Path) -> Option<u64> {
     let counters = newest(folder).ok()?.0?.0.counters;
     (counters.next.is_some() || counters.simulated > 0).then_some(counters.episodes)
 }
 
-/// Removes what a killed program left half written. Only for who holds the run's lock.
-pub(super) fn clear_drafts(folder: &Path) -> std::io::Result<()> {
+/// Removes the half-written files of a killed program. Only the holder of the run's lock may call it.
+pub(super) fn remove_partial_files(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "tmp") {
@@ -210,13 +210,14 @@ pub type Loaded = Option<(Header, BTreeMap<String, Tensor>)>;
 /// # Errors
 /// When there are checkpoints and none of them can be read: starting afresh would overwrite a run.
 pub fn newest(folder: &Path) -> anyhow::Result<(Loaded, Vec<String>)> {
-    let all = found(folder).with_context(|| format!("cannot look for checkpoints in {}", folder.display()))?;
+    let all =
+        checkpoint_files(folder).with_context(|| format!("cannot look for checkpoints in {}", folder.display()))?;
     let mut complaints = Vec::new();
     for path in all.iter().rev() {
         match load(path).map_err(anyhow::Error::from) {
             Ok(found) => return Ok((Some(found), complaints)),
-            // It is whole, but cannot be read just now.
-            Err(error) if Passing::of(&error).is_some() => return Err(error),
+            // The file is whole, but cannot be read at the moment.
+            Err(error) if Transient::of(&error).is_some() => return Err(error),
             Err(error) => complaints.push(format!("passed over a checkpoint: {error}")),
         }
     }

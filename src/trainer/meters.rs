@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Sums since the last point. AlgorithmState with checkpoints, so that curves go on unbroken.
+/// Sums since the last point. Saved with checkpoints, so that curves go on unbroken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meters {
     loss: f64,

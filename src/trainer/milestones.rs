@@ -1,5 +1,5 @@
 //! Readings of validation success over a run: their trailing mean, the best of it, and when which level was first
-//! reached. AlgorithmState with checkpoints.
+//! reached. Saved with checkpoints.
 
 use crate::run::{Moment, Reached};
 use crate::trainer::checkpoint::Header;

@@ -1,10 +1,10 @@
-//! Making a run's files again from the store, where they were lost: the record of descriptions and the curve.
+//! Rebuilds lost files of a run from the store: the description log and the curve.
 //!
 //! An answer of a person carries its whole episode, so its example is there exactly. Of a simulated episode the store has
-//! what was shown and said: the task is drawn again by its number, and the execution is read back from what was shown.
-//! Both are checked against what is stored; an example that cannot be had exactly is not made up, and the run says so.
+//! its view and its description: the task is drawn again by its number, and the execution is read back from the view.
+//! Both are checked against the stored rows; an example that cannot be rebuilt exactly is not made up, and the run says so.
 
-use super::journal::RECORD;
+use super::description_log;
 use crate::config::run::RunConfig;
 use crate::ids::RunId;
 use crate::nn::artifact::write_atomically;
@@ -18,11 +18,11 @@ use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Writes the record of the first `lines` descriptions anew, as they were used in updates up to `update`.
+/// Rebuilds the log of the first `lines` descriptions, as they were used in updates up to `update`.
 ///
 /// # Errors
 /// When the store does not have all of them, or the file cannot be written.
-pub(super) async fn record<W: World>(
+pub(super) async fn description_log<W: World>(
     world: &W,
     config: &RunConfig,
     (store, run): (&Store, &RunId),
@@ -58,10 +58,10 @@ pub(super) async fn record<W: World>(
         serde_json::to_writer(&mut text, described)?;
         text.push(b'\n');
     }
-    Ok(write_atomically(&folder.join(RECORD), &text)?)
+    Ok(write_atomically(&folder.join(description_log::FILE_NAME), &text)?)
 }
 
-/// Writes the points of the curve up to `update` anew.
+/// Rebuilds the points of the curve up to `update`. Returns their number.
 ///
 /// # Errors
 /// When the store cannot be read or the file not be written.
@@ -74,6 +74,6 @@ pub(super) async fn curve((store, run): (&Store, &RunId), folder: &Path, update:
         serde_json::to_writer(&mut text, point)?;
         text.push(b'\n');
     }
-    write_atomically(&folder.join(super::progress::CURVE), &text)?;
+    write_atomically(&folder.join(super::curve::FILE_NAME), &text)?;
     Ok(count)
 }

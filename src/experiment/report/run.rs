@@ -5,7 +5,7 @@ use crate::family::Audience;
 use crate::registry::{AnyFamily, Registry};
 use crate::run::Point;
 use crate::trainer::checkpoint;
-use crate::trainer::journal::RECORD;
+use crate::trainer::description_log;
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,7 +104,7 @@ pub fn read(folder: &Path, registry: Registry) -> anyhow::Result<Run> {
         Err(error) => run.complaints.push(error.to_string()),
     }
     run.points = lines(&folder.join("curve.jsonl"), &mut run.complaints);
-    let said: Vec<Line> = lines(&folder.join(RECORD), &mut run.complaints);
+    let said: Vec<Line> = lines(&folder.join(description_log::FILE_NAME), &mut run.complaints);
     let family = registry.family(&config.family);
     run.effort = effort(&run.points, &said, family.map_or([60.0, 75.0, 85.0], |family| family.levels()));
     run.common = common(&said);

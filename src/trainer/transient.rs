@@ -1,5 +1,5 @@
-//! Troubles that pass: a full disk, no file descriptor left, no memory, a busy database. A run waits for them to pass,
-//! wherever in a chain of errors they are wrapped.
+//! Transient errors: a full disk, no file descriptor left, no memory, a busy database. A run waits until they are over,
+//! however deep in a chain of errors they are wrapped.
 
 use crate::store::StoreError;
 use candle_core::Error as Candle;
@@ -7,17 +7,17 @@ use safetensors::SafeTensorError;
 use std::error::Error;
 use std::io::ErrorKind;
 
-/// A trouble that passes by itself, or when somebody helps.
+/// The cause of a transient error, which goes away by itself or when somebody helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passing {
+pub(super) enum Transient {
     /// No room on the disk, or no more of it for this user.
-    Room,
+    DiskSpace,
     /// No file descriptor is left, in this process or on the machine.
     Descriptors,
     /// No memory is left.
     Memory,
-    /// The machine refused something that it gives at other times.
-    Machine,
+    /// The operating system refused a resource that it grants at other times.
+    System,
     /// Somebody else holds what is needed, or the call was interrupted.
     Busy,
 }
@@ -25,8 +25,8 @@ pub(super) enum Passing {
 /// `EMFILE` and `ENFILE`, which the standard library has no stable kind for; the numbers are those of Linux, macOS and the BSDs.
 const NO_DESCRIPTOR: [i32; 2] = [24, 23];
 
-impl Passing {
-    /// The trouble behind an error, if it is one that passes.
+impl Transient {
+    /// The cause of an error, if it is a transient one.
     pub(super) fn of(error: &anyhow::Error) -> Option<Self> {
         error.chain().find_map(Self::of_cause)
     }
@@ -34,9 +34,9 @@ impl Passing {
     fn of_cause(cause: &(dyn Error + 'static)) -> Option<Self> {
         if let Some(error) = cause.downcast_ref::<StoreError>() {
             return error.is_transient().then(|| match error {
-                StoreError::DiskFull => Self::Room,
+                StoreError::DiskFull => Self::DiskSpace,
                 StoreError::Transient { what, .. } if what.contains("memory") => Self::Memory,
-                StoreError::Transient { .. } => Self::Machine,
+                StoreError::Transient { .. } => Self::System,
                 _ => Self::Busy,
             });
         }
@@ -64,7 +64,7 @@ impl Passing {
 
     fn of_kind(kind: ErrorKind) -> Option<Self> {
         match kind {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Self::Room),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Self::DiskSpace),
             ErrorKind::OutOfMemory => Some(Self::Memory),
             ErrorKind::ResourceBusy
             | ErrorKind::ExecutableFileBusy
@@ -97,13 +97,13 @@ impl Passing {
         }
     }
 
-    /// What a run waits for, in a few words: "room on the disk".
+    /// A few words that name what a run waits for: "room on the disk".
     pub(super) fn awaited(self) -> &'static str {
         match self {
-            Self::Room => "room on the disk",
+            Self::DiskSpace => "room on the disk",
             Self::Descriptors => "a free file descriptor (too many files and connections are open)",
             Self::Memory => "free memory",
-            Self::Machine => "what the machine refuses at the moment",
+            Self::System => "what the machine refuses at the moment",
             Self::Busy => "a file or the database that is in use elsewhere",
         }
     }
@@ -112,8 +112,8 @@ impl Passing {
     pub(super) fn pause(self, failed: u32) -> std::time::Duration {
         // Descriptors and locks come back in moments; somebody has to make room on a disk.
         let (first, longest) = match self {
-            Self::Room => (2000, 10_000),
-            Self::Descriptors | Self::Memory | Self::Machine | Self::Busy => (500, 5000),
+            Self::DiskSpace => (2000, 10_000),
+            Self::Descriptors | Self::Memory | Self::System | Self::Busy => (500, 5000),
         };
         std::time::Duration::from_millis((first << failed.min(4)).min(longest))
     }
@@ -135,9 +135,9 @@ mod tests {
     }
 
     /// A file that takes so many bytes and is then out of room, as a disk is.
-    struct Small(usize);
+    struct SmallFile(usize);
 
-    impl io::Write for Small {
+    impl io::Write for SmallFile {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let taken = bytes.len().min(self.0);
             self.0 -= taken;
@@ -149,41 +149,41 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_found_wherever_it_is_wrapped() {
-        use Passing::{Busy, Descriptors, Memory, Room};
-        let json = serde_json::to_writer(Small(3), &vec!["a long text"]).unwrap_err();
+    fn transient_errors_are_found_however_deep_they_are_wrapped() {
+        use Transient::{Busy, Descriptors, DiskSpace, Memory};
+        let json = serde_json::to_writer(SmallFile(3), &vec!["a long text"]).unwrap_err();
         let bare: anyhow::Result<()> = Err(full()).context("cannot write the record");
-        let all: Vec<(&str, anyhow::Error, Passing)> = vec![
-            ("a context", bare.unwrap_err(), Room),
-            ("a JSON writer", anyhow::Error::from(json).context("cannot write the record"), Room),
-            ("an artifact", ArtifactError::Io { path: "update-1".into(), source: full() }.into(), Room),
-            ("the store", anyhow::Error::from(StoreError::DiskFull).context("cannot record the update"), Room),
+        let all: Vec<(&str, anyhow::Error, Transient)> = vec![
+            ("a context", bare.unwrap_err(), DiskSpace),
+            ("a JSON writer", anyhow::Error::from(json).context("cannot write the record"), DiskSpace),
+            ("an artifact", ArtifactError::Io { path: "update-1".into(), source: full() }.into(), DiskSpace),
+            ("the store", anyhow::Error::from(StoreError::DiskFull).context("cannot record the update"), DiskSpace),
             ("a busy store", StoreError::Busy.into(), Busy),
-            ("a quota", io::Error::from(ErrorKind::QuotaExceeded).into(), Room),
+            ("a quota", io::Error::from(ErrorKind::QuotaExceeded).into(), DiskSpace),
             ("a descriptor", no_descriptor().into(), Descriptors),
             ("the machine's descriptors", io::Error::from_raw_os_error(23).into(), Descriptors),
             ("memory", io::Error::from_raw_os_error(12).into(), Memory),
             ("again", io::Error::from_raw_os_error(11).into(), Busy),
             ("interrupted", io::Error::from_raw_os_error(4).into(), Busy),
             ("busy", io::Error::from_raw_os_error(16).into(), Busy),
-            ("io in io", io::Error::other(full()).into(), Room),
+            ("io in io", io::Error::other(full()).into(), DiskSpace),
             ("candle", Candle::Io(no_descriptor()).into(), Descriptors),
-            ("candle with a path", Candle::Io(full()).with_path("x").bt().into(), Room),
-            ("candle with words", Candle::Io(full()).context("while saving").into(), Room),
-            ("safetensors", SafeTensorError::IoError(full()).into(), Room),
-            ("safetensors in candle", Candle::SafeTensor(SafeTensorError::IoError(full())).bt().into(), Room),
+            ("candle with a path", Candle::Io(full()).with_path("x").bt().into(), DiskSpace),
+            ("candle with words", Candle::Io(full()).context("while saving").into(), DiskSpace),
+            ("safetensors", SafeTensorError::IoError(full()).into(), DiskSpace),
+            ("safetensors in candle", Candle::SafeTensor(SafeTensorError::IoError(full())).bt().into(), DiskSpace),
         ];
         for (name, error, expected) in all {
-            assert_eq!(Passing::of(&error), Some(expected), "{name}: {error:#}");
+            assert_eq!(Transient::of(&error), Some(expected), "{name}: {error:#}");
         }
     }
 
     #[test]
-    fn what_does_not_pass_is_not_waited_for() {
-        assert_eq!(Passing::of(&StoreError::Superseded.into()), None);
-        assert_eq!(Passing::of(&io::Error::from(ErrorKind::PermissionDenied).into()), None);
-        assert_eq!(Passing::of(&io::Error::from(ErrorKind::NotFound).into()), None);
-        assert_eq!(Passing::of(&anyhow::anyhow!("the loss is NaN")), None);
-        assert_eq!(Passing::of(&serde_json::from_str::<u8>("x").unwrap_err().into()), None);
+    fn other_errors_are_not_waited_for() {
+        assert_eq!(Transient::of(&StoreError::Superseded.into()), None);
+        assert_eq!(Transient::of(&io::Error::from(ErrorKind::PermissionDenied).into()), None);
+        assert_eq!(Transient::of(&io::Error::from(ErrorKind::NotFound).into()), None);
+        assert_eq!(Transient::of(&anyhow::anyhow!("the loss is NaN")), None);
+        assert_eq!(Transient::of(&serde_json::from_str::<u8>("x").unwrap_err().into()), None);
     }
 }

@@ -1,0 +1,371 @@
+//! The runs of a server: they are created, resumed and ended here.
+
+use super::presets::{configuration, failed, family_of, presets, refused, sentence};
+use super::recorder::record;
+use crate::config::run::{RunConfig, TeacherMode};
+use crate::ids::RunId;
+use crate::launch::{LaunchError, Launcher, NewRun, PresetInfo};
+use crate::registry::Registry;
+use crate::run::{Command, RunHandle, RunState};
+use crate::store::{Run, Store};
+use crate::trainer::{FinalReport, Launch, checkpoint};
+use crate::web::Runs;
+use futures::future::BoxFuture;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::mpsc::unbounded_channel;
+
+/// A run's thread.
+type Thread = std::thread::JoinHandle<anyhow::Result<FinalReport>>;
+
+/// How long a run may take to write its last checkpoint when the program ends.
+const LAST_CHECKPOINT: Duration = Duration::from_secs(30);
+
+/// How long a run that said it had ended may take to release its thread and its recorder.
+const CLOSING_TIME: Duration = Duration::from_secs(5);
+
+/// A new run id: its family, preset and the time, so that folders sort and people can tell them apart.
+pub fn new_run_id(config: &RunConfig) -> RunId {
+    let now = time::OffsetDateTime::now_utc();
+    let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
+    let time = now.format(&format).unwrap_or_default();
+    format!("{}-{}-{time}", config.family, config.preset).into()
+}
+
+/// Folder of a run within the data folder.
+pub fn run_folder(data_dir: &Path, id: &RunId) -> PathBuf {
+    data_dir.join("runs").join(id.as_str())
+}
+
+/// The runs of a server: starts them, resumes them, ends them.
+pub struct Manager {
+    registry: Registry,
+    store: Store,
+    runs: Runs,
+    data_dir: PathBuf,
+    device: candle_core::Device,
+    runtime: tokio::runtime::Handle,
+    threads: Mutex<Vec<(RunId, Thread)>>,
+    /// Tasks that write the runs' curves into the store; each ends after its run.
+    recorders: Mutex<Vec<tokio::task::JoinHandle<()>>>,
+}
+
+impl Manager {
+    /// A manager without any run yet. To be called within a Tokio runtime.
+    pub(super) fn new(
+        registry: Registry,
+        store: Store,
+        runs: Runs,
+        data_dir: PathBuf,
+        device: candle_core::Device,
+    ) -> Manager {
+        let runtime = tokio::runtime::Handle::current();
+        let (threads, recorders) = (Mutex::default(), Mutex::default());
+        Manager { registry, store, runs, data_dir, device, runtime, threads, recorders }
+    }
+
+    /// Creates a run and starts it; its id.
+    ///
+    /// # Errors
+    /// [`LaunchError::Wish`] where the configuration, or what it names, has to be changed first: nothing is stored then.
+    pub async fn create(&self, config: RunConfig) -> Result<RunId, LaunchError> {
+        config.check().map_err(refused)?;
+        family_of(self.registry, &config)?.check(&config).map_err(refused)?;
+        let mut id = new_run_id(&config);
+        // Two runs of the same second get different names, and so do two of the same hour that came twice, because the
+        // clock was set back: a folder that is there already has another run's checkpoints.
+        for n in 2.. {
+            if self.store.run(&id).await.is_err() && !run_folder(&self.data_dir, &id).exists() {
+                break;
+            }
+            id = format!("{}-{n}", new_run_id(&config)).into();
+        }
+        let (_, preset) = self.registry.preset(&format!("{}/{}", config.family, config.preset)).map_err(refused)?;
+        let mut json = serde_json::to_value(&config).map_err(|error| failed(error.into()))?;
+        json["differences"] = config
+            .differences(&preset.config)
+            .into_iter()
+            .filter(|(key, _)| key != "seed")
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        let run = Run {
+            id: id.clone(),
+            family: config.family.clone(),
+            preset: config.preset.clone(),
+            config: json,
+            seed: config.seed,
+            teacher: config.teacher.mode,
+            active: true,
+            created_at: time::OffsetDateTime::now_utc(),
+        };
+        self.store.create_run(&run).await?;
+        self.start(&id, config, None)?;
+        Ok(id)
+    }
+
+    /// Starts a stored run again where it stopped.
+    ///
+    /// # Errors
+    /// [`LaunchError::State`] where it cannot go on as things are, for example because the folder of its data is gone.
+    pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
+        let run = self.store.run(id).await?;
+        let mut json = run.config.clone();
+        if let Some(o) = json.as_object_mut() {
+            o.remove("differences");
+        }
+        let config: RunConfig = serde_json::from_value(json).map_err(|error| {
+            LaunchError::State(format!(
+                "This version of Iliad cannot read the run\u{2019}s settings ({error}). Use the version that made the run, or start a new one."
+            ))
+        })?;
+        family_of(self.registry, &config)?
+            .at_hand(&config)
+            .map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
+        self.store.set_active(id, true).await?;
+        self.start(id, config, Some(run.teacher))
+    }
+
+    /// Starts the runs that were going on when the server ended. The page of one that cannot go on says why.
+    pub(super) async fn resume_all(&self, known: &[Run]) {
+        for run in known.iter().filter(|run| run.active) {
+            if let Err(error) = self.resume(&run.id).await {
+                tracing::error!("the run {} cannot go on: {error:#}", run.id);
+                self.runs
+                    .refuse(&run.id, format!("It could not be resumed when the server started. {}", sentence(error)));
+            }
+        }
+    }
+
+    fn start(&self, id: &RunId, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        if threads.iter().any(|(other, thread)| other == id && !thread.is_finished()) {
+            return Err(LaunchError::State("This run has not ended.".to_owned()));
+        }
+        threads.retain(|(_, thread)| !thread.is_finished());
+        let trainer = family_of(self.registry, &config)?;
+        let (sender, receiver) = unbounded_channel();
+        let recorder = self.runtime.spawn(record(self.store.clone(), id.clone(), receiver));
+        {
+            let mut recorders = self.recorders.lock().unwrap_or_else(|e| e.into_inner());
+            recorders.retain(|recorder| !recorder.is_finished());
+            recorders.push(recorder);
+        }
+        // Before the thread is there: its first lines belong to the log, too.
+        let log = self.runs.keep_log(id);
+        let launch = Launch {
+            id: id.clone(),
+            config,
+            folder: run_folder(&self.data_dir, id),
+            device: self.device.clone(),
+            store: Some((self.store.clone(), self.runtime.clone())),
+            teacher,
+            listener: Some(Box::new(move |event| {
+                log(event);
+                // The recorder ends with the server, after the runs.
+                let _ = sender.send(event.clone());
+            })),
+        };
+        let (handle, thread) = trainer.spawn(launch).map_err(|error| {
+            LaunchError::State(format!(
+                "The system gives this server no further thread ({error:#}). Stop a run or another program, and try again."
+            ))
+        })?;
+        self.runs.add(handle);
+        threads.push((id.clone(), thread));
+        Ok(())
+    }
+
+    /// Handles of the runs that have a thread.
+    fn handles(&self) -> Vec<RunHandle> {
+        let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        threads.iter().filter_map(|(id, _)| self.runs.get(id)).collect()
+    }
+
+    /// Whether the run's thread still works.
+    fn has_thread(&self, id: &RunId) -> bool {
+        let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        threads.iter().any(|(other, thread)| other == id && !thread.is_finished())
+    }
+
+    /// Lets every run write a checkpoint and waits for them, and for what they told to be recorded.
+    pub(super) async fn shut_down(&self) {
+        for handle in self.handles() {
+            let _ = handle.commands.send(Command::Shutdown);
+        }
+        let deadline = tokio::time::Instant::now() + LAST_CHECKPOINT;
+        let busy = || {
+            let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+            threads.iter().any(|(_, thread)| !thread.is_finished())
+        };
+        while busy() {
+            if tokio::time::Instant::now() > deadline {
+                tracing::warn!("a run did not end in time; it goes on from its last checkpoint at the next start");
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // Their last points and checkpoints are still on the way into the store.
+        let recorders = std::mem::take(&mut *self.recorders.lock().unwrap_or_else(|e| e.into_inner()));
+        if tokio::time::timeout(CLOSING_TIME, futures::future::join_all(recorders)).await.is_err() {
+            tracing::warn!("the last points of a run's curve were not recorded; they are in the run's folder");
+        }
+    }
+}
+
+impl Launcher for Manager {
+    fn presets(&self) -> Vec<PresetInfo> {
+        presets(self.registry)
+    }
+
+    fn create(&self, request: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(async move { Manager::create(self, configuration(self.registry, &request)?).await })
+    }
+
+    fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async move {
+            let active = self.runs.get(id).is_some_and(|handle| {
+                !matches!(handle.status.borrow().state, RunState::Stopped | RunState::Failed { .. })
+            });
+            if active {
+                return Err(LaunchError::State("This run has not ended.".to_owned()));
+            }
+            let run = self.store.run(id).await?;
+            let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
+            // The checkpoint knows what was spent; the curve's last point may be older.
+            let folder = run_folder(&self.data_dir, id);
+            let read = tokio::task::spawn_blocking(move || checkpoint::spent(&folder));
+            let spent = read.await.map_err(|error| failed(error.into()))?;
+            if budget > 0 && spent.is_some_and(|episodes| episodes >= budget) {
+                return Err(LaunchError::State(format!(
+                    "This run has used all of its {budget} episodes, so there is nothing to go on with. Start a new one with another seed or preset."
+                )));
+            }
+            // The old thread may still be writing its last checkpoint.
+            let deadline = tokio::time::Instant::now() + CLOSING_TIME;
+            while self.has_thread(id) {
+                if tokio::time::Instant::now() > deadline {
+                    return Err(LaunchError::State("This run is still ending. Try again in a moment.".to_owned()));
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Manager::resume(self, id).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::{AppState, WebSettings};
+    use std::sync::Arc;
+
+    /// A server without its listener: pages, store and runs, and nothing running.
+    async fn server(folder: &Path) -> (Arc<Manager>, axum::Router) {
+        let store = Store::open(&folder.join(crate::config::server::DATABASE)).await.unwrap();
+        let runs = Runs::default();
+        let registry = Registry::builtin();
+        let (data_dir, device) = (folder.to_owned(), candle_core::Device::Cpu);
+        let manager = Arc::new(Manager::new(registry, store.clone(), runs.clone(), data_dir, device));
+        let state = AppState {
+            store,
+            families: registry.families(),
+            runs,
+            launcher: Some(manager.clone()),
+            settings: Arc::new(WebSettings::default()),
+            shutdown: tokio_util::sync::CancellationToken::new(),
+        };
+        (manager, crate::web::router(state))
+    }
+
+    async fn asked(router: &axum::Router, request: axum::http::request::Builder, body: String) -> (u16, String) {
+        let request = request.header("host", "localhost").body(axum::body::Body::from(body)).unwrap();
+        let reply = tower::ServiceExt::oneshot(router.clone(), request).await.unwrap();
+        let status = reply.status().as_u16();
+        let bytes = axum::body::to_bytes(reply.into_body(), 1 << 22).await.unwrap();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_preset_starts_or_says_what_it_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (manager, router) = server(folder.path()).await;
+        let needing: Vec<PresetInfo> =
+            presets(Registry::builtin()).into_iter().filter(|preset| preset.missing.is_some()).collect();
+        assert!(needing.len() >= 4 && needing.iter().all(|preset| !preset.name.ends_with("/small")), "{needing:?}");
+        let (_, page) = asked(&router, axum::http::Request::get("/runs"), String::new()).await;
+        assert_eq!(page.matches("Needs something first.").count(), needing.len());
+        for preset in needing {
+            for mode in ["simulated", "human"] {
+                let wish = serde_json::json!({"preset": preset.name, "seed": 1, "teacher": {"mode": mode}});
+                let request = axum::http::Request::post("/api/runs").header("content-type", "application/json");
+                let (status, told) = asked(&router, request, wish.to_string()).await;
+                assert!(status == 422 && told.contains("iliad data import"), "{}: {status} {told}", preset.name);
+            }
+            let request = axum::http::Request::post("/runs")
+                .header("content-type", "application/x-www-form-urlencoded")
+                .header("accept", "text/html");
+            let form = format!("preset={}&seed=1&mode=simulated", preset.name.replace('/', "%2F"));
+            let (status, told) = asked(&router, request, form).await;
+            assert!(status == 422 && told.contains("iliad data import"), "{}: {status}", preset.name);
+        }
+        assert!(manager.store.runs().await.unwrap().is_empty(), "nothing is stored of what cannot begin");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn settings_that_do_not_fit_are_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, router) = server(folder.path()).await;
+        for (set, word) in [
+            ("teacher.models=nowhere.safetensors", "iliad teacher train"),
+            ("teacher.models=none", "let people teach"),
+            ("model.pretrained=nowhere", "model.pretrained"),
+            ("task.world=mars", "mars"),
+            ("algorithm.batch=0", "algorithm.batch"),
+            ("nonsense", "key=value"),
+        ] {
+            let wish = serde_json::json!({"preset": "regex/tiny", "seed": 1, "set": [set]});
+            let request = axum::http::Request::post("/api/runs").header("content-type", "application/json");
+            let (status, told) = asked(&router, request, wish.to_string()).await;
+            assert!(status == 422 && told.contains(word), "{set}: {status} {told}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_run_whose_data_went_says_so_when_it_is_to_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (manager, router) = server(folder.path()).await;
+        let data = folder.path().join("houses");
+        let mut config =
+            Registry::builtin().configure("nav/paper", 1, &[format!("task.path={}", data.display())]).unwrap();
+        config.teacher.mode = TeacherMode::Human;
+        // Files that are there and hold nothing: the run is stored, and breaks while it loads.
+        std::fs::create_dir(&data).unwrap();
+        for file in ["r2r.json.gz", "vocab.json"] {
+            std::fs::write(data.join(file), "").unwrap();
+        }
+        let id = manager.create(config).await.unwrap();
+        let mut status = manager.runs.get(&id).unwrap().status;
+        let failed = status.wait_for(|status| matches!(status.state, RunState::Failed { .. }));
+        let state = tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap().state.clone();
+        let RunState::Failed { message } = state else { unreachable!() };
+        let name = data.file_name().unwrap().to_str().unwrap();
+        assert!(message.contains(name), "{message}");
+        for page in ["/".to_owned(), format!("/runs/{id}")] {
+            let (_, told) =
+                asked(&router, axum::http::Request::get(&page).header("accept", "text/html"), String::new()).await;
+            assert!(told.contains("Stopped by an error") && told.contains(name), "{page}: {told}");
+        }
+        // The folder goes: going on is refused with the reason, by program, by form and at the next start.
+        std::fs::remove_dir_all(&data).unwrap();
+        for path in ["api/runs/{id}/resume", "api/runs/{id}/go-on", "runs/{id}/resume", "runs/{id}/go-on"] {
+            let path = format!("/{}", path.replace("{id}", &id));
+            let (status, told) = asked(&router, axum::http::Request::post(&path), String::new()).await;
+            assert!(status == 409 && told.contains("there is no such folder"), "{path}: {status} {told}");
+        }
+        let (again, router) = server(folder.path()).await;
+        again.resume_all(&again.store.runs().await.unwrap()).await;
+        let (_, home) = asked(&router, axum::http::Request::get("/"), String::new()).await;
+        assert!(home.contains("there is no such folder"), "{home}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The gradient steps of one update from descriptions, whoever gave them.
+
+use super::Trainer;
+use crate::algorithm::{Learning, StepContext};
+use crate::family::Family;
+use crate::protocol::DescribedEpisode;
+use crate::rng;
+use std::time::{Duration, Instant};
+
+/// An update of which more than this is left is broken off when the program ends.
+const LONG_UPDATE: Duration = Duration::from_secs(2);
+
+/// The program ends in the midst of a long update. The weights are half learnt, so they are not saved: the update is made
+/// again from the last checkpoint, as after a kill.
+#[derive(Debug, thiserror::Error)]
+#[error("the program ended in the midst of an update")]
+pub(super) struct UpdateInterrupted;
+
+impl<K: Family> Trainer<'_, K> {
+    /// Learns from new descriptions once, then from replayed ones, and ends the iteration.
+    pub(super) fn learn(&mut self, described: &[DescribedEpisode<K::World>]) -> anyhow::Result<()> {
+        let update = self.progress.counters.update;
+        match self.algorithm.learning() {
+            Learning::Descriptions(algorithm) if !described.is_empty() => {
+                let (a, seed) = (&self.run.config.algorithm, self.run.config.seed);
+                let steps = 1 + a.replays(self.progress.counters.recorded);
+                algorithm.learn(described, StepContext { update, counter: update * 1001, fresh: true })?;
+                self.description_log.append(described)?;
+                self.replay_buffer.extend(described);
+                let begun = Instant::now();
+                for i in 1..steps {
+                    let left = begun.elapsed().div_f64(i as f64).mul_f64((steps - i) as f64);
+                    if left > LONG_UPDATE && self.commands.shutdown_requested() {
+                        return Err(UpdateInterrupted.into());
+                    }
+                    let counter = update * 1001 + i;
+                    let replayed = self.replay_buffer.draw(a.batch, &mut rng::stream(seed, "replay", counter));
+                    algorithm.learn(&replayed, StepContext { update, counter, fresh: false })?;
+                }
+            }
+            Learning::Descriptions(_) => {}
+            Learning::Epochs(algorithm) => {
+                if !described.is_empty() {
+                    algorithm.collect(described);
+                    self.description_log.append(described)?;
+                }
+                algorithm.end_iteration(update)?;
+            }
+            Learning::Episodes(_) => anyhow::bail!("the algorithm does not learn from descriptions"),
+        }
+        self.progress.counters.recorded += described.len() as u64;
+        self.progress.counters.update += 1;
+        Ok(())
+    }
+}

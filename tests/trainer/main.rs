@@ -1,0 +1,9 @@
+//! The trainer: it learns, it does not learn from shuffled descriptions, and a killed run reaches the same state.
+
+mod full_disk;
+mod learning;
+mod many_people;
+mod people;
+mod recovery;
+mod resume;
+mod support;

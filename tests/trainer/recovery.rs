@@ -1,0 +1,96 @@
+//! Recovery from the store: updates and files that a crash or a damage has lost.
+
+use crate::support::{go_live, wait_for_work, weights};
+use iliad::config::run::TeacherMode;
+use iliad::run::{Command, RunState};
+use std::path::Path;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = [
+        "algorithm.replay=2",
+        "algorithm.ask.candidates=3",
+        "algorithm.ask.samples=1",
+        "schedule.checkpoint_every=4",
+        "schedule.evaluate_every=1000",
+    ];
+    let live = go_live(dir.path(), &overrides).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    wait_for_work(&live).await;
+    for i in 0..7u64 {
+        assert!(live.answer(teacher, &format!("key {i}"), "replace the zebra with [ q ]").await);
+        live.until("the answer to be used", |s| s.descriptions_human > i).await;
+        wait_for_work(&live).await;
+    }
+    let used = live.store.used_answers(&"live".into(), u64::MAX >> 1).await.unwrap();
+    assert_eq!(used.len(), 7);
+    // What a crash leaves: the store as it is, the checkpoint of update 4. The later updates are lost with the memory.
+    let whole = copy(dir.path());
+    live.end(Command::Shutdown).await;
+    let expected = weights(&dir.path().join("run"));
+
+    let again = go_live(whole.path(), &overrides).await;
+    again.until("the lost updates to be made again", |s| s.state == RunState::Running && s.update == 7).await;
+    assert_eq!(again.store.used_answers(&"live".into(), u64::MAX >> 1).await.unwrap().len(), 7);
+    again.end(Command::Shutdown).await;
+    assert_eq!(weights(&whole.path().join("run")), expected);
+}
+
+/// The folder as a kill at this moment would leave it: without the checkpoint that an orderly end writes.
+fn copy(from: &Path) -> tempfile::TempDir {
+    let to = tempfile::tempdir().unwrap();
+    std::fs::create_dir(to.path().join("run")).unwrap();
+    for folder in ["", "run"] {
+        for entry in std::fs::read_dir(from.join(folder)).unwrap().flatten() {
+            if entry.path().is_file() {
+                std::fs::copy(entry.path(), to.path().join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    to
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_files_are_made_again_from_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let mixed = r#"teacher.mode={"mode":"mixed","share":0.3}"#;
+    let overrides = [mixed, "schedule.checkpoint_every=5", "schedule.episodes=0", "schedule.point_every=2"];
+    let live = go_live(dir.path(), &overrides).await;
+    live.handle.commands.send(Command::SetTeacher(TeacherMode::Mixed { share: 0.3 })).unwrap();
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    for i in 0..5 {
+        wait_for_work(&live).await;
+        live.answer(teacher, &format!("key {i}"), "remove every [ e ]").await;
+    }
+    live.until("both to have taught", |s| s.descriptions_human == 5 && s.descriptions_simulated > 60).await;
+    let store = live.store.clone();
+    live.end(Command::Shutdown).await;
+    store.set_teacher_mode(&"live".into(), TeacherMode::Human).await.unwrap();
+    let run = dir.path().join("run");
+    let record = std::fs::read_to_string(run.join("descriptions.jsonl")).unwrap();
+    let curve = std::fs::read_to_string(run.join("curve.jsonl")).unwrap();
+    let points: Vec<iliad::run::Point> = curve.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    store.record_points(&"live".into(), &points).await.unwrap();
+    std::fs::write(run.join("update-00000001.4711.tmp"), "half").unwrap();
+    let damages: [fn(&Path); 3] = [
+        |run| {
+            std::fs::remove_file(run.join("descriptions.jsonl")).unwrap();
+            std::fs::remove_file(run.join("curve.jsonl")).unwrap();
+        },
+        |run| {
+            let text = std::fs::read(run.join("descriptions.jsonl")).unwrap();
+            std::fs::write(run.join("descriptions.jsonl"), &text[..text.len() / 2]).unwrap();
+        },
+        |run| std::fs::write(run.join("curve.jsonl"), "nonsense\n{}\n").unwrap(),
+    ];
+    for damage in damages {
+        damage(&run);
+        let again = go_live(dir.path(), &overrides).await;
+        again.until("the run to go on", |s| s.state == RunState::Running).await;
+        again.end(Command::Shutdown).await;
+        assert_eq!(std::fs::read_to_string(run.join("descriptions.jsonl")).unwrap(), record);
+        assert_eq!(std::fs::read_to_string(run.join("curve.jsonl")).unwrap(), curve);
+    }
+    assert!(!run.join("update-00000001.4711.tmp").exists(), "what a kill left half written is cleared away");
+}

@@ -179,7 +179,7 @@ pub fn main() -> ExitCode {
 
 /// Runs the program with the families of a registry. A program with a family of its own starts here.
 pub fn main_with(registry: Registry) -> ExitCode {
-    let cli = match parse(std::env::args_os()) {
+    let cli = match parse(std::env::args_os(), registry) {
         Ok(cli) => cli,
         // Help and version are printed to the standard output with code 0, errors to the other with code 2.
         Err(error) => return shown(&error).into(),
@@ -202,14 +202,26 @@ pub fn main_with(registry: Registry) -> ExitCode {
 
 /// The arguments as a command. A number below zero counts as the value of the flag before it, so that the flag can say
 /// what it takes.
-fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Cli, clap::Error> {
-    let mut command = negative_numbers(Cli::command());
+fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>, registry: Registry) -> Result<Cli, clap::Error> {
+    let mut command = known_presets(negative_numbers(Cli::command()), registry);
     let matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn negative_numbers(command: clap::Command) -> clap::Command {
     command.allow_negative_numbers(true).mut_subcommands(negative_numbers)
+}
+
+/// Replaces default presets that the registry does not have with its first one.
+fn known_presets(command: clap::Command, registry: Registry) -> clap::Command {
+    let first = registry.families().first().and_then(|family| family.presets().first().map(|preset| preset.name));
+    let known = |argument: clap::Arg| match (argument.get_default_values(), first) {
+        ([name], Some(first)) if argument.get_id() == "preset" && registry.preset(&name.to_string_lossy()).is_err() => {
+            argument.default_value(first)
+        }
+        _ => argument,
+    };
+    command.mut_args(known).mut_subcommands(|command| known_presets(command, registry))
 }
 
 /// Shows help, the version, or what is wrong with the arguments.
@@ -246,7 +258,9 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Dev(args)) => dev::run(&args, registry),
         Some(Command::Bench(args)) => dev::bench::run(&args, registry),
         Some(Command::Theory(args)) => dev::theory::run(&args),
-        Some(Command::Model(dev::ModelArgs { command: dev::ModelCommand::Check(args) })) => dev::fixture::run(&args),
+        Some(Command::Model(dev::ModelArgs { command: dev::ModelCommand::Check(args) })) => {
+            dev::fixture::run(&args, registry)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
 
 use crate::config::run::{Preset, RunConfig};
 use crate::nn::device_agreement::Apart;
+use crate::nn::reference_fixtures::{Differences, FixtureFile};
 use crate::protocol::{Agent, Teacher, World};
 use crate::rng::Stream;
 use candle_core::Device;
@@ -132,6 +133,12 @@ pub trait Family: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Compares the model that a reference fixture was made with, computed on a device, with the fixture; `None` where the file is
+    /// of no model of this family.
+    fn check_fixture(&self, _file: &FixtureFile, _device: &Device) -> Option<candle_core::Result<Differences>> {
+        None
+    }
+
     // How runs are made.
 
     /// Named configurations, the default of the server first.
@@ -148,7 +155,9 @@ pub trait Family: Send + Sync + 'static {
     ///
     /// # Errors
     /// A plain sentence saying which is missing and how it is made.
-    fn at_hand(&self, config: &RunConfig) -> anyhow::Result<()>;
+    fn at_hand(&self, _config: &RunConfig) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// Whether [`Family::teacher`] has models for the configuration.
     fn has_teacher(&self, config: &RunConfig) -> bool {
@@ -178,10 +187,12 @@ pub trait Family: Send + Sync + 'static {
     /// The simulated teacher's models; `None` when the configuration has none.
     fn teacher(
         &self,
-        config: &RunConfig,
-        world: &Arc<Self::World>,
-        device: &Device,
-    ) -> anyhow::Result<Option<Box<dyn Teacher<Self::World>>>>;
+        _config: &RunConfig,
+        _world: &Arc<Self::World>,
+        _device: &Device,
+    ) -> anyhow::Result<Option<Box<dyn Teacher<Self::World>>>> {
+        Ok(None)
+    }
 
     /// The start that a try-the-agent form describes, or a plain sentence saying what to change. What the form leaves
     /// open is drawn from `chance`.
@@ -193,14 +204,24 @@ pub trait Family: Send + Sync + 'static {
     ) -> Result<<Self::World as World>::Start, String>;
 
     /// Trains the simulated teacher's models and writes them to a file.
-    fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
+    ///
+    /// # Errors
+    /// Also where the family has no such models.
+    fn train_teacher(&self, _request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
+        anyhow::bail!("the task family {} has no models of a teacher that could be trained", self.name())
+    }
 
     /// Pretrains a policy on P_ω and writes it to a file that `model.pretrained` can name.
+    ///
+    /// # Errors
+    /// Also where the family reads no such file, because each of its runs warms up by itself.
     fn pretrain(
         &self,
-        config: &RunConfig,
-        output: &Path,
-        device: &Device,
-        progress: &Progress<'_>,
-    ) -> anyhow::Result<()>;
+        _config: &RunConfig,
+        _output: &Path,
+        _device: &Device,
+        _progress: &Progress<'_>,
+    ) -> anyhow::Result<()> {
+        anyhow::bail!("runs of the task family {} warm up by themselves and read no pretrained policy", self.name())
+    }
 }

@@ -28,7 +28,7 @@ pub(super) enum Command {
 pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     match &args.command {
         Command::Bench(args) => bench::run(args, registry),
-        Command::Fixture(args) => fixture::run(args),
+        Command::Fixture(args) => fixture::run(args, registry),
         Command::Theory(args) => theory::run(args),
     }
 }

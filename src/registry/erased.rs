@@ -8,6 +8,7 @@ use crate::family::{
     Audience, Change, Family, Guide, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
 };
 use crate::nn::device_agreement::Apart;
+use crate::nn::reference_fixtures::{Differences, FixtureFile};
 use crate::protocol::{Evaluation, Split};
 use crate::run::RunHandle;
 use crate::trainer::{FinalReport, Launch};
@@ -58,6 +59,9 @@ pub trait AnyFamily: Send + Sync {
 
     /// [`Family::pages`].
     fn pages(&self) -> Option<FamilyPages>;
+
+    /// [`Family::check_fixture`].
+    fn check_fixture(&self, file: &FixtureFile, device: &Device) -> Option<candle_core::Result<Differences>>;
 
     /// Named configurations.
     fn presets(&self) -> Vec<Preset>;
@@ -165,6 +169,10 @@ impl<F: Family> AnyFamily for F {
 
     fn program_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
         Family::program_agreement(self, device, hidden, steps)
+    }
+
+    fn check_fixture(&self, file: &FixtureFile, device: &Device) -> Option<candle_core::Result<Differences>> {
+        Family::check_fixture(self, file, device)
     }
 
     fn presets(&self) -> Vec<Preset> {

@@ -10,6 +10,7 @@ use iliad::family::tables::Tables;
 use iliad::family::{Audience, Change, Guide, RenderError, ReportExample};
 use iliad::family::{Progress, TeacherReport, TeacherTraining};
 use iliad::nn::device_agreement::Apart;
+use iliad::nn::reference_fixtures::{Differences, FixtureFile};
 use iliad::protocol::Rate;
 use iliad::protocol::{Evaluation, Split};
 use iliad::registry::AnyFamily;
@@ -129,6 +130,9 @@ impl AnyFamily for Pairs {
     }
     fn program_agreement(&self, _: &Device, _: usize, _: u64) -> anyhow::Result<Vec<Apart>> {
         Ok(Vec::new())
+    }
+    fn check_fixture(&self, _: &FixtureFile, _: &Device) -> Option<candle_core::Result<Differences>> {
+        None
     }
     fn script(&self) -> Option<&'static str> {
         None

@@ -5,7 +5,7 @@ use crate::cli::{CliError, CliResult, Exit, device};
 use crate::nn::device::{LaunchOptions, with_options};
 use crate::nn::reference_fixtures::FixtureFile;
 use crate::output::{json, out};
-use crate::task::{nav, regex};
+use crate::registry::Registry;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -31,14 +31,13 @@ pub(in crate::cli) struct Args {
 const TOLERANCE: f64 = 1e-5;
 
 /// Carries out `iliad dev fixture`.
-pub(in crate::cli) fn run(args: &Args) -> CliResult {
+pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     let device = device(&settings)?;
     let device = with_options(&device, LaunchOptions { tf32: false, ..LaunchOptions::default() })?;
     let wrong = |e: String| CliError::Usage(format!("{} cannot be checked: {e}", args.file.display()));
     let file = FixtureFile::read(&args.file).map_err(|e| wrong(e.to_string()))?;
-    let found =
-        regex::reference_fixtures::check(&file, &device).or_else(|| nav::reference_fixtures::check(&file, &device));
+    let found = registry.families().iter().find_map(|family| family.check_fixture(&file, &device));
     let found = found
         .ok_or_else(|| wrong("it is not a fixture of a model this program knows".into()))?
         .map_err(|e| wrong(e.to_string()))?;

@@ -12,6 +12,7 @@ use crate::family::{
     Audience, Change, Family, Guide, NewAgent, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
 };
 use crate::nn::device_agreement::Apart;
+use crate::nn::reference_fixtures::{Differences, FixtureFile};
 use crate::protocol::{Agent, Teacher};
 use crate::rng::Stream;
 use askama::Template;
@@ -208,6 +209,10 @@ impl Family for RegexFamily {
 
     fn device_agreement(&self, device: &Device, hidden: usize, steps: u64) -> anyhow::Result<Vec<Apart>> {
         Ok(device_agreement::agreement(device, hidden, steps)?)
+    }
+
+    fn check_fixture(&self, file: &FixtureFile, device: &Device) -> Option<candle_core::Result<Differences>> {
+        super::reference_fixtures::check(file, device)
     }
 
     fn presets(&self) -> Vec<Preset> {

@@ -28,12 +28,12 @@ pub trait Family: Send + Sync + 'static {
     /// The environment.
     type World: World;
 
-    // What people see.
+    // Pages.
 
     /// Stable name used in configurations, addresses and exports: `regex`, `nav`.
     fn name(&self) -> &'static str;
 
-    /// What people call it: "Word editing".
+    /// The family's name for people: "Word editing".
     fn title(&self) -> &'static str;
 
     /// One sentence above the box: what to write.
@@ -57,7 +57,7 @@ pub trait Family: Send + Sync + 'static {
         Change::Unknown
     }
 
-    /// What the button says with which a person answers that the execution did nothing.
+    /// The label of the button with which a person answers that the execution did nothing.
     fn nothing_changed(&self) -> &'static str {
         "Nothing changed"
     }

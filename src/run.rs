@@ -1,4 +1,4 @@
-//! What goes into a run and what comes out of it: commands, events, status. The trainer owns the models; everybody
+//! Input and output of a run: commands, events, status. The trainer owns the models; everybody
 //! else holds a [`RunHandle`]. These types are the whole contract between trainer, store recorder and web.
 
 use crate::config::run::TeacherMode;
@@ -18,13 +18,13 @@ pub enum Source {
     Simulated,
 }
 
-/// What a run is doing.
+/// The activity of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum RunState {
     /// Loading, or warming up (pretraining on P_ω); `what` says which, in plain words; `done` in 0..=1 when known.
     Starting {
-        /// What it is busy with.
+        /// The present step.
         what: String,
         /// Share done.
         done: Option<f64>,
@@ -47,7 +47,7 @@ pub enum RunState {
 pub struct Status {
     /// Run id (the folder name and the key in the store).
     pub run: RunId,
-    /// What the run is doing.
+    /// The run's activity.
     #[serde(flatten)]
     pub state: RunState,
     /// Who teaches.
@@ -154,7 +154,7 @@ pub struct CheckpointRow {
     pub best: bool,
 }
 
-/// What the trainer tells the world. Siblings (recorder, event stream, progress bar) only listen.
+/// The trainer's messages to the world. Siblings (recorder, event stream, progress bar) only listen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
 pub enum Event {
@@ -186,7 +186,7 @@ pub struct Tried {
     pub update: u64,
 }
 
-/// What the trainer can be asked. Commands are taken between two updates.
+/// The requests that the trainer takes, between two updates.
 #[derive(Debug)]
 pub enum Command {
     /// Switch who teaches.

@@ -19,7 +19,7 @@ pub struct Vocabulary {
     learning: Learning,
 }
 
-// What was met of people does not decide what weights fit.
+// The words that were met of people do not decide which weights fit.
 impl PartialEq for Vocabulary {
     fn eq(&self, other: &Self) -> bool {
         self.symbols == other.symbols && self.rows == other.rows

@@ -19,7 +19,7 @@ use iliad::family::{Audience, Family};
 use iliad::protocol::{Decoding, Split, World};
 use iliad::registry::Registry;
 use iliad::rng;
-use iliad::run::{Command, Event, Status};
+use iliad::run::{Command, Event, RunState, Status};
 use iliad::store::{Run, Store};
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use iliad::web::{AppState, Runs, WebSettings, router};
@@ -70,7 +70,7 @@ fn weights(folder: &Path) -> Vec<(String, Vec<u32>)> {
 #[test]
 fn it_learns_from_descriptions_and_not_from_shuffled_ones() {
     let dir = tempfile::tempdir().unwrap();
-    let (readings, report) = train(&dir.path().join("a"), &[]);
+    let (readings, report) = train(&dir.path().join("a"), &["schedule.episodes=2400"]);
     assert!(readings[0] < 0.5, "it begins with little: {readings:?}");
     assert!(report.validation.value > 0.9 && report.test.value > 0.8, "{readings:?} {report:?}");
     assert!(report.complete && report.descriptions > 300, "{report:?}");
@@ -85,7 +85,7 @@ fn it_learns_from_descriptions_and_not_from_shuffled_ones() {
 fn every_algorithm_trains_it() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["dagger", "reinforce-binary", "reinforce-continuous", "supervised", "epoch-adel", "true-marginal"] {
-        let settings = [&*format!("algorithm.name={name}"), "schedule.episodes=480", "algorithm.word_dropout=0.1"];
+        let settings = [&*format!("algorithm.name={name}"), "schedule.episodes=1600", "algorithm.word_dropout=0.1"];
         let replay = if name == "epoch-adel" { "algorithm.replay=0" } else { "algorithm.replay=1" };
         let (readings, report) = train(&dir.path().join(name), &[&settings[..], &[replay]].concat());
         assert!(report.complete && report.updates > 0, "{name}: {report:?}");
@@ -98,7 +98,7 @@ fn every_algorithm_trains_it() {
 #[test]
 fn a_run_that_was_killed_ends_bit_identical_to_one_that_was_not() {
     let dir = tempfile::tempdir().unwrap();
-    let length = ["schedule.episodes=480", "schedule.checkpoint_every=10"];
+    let length = ["schedule.episodes=1600", "schedule.checkpoint_every=10"];
     let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
     train(&whole, &length);
     // A kill leaves the first checkpoint and a log that is longer than it.
@@ -223,8 +223,13 @@ impl Server {
 
     async fn until(&self, goal: &str, condition: impl Fn(&Status) -> bool) {
         let mut status = self.state.runs.get(&"walks".into()).unwrap().status;
-        let waited = tokio::time::timeout(Duration::from_secs(300), status.wait_for(|s| condition(s))).await;
-        assert!(waited.is_ok_and(|r| r.is_ok()), "waited until {goal}");
+        let waited = tokio::time::timeout(
+            Duration::from_secs(300),
+            status.wait_for(|s| condition(s) || matches!(s.state, RunState::Failed { .. })),
+        )
+        .await;
+        let status = waited.map(|seen| seen.unwrap().clone());
+        assert!(status.as_ref().is_ok_and(|status| condition(status)), "waited until {goal}: {status:?}");
     }
 }
 
@@ -237,6 +242,9 @@ async fn people_teach_it_through_the_pages() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    let pool = server.state.store.pool(&"walks".into()).await.unwrap();
+    let status = server.state.runs.get(&"walks".into()).unwrap().status.borrow().clone();
+    assert!(pool.open > 0, "walks wait for people: {pool:?} {status:?}");
     let (_, cookie, guide) = server.call(Method::GET, "/teach/walks", "", "text/plain", String::new()).await;
     assert!(guide.contains("It walked from place 4 to place 2."), "the guide shows a walk: {guide}");
     let form = "application/x-www-form-urlencoded";

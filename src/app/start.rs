@@ -1,4 +1,4 @@
-//! What can be in the way of a start, with advice, and what is said once the pages are up. `iliad doctor` finds the same
+//! Obstacles to a start, with advice, and the sentences once the pages are up. `iliad doctor` finds the same
 //! troubles in the same words.
 
 use crate::config::server::{Origin, ServerConfig, Steering};
@@ -20,12 +20,12 @@ const ANSWER: Duration = Duration::from_millis(300);
 /// Most addresses of this machine that are shown.
 const SHOWN: usize = 6;
 
-/// What is in the way, and what to do about it.
+/// An obstacle, and the advice for it.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    /// What was found.
+    /// The obstacle.
     pub(crate) found: String,
-    /// What to do.
+    /// The advice.
     pub(crate) advice: String,
 }
 
@@ -239,7 +239,7 @@ fn reachable(local: SocketAddr) -> Vec<SocketAddr> {
     if shown.is_empty() { vec![here(local)] } else { shown }
 }
 
-/// What is said once the pages are up. On the standard output, so that scripts can read the address.
+/// Says that the pages are up. The text goes to the standard output, so that scripts can read the address.
 pub(crate) fn announcement(settings: &ServerConfig, local: SocketAddr) -> String {
     let base = settings.base_path.as_str();
     let urls: Vec<String> = reachable(local).iter().map(|address| format!("http://{address}{base}/")).collect();

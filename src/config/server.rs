@@ -29,7 +29,7 @@ pub struct ServerConfig {
     pub data_dir: PathBuf,
     /// Where models run.
     pub device: DeviceChoice,
-    /// What is logged.
+    /// The log's filter.
     pub log_level: LogLevel,
     /// How it is written.
     pub log_format: LogFormat,
@@ -146,7 +146,7 @@ pub enum ConfigError {
         setting: &'static str,
         /// Where the value came from.
         origin: Origin,
-        /// What is wrong, and what is allowed.
+        /// The fault, and the values that are allowed.
         problem: String,
     },
 }
@@ -155,7 +155,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().map(|setting| setting.key)
 }
 
-/// What all variables of settings begin with.
+/// The prefix of all variables of settings.
 const PREFIX: &str = "ILIAD_";
 
 /// The variable that names the configuration file.
@@ -189,7 +189,7 @@ pub fn check_variables(names: impl IntoIterator<Item = String>) -> Result<Vec<St
     Ok(others)
 }
 
-/// What the command line said: a text per setting, in the order of [`SETTINGS`], and the file.
+/// The command line's values: a text per setting, in the order of [`SETTINGS`], and the file.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `--config`.
@@ -488,7 +488,7 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// What is logged: a level, or a filter in the syntax of `tracing-subscriber` (`warn,iliad=debug`).
+/// The log's filter: a level, or the syntax of `tracing-subscriber` (`warn,iliad=debug`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLevel(String);
 

@@ -22,7 +22,7 @@ pub enum Change {
     Something(String),
 }
 
-/// What the first visit shows: one execution with good and poor descriptions of it, and why.
+/// The first visit's example: one execution with good and poor descriptions of it, and why.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Guide {
     /// A view as [`crate::protocol::World::view`] makes it.

@@ -40,7 +40,7 @@ pub struct TeacherTraining<'a> {
     pub progress: &'a Progress<'a>,
 }
 
-/// What a trained teacher can do, on the validation split.
+/// The abilities of a trained teacher, on the validation split.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct TeacherReport {
     /// Share of validation words whose output the executor writes exactly.

@@ -44,7 +44,7 @@ pub enum Decoding {
     Sample,
 }
 
-/// What one gradient step learns from. All lists of one lesson are of equal length, position by position.
+/// The input of one gradient step. All lists of one lesson are of equal length, position by position.
 pub enum Lesson<'a, W: World> {
     /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`).
     /// The groups are computed in one batched pass. ADEL, supervised learning, pretraining.
@@ -56,9 +56,9 @@ pub enum Lesson<'a, W: World> {
     Imitation {
         /// Start and request of each task.
         tasks: &'a [(&'a W::Start, &'a str)],
-        /// What the policy did.
+        /// The executions of the policy.
         rolled: &'a [W::Execution],
-        /// What it should have done.
+        /// The executions that a demonstrator would have made.
         shown: &'a [W::Execution],
     },
     /// REINFORCE: −advantage · log π(e) − entropy · H(π), as means over the episodes alive at a step, summed over steps.
@@ -88,7 +88,7 @@ pub struct Augmentation {
 }
 
 impl Augmentation {
-    /// What decides.
+    /// The random stream of the draws.
     pub fn stream(&self) -> Stream {
         stream(self.seed, self.purpose, self.counter)
     }

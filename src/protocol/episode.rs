@@ -32,7 +32,7 @@ impl<W: World> std::fmt::Debug for Episode<W> {
     }
 }
 
-/// What a teacher said about an episode.
+/// A teacher's description of an episode.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// The description d̂; empty: no description, no update.

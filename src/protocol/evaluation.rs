@@ -20,7 +20,7 @@ pub struct Rate {
     pub high: f64,
 }
 
-/// What an evaluation found.
+/// The result of an evaluation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evaluation {
     /// Share of successful tasks.

@@ -13,7 +13,7 @@ pub struct Utterance<'a> {
     pub teacher: i64,
 }
 
-/// What became of new words.
+/// The outcome of reading new words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LearnedWords {
     /// Words that got a row.

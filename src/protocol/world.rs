@@ -30,7 +30,7 @@ pub struct Task<S> {
     pub start: S,
 }
 
-/// What evaluation says of one execution. Success is the paper's success rate; further figures are named
+/// The verdict of evaluation on one execution. Success is the paper's success rate; further figures are named
 /// (NAV: `spl`, `ndtw`, `sdtw`; REGEX: `similarity`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
@@ -80,7 +80,7 @@ pub trait World: Send + Sync + 'static {
     /// Whether the teacher is asked about this execution (REGEX: it is valid and changes a word).
     fn describable(&self, start: &Self::Start, execution: &Self::Execution) -> bool;
 
-    /// What is described of an execution, and learnt from (NAV: the walk without its loops).
+    /// The execution that is described, and learnt from (NAV: the walk without its loops).
     fn to_describe(&self, _start: &Self::Start, execution: Self::Execution) -> Self::Execution {
         execution
     }
@@ -92,7 +92,7 @@ pub trait World: Send + Sync + 'static {
     fn performs(&self, start: &Self::Start, execution: &Self::Execution, reference: &Self::Execution, tau: f64)
     -> bool;
 
-    /// What kind of execution it is, for choosing what to ask about: executions of one kind teach much the same
+    /// The kind of an execution, for query selection: executions of one kind teach much the same
     /// (REGEX: the expression whatever its letters).
     fn kind(&self, _start: &Self::Start, execution: &Self::Execution) -> String {
         self.summary(execution)
@@ -120,7 +120,7 @@ pub trait World: Send + Sync + 'static {
         figure.unwrap_or(f64::from(u8::from(score.success)))
     }
 
-    /// What a person is shown: data for the family's template and script. It never holds the request or the gold
+    /// The view that a person is shown: data for the family's template and script. It never holds the request or the gold
     /// execution. REGEX: the word pairs; nothing of the regular expression.
     fn view(&self, start: &Self::Start, execution: &Self::Execution) -> serde_json::Value;
 

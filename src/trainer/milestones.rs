@@ -6,7 +6,7 @@ use crate::trainer::checkpoint::Header;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What is remembered of the readings.
+/// The state that is kept of the readings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Milestones {
@@ -20,7 +20,7 @@ pub struct Milestones {
     pub reached: Vec<Reached>,
 }
 
-/// What a new reading means.
+/// The meaning of a new reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Read {
     /// Trailing mean with this reading.

@@ -1,7 +1,7 @@
 //! The roll-out thread: it executes episodes for people beside the learning, with a copy of the exploration policy, so that
 //! nobody waits for an update to end. How many it keeps ready follows the people who are there.
 //!
-//! What it does decides what people are shown, and nothing of what is learnt from their answers: an answer's execution
+//! The thread decides what people are shown, and nothing of what is learnt from their answers: an answer's execution
 //! carries the whole episode. It therefore needs no place in checkpoints but the next free number of an episode.
 
 mod allowance;

@@ -35,7 +35,7 @@ struct Met {
     teacher: i64,
 }
 
-/// What a vocabulary knows of the words of people.
+/// The counts that a vocabulary keeps of the words of people.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Learning {
     /// Symbols that were there from the beginning and stay.

@@ -24,7 +24,7 @@ pub enum AlgorithmName {
 }
 
 impl AlgorithmName {
-    /// What a piece of teaching is for this algorithm.
+    /// The kind of teaching that this algorithm learns from.
     pub fn feedback(self) -> Feedback {
         match self {
             Self::Adel | Self::EpochAdel | Self::TrueMarginal => Feedback::Descriptions,
@@ -45,7 +45,7 @@ impl AlgorithmName {
     }
 }
 
-/// What a teacher gives in an episode, and what counters of "descriptions" count.
+/// The kind of teaching in an episode, which is also the unit that counters of "descriptions" count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Feedback {

@@ -174,7 +174,7 @@ impl NavAgent {
         match lesson {
             Lesson::Likelihood(groups) => self.likelihood(groups, None),
             Lesson::Varied(groups, noise) => self.likelihood(groups, Some(*noise)),
-            // What is shown is where to go: from wherever the agent is, the next step of a shortest path to there.
+            // A demonstration shows where to go: from wherever the agent is, the next step of a shortest path to there.
             Lesson::Imitation { tasks, rolled, shown } => {
                 let batch = self.batch(tasks, rolled)?;
                 let ways = tasks.iter().zip(*rolled).zip(*shown);

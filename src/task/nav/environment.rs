@@ -20,7 +20,7 @@ pub struct Around {
     world: Arc<NavWorld>,
     /// Feature vectors of all views.
     pub views: ViewTable,
-    /// What can be done at each pose of its places.
+    /// The moves that are possible at each pose of its places.
     ways: TransitionTable,
     /// Index of each house's first viewpoint in the table.
     first: Vec<u32>,

@@ -76,7 +76,7 @@ pub(super) struct Stop {
     pub things: Vec<Value>,
 }
 
-/// What the page's script is told of a walk.
+/// The data of a walk for the page's script.
 #[derive(Serialize)]
 struct Shown<'a> {
     house: &'a str,
@@ -389,7 +389,7 @@ mod tests {
         assert!(html.contains("data-walk=") && html.contains(EXAMPLE), "{html}");
         let words = view()["words"].as_array().map_or(0, Vec::len);
         assert_eq!(html.matches("<li").count(), words);
-        // What is seen is in the geometry already.
+        // The views are in the geometry already.
         assert!(!html.contains("things"), "{html}");
     }
 

@@ -1,4 +1,4 @@
-//! What the two NAV models share: the views of all viewpoints on the device ([`views`]), batches of what was seen and
+//! Parts that the two NAV models share: the views of all viewpoints on the device ([`views`]), batches of what was seen and
 //! done ([`walk`]), and the blocks both are made of ([`blocks`], [`similarity_memory`]).
 
 pub mod blocks;

@@ -146,7 +146,7 @@ impl NavTeacher {
         as_read(&word_ids(text, &self.header.words))
     }
 
-    /// What the executor does when told so, its most likely actions.
+    /// The executor's most likely actions for a description.
     pub(crate) fn executed(&self, tasks: &[(&Start, &str)]) -> Result<Vec<Walk>> {
         if tasks.is_empty() {
             return Ok(Vec::new());

@@ -30,7 +30,7 @@ pub const LONGEST_WORD: usize = 80;
 /// The parameter that has a row for each word of requests. Its name is part of checkpoints.
 const REQUEST_EMBEDDING: &str = "request_embedding.weight";
 
-/// What rebuilds an agent, beside the weights.
+/// The sizes and vocabularies that rebuild an agent, beside its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blueprint {
     /// Sizes of the student.
@@ -305,10 +305,10 @@ impl RegexAgent {
         ids
     }
 
-    /// What an execution with these output symbols does.
+    /// The execution of these output symbols.
     fn execution(&self, rolled: &Rolled, slots: &Slots, start: &Words) -> Edit {
         let symbols = || rolled.symbols.iter().map(|id| self.blueprint.expressions.symbol(*id));
-        // What never came to an end is no expression, nor is one with a symbol that no character spells.
+        // A sequence without an end is no expression, nor is one with a symbol that no character spells.
         let whole = rolled.ended && rolled.symbols.iter().all(|id| *id > END);
         match slots.spell(symbols()).filter(|_| whole) {
             Some(expression) => Edit::of(&expression, start),
@@ -317,7 +317,7 @@ impl RegexAgent {
     }
 }
 
-/// What the student is asked for.
+/// The form in which a lesson asks the student.
 enum Asked {
     /// Its batch's outputs, in groups of rows with their shares.
     Shares(Vec<(usize, f32)>),

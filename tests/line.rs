@@ -223,12 +223,8 @@ impl Server {
 
     async fn until(&self, goal: &str, condition: impl Fn(&Status) -> bool) {
         let mut status = self.state.runs.get(&"walks".into()).unwrap().status;
-        let waited = tokio::time::timeout(Duration::from_secs(20), status.wait_for(|s| condition(s))).await;
-        assert!(
-            waited.is_ok_and(|r| r.is_ok()),
-            "waited until {goal}: {:?}",
-            self.state.runs.get(&"walks".into()).unwrap().status.borrow()
-        );
+        let waited = tokio::time::timeout(Duration::from_secs(300), status.wait_for(|s| condition(s))).await;
+        assert!(waited.is_ok_and(|r| r.is_ok()), "waited until {goal}");
     }
 }
 

@@ -195,7 +195,7 @@ impl Family for LineFamily {
         let simulated = "the same with a simulated teacher: learns within seconds";
         vec![
             preset("walk", "walking on a line of ten places, taught by people", TeacherMode::Human, 0),
-            preset("simulated", simulated, TeacherMode::Simulated, 16 * 60),
+            preset("simulated", simulated, TeacherMode::Simulated, 16 * 150),
         ]
     }
 

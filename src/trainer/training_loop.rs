@@ -152,7 +152,9 @@ impl<K: Family> Trainer<'_, K> {
     /// Time that passes from here on is not training time.
     fn rest(&mut self) {
         self.progress.clock.record();
-        if self.progress.speed.per_second() > 0.0 {
+        // An update that was made too soon after the last status for one of its own is published now.
+        let unpublished = self.events.status().update != self.progress.counters.update;
+        if self.progress.speed.per_second() > 0.0 || unpublished {
             self.progress.speed.reset();
             self.publish_status();
         }

@@ -26,7 +26,7 @@ async fn nothing_changed_needs_to_be_confirmed_where_the_family_knows_better() {
     let mut body = answer(&leased, "nothing_changed", "");
     let asked = server.post("/api/runs/study/answers", &cookie, &body).await;
     assert_eq!((asked.status, asked.json()["code"].clone()), (StatusCode::CONFLICT, "unconfirmed".into()));
-    assert!(asked.json()["detail"].as_str().unwrap().contains("Nothing was stored yet"), "{}", asked.text);
+    assert!(asked.json()["detail"].as_str().unwrap().contains("Nothing has been stored yet"), "{}", asked.text);
     assert_eq!(server.state.store.export_count(Some(&"study".into())).await.unwrap(), 0);
     body["confirmed"] = true.into();
     assert_eq!(server.post("/api/runs/study/answers", &cookie, &body).await.status, StatusCode::CREATED);

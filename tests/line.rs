@@ -229,7 +229,7 @@ impl Server {
         )
         .await;
         let status = waited.map(|seen| seen.unwrap().clone());
-        assert!(status.as_ref().is_ok_and(|status| condition(status)), "waited until {goal}: {status:?}");
+        assert!(status.as_ref().is_ok_and(condition), "waited until {goal}: {status:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The GPU engine: kernels that `build.rs` compiled, launched on the device's own stream, and what is built of them. Addresses
 //! are of live buffers of that stream; the stream orders a buffer's release after the work that was enqueued before.
 //!
-//! Only [`backend`] differs between builds with and without the feature `cuda`.
+//! Only `backend` differs between builds with and without the feature `cuda`.
 
 pub mod adam;
 pub(crate) mod arena;

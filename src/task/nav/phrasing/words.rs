@@ -1,7 +1,7 @@
 //! Facts of a walk, put into sentences.
 //!
 //! Facts that happen together become one clause ("turn left into the kitchen"); clauses become sentences of one to three.
-//! Every choice of words is drawn from the lists in [`phrases`](super::phrases).
+//! Every choice of words is drawn from the lists in `phrases`.
 
 use super::Plan;
 use super::phrases::{PHRASES, words};

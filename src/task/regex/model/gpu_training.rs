@@ -1,4 +1,4 @@
-//! A training step of the REGEX models on a GPU, written once on the tape ([`crate::nn::cuda::tape`]): the same numbers as the
+//! A training step of the REGEX models on a GPU, written once on the tape (`crate::nn::cuda::tape`): the same numbers as the
 //! layers of [`crate::nn`] give by automatic differentiation (the device agreement compares them), in a third of the kernels.
 
 use crate::nn::cuda;

@@ -58,7 +58,7 @@ impl DataError {
         DataError::Content { path: path.to_path_buf(), what: what.into() }
     }
 
-    /// The same error with another name of its file.
+    /// Names the file of the error otherwise, and keeps its cause.
     pub fn renamed(mut self, rename: impl FnOnce(&Path) -> PathBuf) -> DataError {
         match &mut self {
             DataError::Read { path, .. }

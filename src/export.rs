@@ -100,7 +100,7 @@ pub async fn write(
     Ok(done)
 }
 
-/// The same file in pieces, each with how far it goes: for an HTTP body. It asks the store for the next page only when
+/// Gives the file in pieces, each with how far it goes: for an HTTP body. It asks the store for the next page only when
 /// the piece before it was taken.
 pub fn chunks(
     store: Store,

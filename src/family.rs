@@ -48,7 +48,7 @@ pub trait Family: Send + Sync + 'static {
     /// HTML of an execution from its view, made by the family's own template (escaped).
     fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError>;
 
-    /// The same execution as plain text, for exports, screen readers and tests.
+    /// An execution as plain text, for exports, screen readers and tests.
     fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
 
     /// Whether the execution in the view changed anything. A person who says "nothing changed" of one that did is asked

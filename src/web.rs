@@ -3,23 +3,7 @@
 //! Handlers never touch tensors: they send [`crate::run::Command`]s, read [`crate::run::Status`] and
 //! [`crate::run::Event`]s, and talk to the store. `docs/http-api.md` lists every address.
 //!
-//! The modules, each of which knows only those above it that its row names:
-//!
-//! | module | contents | knows |
-//! |---|---|---|
-//! | `format` | how numbers, times and addresses are written | |
-//! | `listener` | taking connections, with limits on them | |
-//! | `settings` | how the web application is set up | `listener` |
-//! | `limits` | how often visitors may do things | `settings` |
-//! | `error` | the error type and its words | `limits` |
-//! | `state` | the store, families, runs and settings that handlers reach; logs of runs | `format`, `settings` |
-//! | `extractors` | what handlers read from a request: input, access, visitors | `error`, `limits`, `settings`, `state` |
-//! | `page` | the frame of pages, static files, views of runs and episodes | `error`, `extractors`, `format`, `state` |
-//! | `services` | actions that pages and JSON addresses share | `error`, `extractors`, `format`, `page`, `settings`, `state` |
-//! | `middleware` | layers around the handlers | `error`, `extractors`, `format`, `limits`, `listener`, `page`, `settings`, `state` |
-//! | `handlers` | a file for each page or resource | `error`, `extractors`, `format`, `limits`, `page`, `services`, `settings`, `state` |
-//! | `router` | addresses and layers | `extractors`, `handlers`, `limits`, `middleware`, `settings`, `state` |
-//! | `server` | serving the router | `limits`, `listener`, `router`, `state` |
+//! The table in `docs/architecture.md` says which of its modules may know which.
 
 mod error;
 mod extractors;

@@ -120,24 +120,9 @@ fn items(all: &[syn::Item], module: &mut Vec<String>, file: &Path, found: &mut V
                 items(inner, module, file, found);
                 module.pop();
             }
-            item => {
-                // Documentation may point anywhere.
-                let mut item = item.clone();
-                undocumented(&mut item);
-                tokens(item.to_token_stream(), module, file, found);
-            }
+            // Documentation may point anywhere: in tokens it is a string.
+            item => tokens(item.to_token_stream(), module, file, found),
         }
-    }
-}
-
-/// Takes the attributes off an item: those of documentation name modules without importing them.
-fn undocumented(item: &mut syn::Item) {
-    match item {
-        syn::Item::Enum(i) => i.attrs.clear(),
-        syn::Item::Fn(i) => i.attrs.clear(),
-        syn::Item::Struct(i) => i.attrs.retain(|a| !a.path().is_ident("doc")),
-        syn::Item::Trait(i) => i.attrs.clear(),
-        _ => {}
     }
 }
 

@@ -10,6 +10,8 @@ mod access;
 mod network;
 #[path = "web/pages.rs"]
 mod pages;
+#[path = "web/rendered.rs"]
+mod rendered;
 #[path = "web/runs.rs"]
 mod runs;
 #[path = "web/size.rs"]

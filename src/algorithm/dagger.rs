@@ -1,7 +1,7 @@
 //! DAgger (Ross et al. 2011), the paper's imitation-learning baseline: the policy rolls in greedily, and the teacher
 //! demonstrates, for each position of its roll-out, the action that should have been taken there.
 
-use super::single_policy::{Rule, SinglePolicy};
+use super::single_policy::{Rule, SinglePolicy, gold_executions};
 use super::{Learning, LearnsFromEpisodes, starts_and_requests};
 use crate::protocol::{Agent, Decoding, Lesson, Task, World};
 use crate::rng;
@@ -37,7 +37,7 @@ impl<W: World> Rule<W> for Dagger {
 impl<W: World> LearnsFromEpisodes<W> for SinglePolicy<W, Dagger> {
     /// One demonstration an episode: the gold execution, aligned with the roll-out position by position.
     fn learn(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
-        let shown: Vec<W::Execution> = tasks.iter().map(|t| self.world.gold(t.split, t.index)).collect();
+        let shown = gold_executions(&*self.world, tasks);
         let tasks = starts_and_requests(tasks);
         let loss = self.step(&Lesson::Imitation { tasks: &tasks, rolled: executions, shown: &shown })?;
         self.count(loss)

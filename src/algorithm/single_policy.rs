@@ -35,6 +35,11 @@ pub trait Rule<W: World>: Sized + Send + 'static {
     fn learning(algorithm: &mut SinglePolicy<W, Self>) -> Learning<'_, W>;
 }
 
+/// The gold executions of tasks, for rules that learn from those.
+pub(super) fn gold_executions<W: World>(world: &W, tasks: &[Task<W::Start>]) -> Vec<W::Execution> {
+    tasks.iter().map(|task| world.gold(task.split, task.index)).collect()
+}
+
 /// An algorithm with one policy π_θ, which learns by a rule.
 pub struct SinglePolicy<W: World, R: Rule<W>> {
     pub(super) world: Arc<W>,

@@ -1,7 +1,7 @@
 //! Supervised learning: maximum likelihood of the gold execution given the request. It is not in the paper's tables; it
 //! shows what the model can reach when every request comes with its gold execution.
 
-use super::single_policy::{Rule, SinglePolicy};
+use super::single_policy::{Rule, SinglePolicy, gold_executions};
 use super::{Learning, LearnsFromEpisodes};
 use crate::protocol::{Agent, Example, Lesson, Task, World};
 use candle_core::Result;
@@ -22,7 +22,7 @@ impl<W: World> Rule<W> for Supervised {
         tasks: &[Task<W::Start>],
         _first: u64,
     ) -> Result<Vec<W::Execution>> {
-        Ok(tasks.iter().map(|t| world.gold(t.split, t.index)).collect())
+        Ok(gold_executions(world, tasks))
     }
 
     fn learning(algorithm: &mut SinglePolicy<W, Self>) -> Learning<'_, W> {

@@ -2,7 +2,7 @@
 //! P*(e | s1), the teacher describes them, and the policy is their maximum-likelihood fit. It shows what ADEL would reach
 //! if the agent's executions were already those that people want.
 
-use super::single_policy::{Rule, SinglePolicy};
+use super::single_policy::{Rule, SinglePolicy, gold_executions};
 use super::{Learning, LearnsFromDescriptions, StepContext};
 use crate::protocol::{Agent, DescribedEpisode, Example, Lesson, Task, World};
 use candle_core::Result;
@@ -23,7 +23,7 @@ impl<W: World> Rule<W> for TrueMarginal {
         tasks: &[Task<W::Start>],
         _first: u64,
     ) -> Result<Vec<W::Execution>> {
-        Ok(tasks.iter().map(|t| world.gold(t.split, t.index)).collect())
+        Ok(gold_executions(world, tasks))
     }
 
     fn learning(algorithm: &mut SinglePolicy<W, Self>) -> Learning<'_, W> {

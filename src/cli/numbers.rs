@@ -1,7 +1,6 @@
 //! Parsers of numbers in arguments, with the sentences that refuse others.
 
-/// Largest seed. JSON readers keep it exactly, and the pages take it, too.
-pub(super) const LARGEST_SEED: u64 = (1 << 53) - 1;
+use crate::config::run::LARGEST_SEED;
 
 /// Most examples of an update, as in the configuration of runs.
 const LARGEST_BATCH: u64 = 4096;

@@ -216,7 +216,7 @@ pub struct Preset {
     pub config: RunConfig,
 }
 
-/// The largest seed: JavaScript numbers are exact up to here.
+/// The largest seed. JSON numbers are exact up to here in every language, browsers included.
 pub const LARGEST_SEED: u64 = (1 << 53) - 1;
 
 /// Counts of updates and episodes in settings are at most this.

@@ -12,7 +12,7 @@ use candle_core::{DType, Result, Tensor};
 pub enum Grad {
     /// Gradients flow to the parameters.
     On,
-    /// The same weights as constants, for acting and evaluation; no graph is kept.
+    /// Weights as constants, for acting and evaluation; no graph is kept.
     Off,
 }
 

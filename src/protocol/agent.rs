@@ -49,7 +49,7 @@ pub enum Lesson<'a, W: World> {
     /// Σ over groups of share · mean −log π(e | s1, d) of the group (means per decoding step, `docs/models.md`).
     /// The groups are computed in one batched pass. ADEL, supervised learning, pretraining.
     Likelihood(&'a [(&'a [Example<W>], f32)]),
-    /// The same of examples that are varied on the way, as far as the agent's settings ask for it.
+    /// The likelihood of examples that are augmented on the way, as far as the agent's settings ask for it.
     Varied(&'a [(&'a [Example<W>], f32)], Augmentation),
     /// DAgger: the policy's own greedy roll-out `rolled` is fed position by position; −log π of the demonstrated symbol
     /// or action at each position of `shown`, as a mean over the tasks that have this position, summed over positions.

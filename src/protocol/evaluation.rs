@@ -49,7 +49,7 @@ pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: 
     found.ok_or_else(|| candle_core::Error::msg("the evaluation was broken off"))
 }
 
-/// The same; `None` once `go_on`, asked between its parts, says no.
+/// Evaluates as [`evaluate`] does; the result is `None` once `go_on`, asked between its parts, says no.
 pub fn evaluate_while<W: World>(
     world: &W,
     agent: &dyn Agent<W>,

@@ -108,7 +108,7 @@ impl Store {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// The same store, which keeps the folder of its copy as long as it lives.
+    /// Keeps the folder of its copy for as long as the store lives.
     pub(super) fn with_copy(self, folder: tempfile::TempDir) -> Store {
         Store { _copy: Some(Arc::new(folder)), ..self }
     }

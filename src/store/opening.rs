@@ -69,7 +69,7 @@ impl Store {
     /// lost with that folder.
     ///
     /// # Errors
-    /// The same as for [`Store::open`], and when there is no such file.
+    /// When [`Store::open`] would fail, and when there is no such file.
     pub async fn open_to_read(path: &Path) -> Result<Store> {
         if !path.is_file() {
             return Err(refused(path, "there is no database here; name the server's data folder with --data-dir"));
@@ -106,7 +106,7 @@ impl Store {
     /// open the store this way, so that none of them can leave rows in the side files only.
     ///
     /// # Errors
-    /// The same as for [`Store::open`].
+    /// When [`Store::open`] would fail.
     pub async fn using<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         Ok(Store::open(path).await?.closed_after(work).await)
     }
@@ -114,7 +114,7 @@ impl Store {
     /// Does the same as [`Store::using`] for work that only reads; see [`Store::open_to_read`].
     ///
     /// # Errors
-    /// The same as for [`Store::open_to_read`].
+    /// When [`Store::open_to_read`] would fail.
     pub async fn reading<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
         Ok(Store::open_to_read(path).await?.closed_after(work).await)
     }
@@ -123,7 +123,7 @@ impl Store {
     /// by a server, of another version, too: nothing is changed in it.
     ///
     /// # Errors
-    /// The same as for [`Store::open_to_read`].
+    /// When [`Store::open_to_read`] would fail.
     pub async fn snapshot(path: &Path, to: &Path) -> Result<()> {
         if !writable(path) {
             return Store::reading(path, async |store| store.copy_to(to).await).await?;

@@ -3,9 +3,8 @@
 //! The rows are held against `iliad --help`, so a new command without a row fails.
 #![cfg(unix)]
 
-use iliad::config::run::TeacherMode;
 use iliad::run::{EpisodeRow, Source};
-use iliad::store::{Run, Store};
+use iliad::store::Store;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -113,16 +112,7 @@ fn home() -> tempfile::TempDir {
     packed.finish().unwrap();
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let store = Store::open(&at("iliad-data/iliad.sqlite")).await.unwrap();
-        let run = Run {
-            id: "regex-tiny-1".into(),
-            family: "regex".into(),
-            preset: "tiny".into(),
-            config: serde_json::json!({}),
-            seed: 1,
-            teacher: TeacherMode::Simulated,
-            active: false,
-            created_at: time::OffsetDateTime::now_utc(),
-        };
+        let run = super::stored_run();
         store.create_run(&run).await.unwrap();
         let row = EpisodeRow {
             episode: 1,

@@ -1,12 +1,10 @@
 //! The dataset as other programs read it: the Python of docs/export.md, and lines that no reader cuts.
 
-use iliad::config::run::TeacherMode;
 use iliad::run::{EpisodeRow, Source};
-use iliad::store::{Run, Store};
+use iliad::store::Store;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use time::OffsetDateTime;
 
 /// Texts with everything that some reader takes for the end of a line, a field or a file.
 const TEXTS: [&str; 8] = [
@@ -24,16 +22,7 @@ const TEXTS: [&str; 8] = [
 fn filled(home: &Path) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let store = Store::open(&home.join("iliad-data").join("iliad.sqlite")).await.unwrap();
-        let run = Run {
-            id: "regex-tiny-1".into(),
-            family: "regex".into(),
-            preset: "tiny".into(),
-            config: json!({}),
-            seed: 1,
-            teacher: TeacherMode::Simulated,
-            active: false,
-            created_at: OffsetDateTime::now_utc(),
-        };
+        let run = super::stored_run();
         store.create_run(&run).await.unwrap();
         let rows: Vec<EpisodeRow> = (0..)
             .zip(TEXTS)

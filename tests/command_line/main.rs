@@ -37,20 +37,25 @@ fn run_with_input(command: &mut Command, input: &str) -> (i32, String, String) {
     (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }
 
+/// A run as the store has it, which has ended.
+fn stored_run() -> Run {
+    Run {
+        id: "regex-tiny-1".into(),
+        family: "regex".into(),
+        preset: "tiny".into(),
+        config: json!({}),
+        seed: 1,
+        teacher: TeacherMode::Simulated,
+        active: false,
+        created_at: OffsetDateTime::now_utc(),
+    }
+}
+
 /// A data folder with one run and so many simulated descriptions.
 fn filled(folder: &Path, rows: u64) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let store = Store::open(&folder.join("iliad-data").join("iliad.sqlite")).await.unwrap();
-        let run = Run {
-            id: "regex-tiny-1".into(),
-            family: "regex".into(),
-            preset: "tiny".into(),
-            config: json!({}),
-            seed: 1,
-            teacher: TeacherMode::Simulated,
-            active: false,
-            created_at: OffsetDateTime::now_utc(),
-        };
+        let run = stored_run();
         store.create_run(&run).await.unwrap();
         let rows: Vec<EpisodeRow> = (0..rows)
             .map(|episode| EpisodeRow {

@@ -253,7 +253,7 @@ pub async fn start(store: &Store, id: &str, teacher: TeacherMode) -> RunHandle {
     start_run(store, run_row(id, teacher)).await
 }
 
-/// The same for a given row. A run that is stored already (the test server was started again) goes on.
+/// Starts a made-up run from its row. A run that is stored already (the test server was started again) goes on.
 pub async fn start_run(store: &Store, row: Run) -> RunHandle {
     if store.run(&row.id).await.is_err() {
         store.create_run(&row).await.expect("the run is new");

@@ -110,7 +110,7 @@ impl NavAgent {
         as_read(&word_ids(text, &self.blueprint.words))
     }
 
-    /// The same, in the mirror or not, with words that were not understood.
+    /// Ids of the words of a text, with left and right exchanged where the world is mirrored, and with words dropped at random.
     fn heard(&self, text: &str, mirrored: bool, noise: Option<&mut (f64, Stream)>) -> Vec<u32> {
         let mut ids = if mirrored {
             let tokens: Vec<String> = tokenise(text).iter().map(|token| mirror::word(token).to_owned()).collect();

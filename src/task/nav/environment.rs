@@ -103,7 +103,7 @@ impl Around {
         Ok(Self { world: world.clone(), views, ways, first, source: source.to_owned() })
     }
 
-    /// The same on another device (or on another way to the same).
+    /// A copy of the environment on another device, or on another handle of its own.
     ///
     /// # Errors
     /// When it has no room.

@@ -1,5 +1,6 @@
 //! All runs, and a form that starts another.
 
+use crate::config::run::LARGEST_SEED;
 use crate::config::run::TeacherMode;
 use crate::ids::RunId;
 use crate::launch::{NewRun, PresetInfo};
@@ -118,7 +119,7 @@ async fn show(state: &AppState, page: Page, wish: Option<Wish>, problem: Option<
         let first = presets.first();
         Wish {
             preset: first.map(|preset| preset.name.clone()).unwrap_or_default(),
-            seed: seed.min(launching::LARGEST_SEED).to_string(),
+            seed: seed.min(LARGEST_SEED).to_string(),
             mode: first.map(|preset| mode(preset.teacher)).unwrap_or_default().to_owned(),
             share: "30".to_owned(),
             settings: String::new(),

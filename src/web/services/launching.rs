@@ -1,6 +1,6 @@
 //! Starting runs, and resuming runs that have ended.
 
-use crate::config::run::TeacherMode;
+use crate::config::run::{LARGEST_SEED, TeacherMode};
 use crate::ids::RunId;
 use crate::launch::{LaunchError, Launcher, NewRun};
 use crate::run::Command;
@@ -8,9 +8,6 @@ use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
 use crate::web::services::commands;
 use crate::web::state::AppState;
-
-/// Largest seed. JSON numbers are exact up to here in every language, browsers included.
-pub(crate) const LARGEST_SEED: u64 = (1 << 53) - 1;
 
 fn launcher(state: &AppState) -> Result<&dyn Launcher> {
     let none = || Error::conflict("cannot-start", "This server only shows runs; it cannot start any.");
@@ -29,7 +26,7 @@ fn refused(error: LaunchError) -> Error {
 /// Starts a run and returns its id.
 pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<RunId> {
     if wish.seed > LARGEST_SEED {
-        return Err(Error::change("seed", "The seed must be a whole number from 0 to 9007199254740991."));
+        return Err(Error::change("seed", format!("The seed must be a whole number from 0 to {LARGEST_SEED}.")));
     }
     if let Some(TeacherMode::Mixed { share }) = wish.teacher
         && !(0.0..=1.0).contains(&share)

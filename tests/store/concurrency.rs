@@ -113,7 +113,10 @@ async fn eight_people_and_the_trainer_lose_no_row_and_lock_nobody_out() {
     assert_eq!(unique.len(), used.len(), "no answer was used twice");
     for row in rows.iter().filter(|row| row.teacher.is_some()) {
         let usable = row.superseded_by.is_none() && row.kind != AnswerKind::Skipped;
-        assert!(!usable || unique.contains(&row.answer), "every standing answer was used");
+        // An execution that three people answer, since skips of it became descriptions, teaches with two answers.
+        let used = rows.iter().filter(|other| other.episode == row.episode && unique.contains(&other.answer));
+        let heard = used.map(|other| other.teacher).collect::<HashSet<_>>().len();
+        assert!(!usable || unique.contains(&row.answer) || heard >= 2, "every standing answer was used: {row:?}");
         assert_eq!(row.used_in_update.is_some(), unique.contains(&row.answer));
     }
     // One standing answer per person and execution.

@@ -137,6 +137,8 @@ describe("teaching", () => {
     await thanked(page);
     await page.getByRole("link", { name: "Back" }).click();
     await page.getByRole("heading", { name: "Your last answers" }).waitFor();
+    // Nobody presses a key before the page's script is there; a test would.
+    await page.waitForLoadState("load");
     await page.getByText("Correct it").first().click();
     await page.locator("textarea").first().fill("considered");
     await page.keyboard.press("Control+Enter");

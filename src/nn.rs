@@ -14,6 +14,7 @@ pub mod device_agreement;
 pub mod fast_math;
 pub mod init;
 pub mod layers;
+pub mod log_linear;
 pub mod loss;
 pub mod lstm;
 pub mod multihead;

@@ -20,7 +20,7 @@ mod teacher;
 mod words;
 mod world;
 
-pub use agent::{Agent, Augmentation, Decoding, Example, Lesson};
+pub use agent::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 pub use episode::{DescribedEpisode, Description, Episode};
 pub use evaluation::{Evaluation, Rate};
 pub use parameters::{Optimizer, Parameters};

@@ -8,7 +8,7 @@ use iliad::nn::params::Params;
 use iliad::nn::tokens::{PAD, UNKNOWN};
 use iliad::nn::{loss, sample};
 use iliad::protocol::{
-    Agent, Augmentation, Decoding, Example, LearnedWords, Lesson, Optimizer, Parameters, ReserveRows, Utterance,
+    Agent, Augmentation, Decoding, Example, LearnedWords, Lesson, Optimizer, Parameters, Prior, ReserveRows, Utterance,
 };
 use iliad::rng::{self, Stream};
 use iliad::vocab::Vocabulary;
@@ -245,6 +245,10 @@ impl Agent<LineWorld> for LineAgent {
 
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.words.spare()
+    }
+
+    fn prior(&mut self) -> Option<&mut dyn Prior<LineWorld>> {
+        None
     }
 
     fn params(&self) -> &dyn Parameters {

@@ -122,6 +122,7 @@ impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
             groups.push((&own, (1.0 - lambda) as f32));
         }
         // The policies share no parameter, so two backward passes make the gradients of the sum.
+        self.theta.learn_prior(&own)?;
         self.beta.step(&Lesson::Varied(&groups, augmentation("noise-beta")))?;
         let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], augmentation("noise-theta")))?;
         if step.fresh { self.losses.add(loss) } else { Ok(()) }

@@ -1,6 +1,6 @@
 //! One policy that learns: its agent, its optimiser, the sum of its losses, and perhaps an average of its weights.
 
-use crate::protocol::{Agent, Lesson, Utterance, World};
+use crate::protocol::{Agent, Example, Lesson, Utterance, World};
 use candle_core::{Result, Tensor};
 use std::collections::BTreeMap;
 
@@ -69,6 +69,14 @@ impl<W: World> Learner<W> {
             average.params().move_towards(self.agent.params(), decay)?;
         }
         Ok(loss)
+    }
+
+    /// Lets the prior beside the network learn from examples, where the agent has one. The average takes it over with its next step.
+    pub fn learn_prior(&mut self, examples: &[Example<W>]) -> Result<()> {
+        match self.agent.prior() {
+            Some(prior) => prior.learn(examples),
+            None => Ok(()),
+        }
     }
 
     /// Reads new words; those that have earned it take reserve rows. How many did.

@@ -96,6 +96,17 @@ impl Default for AlgorithmConfig {
     }
 }
 
+/// The model that reads descriptions beside the network (`model.prior` of a family that has one).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PriorKind {
+    /// None: the network alone decides (the paper).
+    #[default]
+    None,
+    /// A log-linear model over n-grams of the description and parts of the execution.
+    Ngrams,
+}
+
 /// Who teaches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

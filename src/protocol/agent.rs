@@ -131,6 +131,9 @@ pub trait Agent<W: World>: Send {
     /// How full the rows for words of people are.
     fn spare_words(&self) -> ReserveRows;
 
+    /// The prior beside the network, where the agent has one.
+    fn prior(&mut self) -> Option<&mut dyn Prior<W>>;
+
     /// Parameters.
     fn params(&self) -> &dyn Parameters;
 
@@ -152,4 +155,14 @@ pub trait Agent<W: World>: Send {
 
     /// Replaces the vocabulary part of the blueprint (after words were learnt in a run that is being resumed).
     fn restore_blueprint(&mut self, blueprint: &serde_json::Value) -> std::result::Result<(), String>;
+}
+
+/// A prior over executions beside a network: a small model that reads n-grams of descriptions and learns from the first of them
+/// on. When the agent acts greedily its candidates compete with what the network would do.
+pub trait Prior<W: World> {
+    /// Learns from described executions, one step each.
+    ///
+    /// # Errors
+    /// When an execution cannot be understood by the family.
+    fn learn(&mut self, examples: &[Example<W>]) -> Result<()>;
 }

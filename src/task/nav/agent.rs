@@ -9,7 +9,7 @@ use super::{Start, Walk};
 use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
 use crate::nn::device::beside;
 use crate::nn::tokens::UNKNOWN;
-use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson};
+use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
 use crate::protocol::{Optimizer, Parameters};
 use crate::rng::Stream;
@@ -240,6 +240,10 @@ impl Agent<NavWorld> for NavAgent {
 
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.words.spare()
+    }
+
+    fn prior(&mut self) -> Option<&mut dyn Prior<NavWorld>> {
+        None
     }
 
     fn params(&self) -> &dyn Parameters {

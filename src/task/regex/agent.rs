@@ -8,7 +8,7 @@ use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
 use crate::nn::decoder::{Rolled, wrap};
 use crate::nn::device::beside;
 use crate::nn::tokens::{END, START, UNKNOWN};
-use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson};
+use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
 use crate::protocol::{Optimizer, Parameters};
 use crate::rng::Stream;
@@ -382,6 +382,10 @@ impl Agent<RegexWorld> for RegexAgent {
 
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.requests.spare()
+    }
+
+    fn prior(&mut self) -> Option<&mut dyn Prior<RegexWorld>> {
+        None
     }
 
     fn params(&self) -> &dyn Parameters {

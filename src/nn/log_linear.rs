@@ -1,0 +1,301 @@
+//! A log-linear model over candidates: p(c | request) ∝ exp(w · f(c, request)) with sparse binary features, which are hashed into
+//! one table of weights. It learns by AdaGrad and needs few examples where a network needs many.
+//!
+//! A family uses it as a *prior over executions* that reads n-grams of a request beside the network's policy
+//! ([`crate::protocol::Prior`]). Here stand the model, its file form, and how a network and a prior are one set of parameters;
+//! which candidates there are, and which features they have, is the family's business.
+
+use crate::nn::params::Params;
+use crate::protocol::Parameters;
+use candle_core::{Device, Result, Tensor, bail};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Bits of a place in the table of weights.
+const BITS: u32 = 18;
+
+/// Names of the tensors: places whose weight was ever moved, their weights, and their sums of squared gradients.
+const PLACES: &str = "prior.places";
+const WEIGHTS: &str = "prior.weights";
+const SQUARES: &str = "prior.squares";
+const ALL: [&str; 3] = [PLACES, WEIGHTS, SQUARES];
+
+/// Candidates less probable than this, and gradients smaller than it, are left out of a step.
+const NEGLIGIBLE: f32 = 1e-4;
+
+/// A hashed feature. Two features that fall on one place share a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Feature(u32);
+
+impl Feature {
+    /// The feature of a text.
+    pub fn of(text: &str) -> Self {
+        let fnv = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        Self(text.bytes().fold(0x811c_9dc5, fnv)).and(Self(0))
+    }
+
+    /// The conjunction of two features; the order matters.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mixed = self.0.rotate_left(13).wrapping_mul(0x9e37_79b1) ^ other.0.wrapping_mul(0x85eb_ca6b);
+        let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0xc2b2_ae35);
+        Self(mixed ^ (mixed >> 13))
+    }
+
+    fn place(self) -> usize {
+        (self.0 >> (32 - BITS)) as usize
+    }
+}
+
+/// The model: weights, and the sums of squares by which AdaGrad scales its steps.
+#[derive(Clone, Debug)]
+pub struct LogLinear {
+    weights: Vec<f32>,
+    squares: Vec<f32>,
+    /// Gradients of the step under way; all zero between steps.
+    gradient: Vec<f32>,
+    rate: f32,
+    decay: f32,
+}
+
+impl LogLinear {
+    /// A model with zero weights. `rate` is AdaGrad's learning rate, `decay` the weight of the L2 penalty.
+    pub fn new(rate: f32, decay: f32) -> Self {
+        let zeros = || vec![0.0; 1 << BITS];
+        Self { weights: zeros(), squares: zeros(), gradient: zeros(), rate, decay }
+    }
+
+    /// Whether it has never learnt anything.
+    pub fn is_untaught(&self) -> bool {
+        self.squares.iter().all(|square| *square == 0.0)
+    }
+
+    /// w · f of a candidate.
+    pub fn score(&self, features: &[Feature]) -> f32 {
+        features.iter().map(|feature| self.weights[feature.place()]).sum()
+    }
+
+    /// One AdaGrad step that raises the probability of the right ones among the candidates, together: which of several right
+    /// ones is meant is left open. Returns their probability before the step; nothing is learnt where none is right.
+    pub fn step(&mut self, candidates: &[Vec<Feature>], right: &[bool]) -> f32 {
+        let scores: Vec<f32> = candidates.iter().map(|features| self.score(features)).collect();
+        let probabilities = softmax(&scores);
+        let of_right: f32 = probabilities.iter().zip(right).filter(|(_, right)| **right).map(|(p, _)| p).sum();
+        if !right.contains(&true) {
+            return 0.0;
+        }
+        let mut touched = Vec::new();
+        for ((features, p), right) in candidates.iter().zip(&probabilities).zip(right) {
+            let share = if *right { p / of_right.max(f32::MIN_POSITIVE) } else { 0.0 };
+            let difference = share - p;
+            if difference.abs() < NEGLIGIBLE {
+                continue;
+            }
+            for feature in features {
+                let place = feature.place();
+                self.gradient[place] += difference;
+                touched.push(place);
+            }
+        }
+        for place in touched {
+            let gradient = std::mem::take(&mut self.gradient[place]);
+            if gradient == 0.0 {
+                continue;
+            }
+            let gradient = gradient - self.decay * self.weights[place];
+            self.squares[place] += gradient * gradient;
+            self.weights[place] += self.rate * gradient / (self.squares[place].sqrt() + 1e-8);
+        }
+        of_right
+    }
+
+    fn tensors(&self) -> Result<BTreeMap<String, Tensor>> {
+        let places: Vec<u32> = (0..1 << BITS).filter(|place| self.squares[*place as usize] != 0.0).collect();
+        let of = |values: &[f32]| places.iter().map(|place| values[*place as usize]).collect::<Vec<f32>>();
+        let (n, cpu) = (places.len(), &Device::Cpu);
+        Ok([
+            (WEIGHTS.to_owned(), Tensor::from_vec(of(&self.weights), n, cpu)?),
+            (SQUARES.to_owned(), Tensor::from_vec(of(&self.squares), n, cpu)?),
+            (PLACES.to_owned(), Tensor::from_vec(places, n, cpu)?),
+        ]
+        .into())
+    }
+
+    fn load(&mut self, values: &BTreeMap<String, Tensor>) -> Result<()> {
+        let get =
+            |name: &str| values.get(name).ok_or_else(|| candle_core::Error::msg(format!("the file lacks `{name}`")));
+        let places = get(PLACES)?.to_vec1::<u32>()?;
+        let (weights, squares) = (get(WEIGHTS)?.to_vec1::<f32>()?, get(SQUARES)?.to_vec1::<f32>()?);
+        if weights.len() != places.len() || squares.len() != places.len() {
+            bail!("the prior's tensors differ in length")
+        }
+        if places.iter().any(|place| *place >= 1 << BITS) {
+            bail!("the prior has a place beyond its table")
+        }
+        self.weights.fill(0.0);
+        self.squares.fill(0.0);
+        for ((place, weight), square) in places.into_iter().zip(weights).zip(squares) {
+            (self.weights[place as usize], self.squares[place as usize]) = (weight, square);
+        }
+        Ok(())
+    }
+}
+
+/// Probabilities from scores.
+pub fn softmax(scores: &[f32]) -> Vec<f32> {
+    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let exponents: Vec<f32> = scores.iter().map(|score| (score - most).exp()).collect();
+    let sum: f32 = exponents.iter().sum();
+    exponents.into_iter().map(|e| e / sum).collect()
+}
+
+/// A network's parameters and those of the prior beside it, as one set. The network's may be on a GPU; the prior is on the CPU.
+#[derive(Clone, Debug)]
+pub struct ParamsWithPrior {
+    network: Params,
+    prior: Arc<Mutex<LogLinear>>,
+}
+
+impl ParamsWithPrior {
+    /// Both as one. `network` shares its memory with the network.
+    pub fn new(network: Params, prior: LogLinear) -> Self {
+        Self { network, prior: Arc::new(Mutex::new(prior)) }
+    }
+
+    /// The prior.
+    pub fn prior(&self) -> MutexGuard<'_, LogLinear> {
+        self.prior.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Parameters for ParamsWithPrior {
+    fn device(&self) -> &Device {
+        self.network.device()
+    }
+
+    fn tensor(&self, name: &str) -> Result<Tensor> {
+        if ALL.contains(&name) {
+            return self.prior().tensors()?.remove(name).ok_or_else(|| candle_core::Error::msg("no such tensor"));
+        }
+        self.network.tensor(name)
+    }
+
+    fn snapshot(&self) -> Result<BTreeMap<String, Tensor>> {
+        let mut all = self.network.snapshot()?;
+        all.append(&mut self.prior().tensors()?);
+        Ok(all)
+    }
+
+    /// Weights without a prior, such as those of a policy pretrained without one, leave the prior as it is.
+    fn load(&self, values: &BTreeMap<String, Tensor>) -> Result<()> {
+        let (prior, network): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            values.iter().map(|(k, v)| (k.clone(), v.clone())).partition(|(name, _)| ALL.contains(&name.as_str()));
+        self.network.load(&network)?;
+        if prior.is_empty() { Ok(()) } else { self.prior().load(&prior) }
+    }
+
+    /// The network's weights move; the prior is copied, since it needs no average.
+    fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()> {
+        self.network.move_towards(other, decay)?;
+        let prior = ALL.iter().map(|name| Ok(((*name).to_owned(), other.tensor(name)?))).collect::<Result<_>>()?;
+        self.prior().load(&prior)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(texts: &[&str]) -> Vec<Feature> {
+        texts.iter().map(|text| Feature::of(text)).collect()
+    }
+
+    #[test]
+    fn it_learns_which_candidate_is_right() {
+        let mut model = LogLinear::new(0.3, 0.0);
+        let candidates = [features(&["red", "common"]), features(&["blue", "common"]), features(&["green"])];
+        assert!(model.is_untaught());
+        let before = model.step(&candidates, &[false, true, false]);
+        assert!((before - 1.0 / 3.0).abs() < 1e-6);
+        for _ in 0..20 {
+            model.step(&candidates, &[false, true, false]);
+        }
+        let p = softmax(&candidates.iter().map(|c| model.score(c)).collect::<Vec<_>>());
+        assert!(p[1] > 0.9, "{p:?}");
+        assert!(!model.is_untaught());
+    }
+
+    #[test]
+    fn several_right_candidates_share_what_is_learnt() {
+        let mut model = LogLinear::new(0.3, 0.0);
+        let candidates = [features(&["a"]), features(&["b"]), features(&["c"])];
+        for _ in 0..20 {
+            model.step(&candidates, &[true, true, false]);
+        }
+        let p = softmax(&candidates.iter().map(|c| model.score(c)).collect::<Vec<_>>());
+        assert!((p[0] - p[1]).abs() < 1e-5 && p[2] < 0.1, "{p:?}");
+        let weights = model.weights.clone();
+        assert_eq!(model.step(&candidates, &[false; 3]), 0.0);
+        assert_eq!(model.weights, weights, "where nothing is right nothing is learnt");
+    }
+
+    #[test]
+    fn steps_follow_the_gradient_of_the_log_likelihood() {
+        let mut model = LogLinear::new(0.1, 0.0);
+        let candidates = [features(&["a", "b"]), features(&["b", "c"]), features(&["d"])];
+        let right = [true, false, false];
+        model.step(&candidates, &right);
+        let log_likelihood = |model: &LogLinear| {
+            let p = softmax(&candidates.iter().map(|c| model.score(c)).collect::<Vec<_>>());
+            f64::from(p[0]).ln()
+        };
+        for text in ["a", "b", "c", "d"] {
+            let place = Feature::of(text).place();
+            let by = 1e-2;
+            let at = |delta: f32| {
+                let mut moved = model.clone();
+                moved.weights[place] += delta;
+                log_likelihood(&moved)
+            };
+            let numeric = (at(by) - at(-by)) / (2.0 * f64::from(by));
+            let mut stepped = model.clone();
+            stepped.squares.fill(0.0);
+            stepped.step(&candidates, &right);
+            // With fresh squares AdaGrad's first step is the sign of the gradient times the rate, and its square is kept.
+            let gradient = f64::from(stepped.squares[place].sqrt())
+                * f64::from((stepped.weights[place] - model.weights[place]).signum());
+            assert!((numeric - gradient).abs() < 2e-3, "{text}: {numeric} {gradient}");
+        }
+    }
+
+    #[test]
+    fn weights_without_a_prior_leave_it_and_weights_with_one_restore_it() {
+        let network = || {
+            let mut params = Params::new(&Device::Cpu);
+            params.add("a", &Tensor::new(&[1f32], &Device::Cpu).unwrap()).unwrap();
+            params
+        };
+        let bare = network().snapshot().unwrap();
+        let both = ParamsWithPrior::new(network(), LogLinear::new(0.3, 0.0));
+        both.prior().step(&[features(&["a"]), features(&["b"])], &[true, false]);
+        both.load(&bare).unwrap();
+        let score = both.prior().score(&features(&["a"]));
+        assert!(score > 0.0);
+        let copy = ParamsWithPrior::new(network(), LogLinear::new(0.3, 0.0));
+        copy.load(&both.snapshot().unwrap()).unwrap();
+        assert_eq!(copy.prior().score(&features(&["a"])), score);
+        let average = ParamsWithPrior::new(network(), LogLinear::new(0.3, 0.0));
+        average.move_towards(&both, 0.9).unwrap();
+        assert_eq!(average.prior().weights, both.prior().weights);
+        let mut damaged = both.snapshot().unwrap();
+        damaged.insert(PLACES.into(), Tensor::new(&[1u32 << 20], &Device::Cpu).unwrap());
+        assert!(copy.load(&damaged).is_err());
+    }
+
+    #[test]
+    fn conjunctions_are_ordered() {
+        let (a, b) = (Feature::of("a"), Feature::of("b"));
+        assert_ne!(a.and(b), b.and(a));
+        assert_ne!(a.and(b), a);
+    }
+}

@@ -17,6 +17,7 @@ pub mod letters;
 pub mod marginal;
 pub mod metric;
 pub mod model;
+mod ngram_prior;
 pub mod program;
 pub mod python_re;
 pub mod reference_fixtures;

@@ -1,12 +1,15 @@
 //! The REGEX agent: words and requests in symbols for the student, symbols back into executed expressions.
 
 use super::letters::{self, Letters, Renaming, Slots};
+use super::ngram_prior::{Grid, NgramPrior};
 use super::tokenise::tokenise;
 use super::world::RegexWorld;
 use super::{Edit, Words};
+use crate::config::run::PriorKind;
 use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
 use crate::nn::decoder::{Rolled, wrap};
 use crate::nn::device::beside;
+use crate::nn::log_linear::{LogLinear, ParamsWithPrior};
 use crate::nn::tokens::{END, START, UNKNOWN};
 use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
@@ -17,6 +20,7 @@ use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
 
 /// Longest request in tokens; what people type beyond it is not read.
 pub const LONGEST_REQUEST: usize = 64;
@@ -26,6 +30,10 @@ pub const LONGEST_EXPRESSION: usize = 200;
 
 /// Longest word in characters; the rest is not read (but executed on).
 pub const LONGEST_WORD: usize = 80;
+
+/// Edits that the prior proposes to be ranked, and the log probability below which the best of them is not trusted.
+const PROPOSED: usize = 8;
+const LEAST_CERTAIN: f32 = -2.5;
 
 /// The parameter that has a row for each word of requests. Its name is part of checkpoints.
 const REQUEST_EMBEDDING: &str = "request_embedding.weight";
@@ -48,6 +56,9 @@ pub struct Blueprint {
     /// How letters are read and written.
     #[serde(default)]
     pub letters: Letters,
+    /// The edits that the prior considers, where there is a prior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<Grid>,
 }
 
 impl Blueprint {
@@ -68,10 +79,11 @@ impl Blueprint {
     }
 
     /// Whether weights of this blueprint can be used with another: what is renamed while learning is read as plain letters
-    /// are.
+    /// are, and a prior stands beside the network.
     pub fn fits(&self, other: &Blueprint) -> bool {
         let slots = |b: &Blueprint| b.letters == Letters::Slots;
-        slots(self) == slots(other) && *self == Blueprint { letters: self.letters, ..other.clone() }
+        let (letters, prior) = (self.letters, self.prior.clone());
+        slots(self) == slots(other) && *self == Blueprint { letters, prior, ..other.clone() }
     }
 }
 
@@ -83,6 +95,8 @@ pub struct RegexAgent {
     blueprint: Blueprint,
     /// Letters that renaming permutes.
     alphabet: Vec<char>,
+    /// The prior beside the network, and both models' parameters as one.
+    prior: Option<(Mutex<NgramPrior>, ParamsWithPrior)>,
 }
 
 /// Ids of a word's characters, wrapped.
@@ -122,7 +136,10 @@ impl RegexAgent {
         blueprint.check().map_err(candle_core::Error::msg)?;
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
         let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
-        Ok(Self { student, adam: None, blueprint, alphabet })
+        let prior = blueprint.prior.clone().map(|grid| {
+            (Mutex::new(NgramPrior::new(grid)), ParamsWithPrior::new(student.params.clone(), NgramPrior::model()))
+        });
+        Ok(Self { student, adam: None, blueprint, alphabet, prior })
     }
 
     /// The blueprint for a world and model settings.
@@ -151,6 +168,7 @@ impl RegexAgent {
             horizon: model.horizon,
             reference_padding: model.reference_padding,
             letters: model.letters,
+            prior: (model.prior == PriorKind::Ngrams).then(|| Grid::of(world.marginal())),
         })
     }
 
@@ -317,6 +335,38 @@ impl RegexAgent {
     }
 }
 
+/// The prior beside the network.
+impl RegexAgent {
+    /// The most probable execution among those that the prior proposes and the network's own: the two log probabilities are
+    /// added, so that the prior leads where there are few descriptions and the network tells its candidates apart.
+    fn reranked(
+        &self,
+        own: Edit,
+        (start, request): (&Words, &str),
+        prior: &mut NgramPrior,
+        model: &LogLinear,
+    ) -> Result<Edit> {
+        let proposed = prior.best(model, &request_tokens(request, &self.blueprint.requests), start, PROPOSED);
+        let Some((best, most)) = proposed.first() else { return Ok(own) };
+        if *most < LEAST_CERTAIN {
+            return Ok(own);
+        }
+        Ok(Edit::of(best, start))
+    }
+}
+
+impl Prior<RegexWorld> for RegexAgent {
+    fn learn(&mut self, examples: &[Example<RegexWorld>]) -> Result<()> {
+        let Some((prior, params)) = &self.prior else { return Ok(()) };
+        let (mut prior, mut model) = (prior.lock().unwrap_or_else(|e| e.into_inner()), params.prior());
+        for example in examples {
+            let tokens = request_tokens(&example.words, &self.blueprint.requests);
+            prior.learn(&mut model, &tokens, &example.start, &example.execution);
+        }
+        Ok(())
+    }
+}
+
 /// The form in which a lesson asks the student.
 enum Asked {
     /// Its batch's outputs, in groups of rows with their shares.
@@ -337,7 +387,17 @@ impl Agent<RegexWorld> for RegexAgent {
             stream,
         )?;
         let executions = outputs.iter().zip(tasks).zip(&slots);
-        Ok(executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start)).collect())
+        let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start));
+        match (&self.prior, how) {
+            (Some((prior, params)), Decoding::Greedy) if !params.prior().is_untaught() => {
+                let mut prior = prior.lock().unwrap_or_else(|e| e.into_inner());
+                executions
+                    .zip(tasks)
+                    .map(|(own, task)| self.reranked(own, *task, &mut prior, &params.prior()))
+                    .collect()
+            }
+            _ => Ok(executions.collect()),
+        }
     }
 
     fn loss(&self, lesson: &Lesson<RegexWorld>) -> Result<Tensor> {
@@ -385,11 +445,14 @@ impl Agent<RegexWorld> for RegexAgent {
     }
 
     fn prior(&mut self) -> Option<&mut dyn Prior<RegexWorld>> {
-        None
+        if self.prior.is_some() { Some(self) } else { None }
     }
 
     fn params(&self) -> &dyn Parameters {
-        &self.student.params
+        match &self.prior {
+            Some((_, both)) => both,
+            None => &self.student.params,
+        }
     }
 
     fn blueprint(&self) -> serde_json::Value {
@@ -413,6 +476,9 @@ impl Agent<RegexWorld> for RegexAgent {
         wanted.check()?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());
+        }
+        if wanted.prior != self.blueprint.prior {
+            return Err("the checkpoint's agent has another prior".into());
         }
         self.blueprint = wanted;
         Ok(())

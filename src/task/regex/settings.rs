@@ -1,10 +1,10 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
 use super::letters::Letters;
-use crate::config::run::Mixing;
 use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
 use crate::config::run::{Draw, Pragmatics};
+use crate::config::run::{Mixing, PriorKind};
 use serde::{Deserialize, Serialize};
 
 /// `task` of a REGEX configuration.
@@ -41,6 +41,9 @@ pub struct ModelSettings {
     /// Letters as they are (`plain`), those that a request names as `slots`, or `renamed` at random while learning.
     #[serde(default)]
     pub letters: Letters,
+    /// The model that reads descriptions beside the network: `none` or `ngrams` ([`super::ngram_prior`]).
+    #[serde(default)]
+    pub prior: PriorKind,
     /// Policy pretrained on P_ω: `shipped`, a file that `iliad pretrain` wrote, or `none`.
     pub pretrained: String,
 }
@@ -82,6 +85,7 @@ pub fn presets() -> Vec<Preset> {
                 reserve: 256,
                 reference_padding: false,
                 letters: Letters::Renamed,
+                prior: PriorKind::Ngrams,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -125,6 +129,7 @@ pub fn presets() -> Vec<Preset> {
                 reserve: 32,
                 reference_padding: false,
                 letters: Letters::Plain,
+                prior: PriorKind::None,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -170,6 +175,7 @@ pub fn presets() -> Vec<Preset> {
                 reserve: 256,
                 reference_padding: false,
                 letters: Letters::Renamed,
+                prior: PriorKind::Ngrams,
                 pretrained: "none".into(),
             },
             Rest {
@@ -211,6 +217,7 @@ pub fn presets() -> Vec<Preset> {
                 reserve: 0,
                 reference_padding: false,
                 letters: Letters::Plain,
+                prior: PriorKind::None,
                 pretrained: "none".into(),
             },
             Rest {

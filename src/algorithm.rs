@@ -104,6 +104,12 @@ pub enum Learning<'a, W: World> {
 pub trait LearnsFromDescriptions<W: World> {
     /// One gradient step on described episodes. Does nothing when there are none.
     fn learn(&mut self, described: &[DescribedEpisode<W>], step: StepContext) -> Result<()>;
+
+    /// One cheap step of one policy on stored descriptions, while people think.
+    fn practise(&mut self, replayed: &[DescribedEpisode<W>], step: StepContext) -> Result<()>;
+
+    /// −log π_θ(ê | d̂) of descriptions that are not practised, nats a sequence.
+    fn practice_loss(&self, held_back: &[DescribedEpisode<W>]) -> Result<f32>;
 }
 
 /// An algorithm that collects described episodes and refits its policies at the end of an epoch.

@@ -17,6 +17,7 @@ mod gradient_steps;
 mod human_update;
 pub mod meters;
 pub mod milestones;
+mod practice;
 mod progress;
 mod query_selector;
 mod rebuild;

@@ -6,8 +6,9 @@ use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::{Algorithm, AlgorithmState, Learning, LearnsFromDescriptions, StepContext};
 use crate::config::run::{AlgorithmConfig, Mixing};
 use crate::protocol::{Agent, Augmentation, DescribedEpisode, Example, Lesson, Task, Utterance, World};
-use crate::rng;
+use crate::rng::{self, Stream};
 use candle_core::Result;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Both policies and their optimisers.
@@ -18,7 +19,14 @@ pub struct Adel<W: World> {
     losses: Losses,
     mixing: Mixing,
     word_dropout: f64,
+    explore_every: u64,
     seed: u64,
+}
+
+/// The state that a checkpoint needs where practice has made the policies' numbers of steps differ.
+#[derive(Serialize, Deserialize)]
+struct State {
+    exploration_steps: u64,
 }
 
 impl<W: World> Adel<W> {
@@ -33,6 +41,7 @@ impl<W: World> Adel<W> {
             losses: Losses::default(),
             mixing: settings.mixing,
             word_dropout: settings.word_dropout,
+            explore_every: settings.practice.explore_every,
             seed,
         })
     }
@@ -81,15 +90,58 @@ impl<W: World> Algorithm<W> for Adel<W> {
         Ok(all)
     }
 
-    /// Both policies have made the same number of steps.
     fn state(&self) -> AlgorithmState {
         let (steps, blueprint) = (self.theta.steps(), self.theta.agent().blueprint());
-        AlgorithmState { steps, blueprint, state: serde_json::Value::Null }
+        let exploration_steps = self.beta.steps();
+        let state = match exploration_steps == steps {
+            true => serde_json::Value::Null,
+            false => serde_json::to_value(State { exploration_steps }).unwrap_or_default(),
+        };
+        AlgorithmState { steps, blueprint, state }
     }
 
     fn restore(&mut self, tensors: &Tensors, state: &AlgorithmState) -> Result<()> {
+        let exploration_steps = match &state.state {
+            serde_json::Value::Null => state.steps,
+            state => State::deserialize(state).map_err(candle_core::Error::wrap)?.exploration_steps,
+        };
         self.theta.restore("theta", tensors, state.steps, &state.blueprint)?;
-        self.beta.restore("beta", tensors, state.steps, &state.blueprint)
+        self.beta.restore("beta", tensors, exploration_steps, &state.blueprint)
+    }
+}
+
+impl<W: World> Adel<W> {
+    /// The groups of π_β's loss, λ·−log π_β(ẽ | d̂) + (1−λ)·−log π_β(ê | d̂), ẽ ~ P_ω(· | s1), in one step of it.
+    fn step_beta(&mut self, own: &[Example<W>], step: StepContext) -> Result<()> {
+        let lambda = self.mixing.at(step.update);
+        let mut draws = rng::stream(self.seed, "marginal", step.counter);
+        let marginal: Vec<Example<W>> = own
+            .iter()
+            .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
+            .collect();
+        let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
+        if lambda > 0.0 {
+            groups.push((&marginal, lambda as f32));
+        }
+        if lambda < 1.0 {
+            groups.push((own, (1.0 - lambda) as f32));
+        }
+        self.beta.step(&Lesson::Varied(&groups, self.augmentation("noise-beta", step)))?;
+        Ok(())
+    }
+
+    fn augmentation(&self, purpose: &'static str, step: StepContext) -> Augmentation {
+        Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: step.counter }
+    }
+
+    /// The part of each example that a practice step learns from.
+    fn excerpts(&self, described: &[DescribedEpisode<W>], stream: &mut Stream) -> Vec<Example<W>> {
+        let excerpt = |d: &DescribedEpisode<W>| {
+            let Example { start, words, execution } = &d.example;
+            let (start, execution) = self.world.excerpt(start, execution, stream);
+            Example { start, execution, words: words.clone() }
+        };
+        described.iter().map(excerpt).collect()
     }
 }
 
@@ -100,31 +152,36 @@ impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
         if described.is_empty() {
             return Ok(());
         }
-        let lambda = self.mixing.at(step.update);
         let mut relocation = rng::stream(self.seed, "elsewhere", step.counter);
         let relocated = |e: &Example<W>| match self.world.elsewhere(&e.start, &e.execution, &mut relocation) {
             Some((start, execution)) => Example { start, execution, words: e.words.clone() },
             None => e.clone(),
         };
         let own: Vec<Example<W>> = described.iter().map(|d| &d.example).map(relocated).collect();
-        let mut draws = rng::stream(self.seed, "marginal", step.counter);
-        let marginal: Vec<Example<W>> = own
-            .iter()
-            .map(|e| Example { execution: self.world.sample_marginal(&e.start, &mut draws), ..e.clone() })
-            .collect();
-        let augmentation =
-            |purpose| Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: step.counter };
-        let mut groups: Vec<(&[Example<W>], f32)> = Vec::new();
-        if lambda > 0.0 {
-            groups.push((&marginal, lambda as f32));
-        }
-        if lambda < 1.0 {
-            groups.push((&own, (1.0 - lambda) as f32));
-        }
         // The policies share no parameter, so two backward passes make the gradients of the sum.
         self.theta.learn_prior(&own)?;
-        self.beta.step(&Lesson::Varied(&groups, augmentation("noise-beta")))?;
-        let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], augmentation("noise-theta")))?;
+        self.step_beta(&own, step)?;
+        let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], self.augmentation("noise-theta", step)))?;
         if step.fresh { self.losses.add(loss) } else { Ok(()) }
+    }
+    /// A step of one policy on a part of each example. Most are π_θ's, which people see; its prior takes a step on each example.
+    fn practise(&mut self, replayed: &[DescribedEpisode<W>], step: StepContext) -> Result<()> {
+        if replayed.is_empty() {
+            return Ok(());
+        }
+        let own = self.excerpts(replayed, &mut rng::stream(self.seed, "excerpt", step.counter));
+        if self.explore_every > 0 && step.counter.is_multiple_of(self.explore_every) {
+            return self.step_beta(&own, step);
+        }
+        let whole: Vec<Example<W>> = replayed.iter().map(|d| d.example.clone()).collect();
+        self.theta.learn_prior(&whole)?;
+        self.theta.step(&Lesson::Varied(&[(&own, 1.0)], self.augmentation("noise-theta", step)))?;
+        Ok(())
+    }
+
+    /// Always of the same part of each example, so that readings differ by what was learnt alone.
+    fn practice_loss(&self, held_back: &[DescribedEpisode<W>]) -> Result<f32> {
+        let own = self.excerpts(held_back, &mut rng::stream(self.seed, "excerpt", u64::MAX));
+        self.theta.agent().loss(&Lesson::Likelihood(&[(&own, 1.0)]))?.to_scalar()
     }
 }

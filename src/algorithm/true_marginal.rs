@@ -2,6 +2,7 @@
 //! P*(e | s1), the teacher describes them, and the policy is their maximum-likelihood fit. It shows what ADEL would reach
 //! if the agent's executions were already those that people want.
 
+use super::Algorithm;
 use super::single_policy::{Rule, SinglePolicy, gold_executions};
 use super::{Learning, LearnsFromDescriptions, StepContext};
 use crate::protocol::{Agent, DescribedEpisode, Example, Lesson, Task, World};
@@ -40,5 +41,15 @@ impl<W: World> LearnsFromDescriptions<W> for SinglePolicy<W, TrueMarginal> {
         let examples: Vec<Example<W>> = described.iter().map(|d| d.example.clone()).collect();
         let loss = self.step(&Lesson::Likelihood(&[(&examples, 1.0)]))?;
         if step.fresh { self.count(loss) } else { Ok(()) }
+    }
+
+    /// People cannot teach this algorithm, so practice is the step that replay makes.
+    fn practise(&mut self, replayed: &[DescribedEpisode<W>], step: StepContext) -> Result<()> {
+        self.learn(replayed, StepContext { fresh: false, ..step })
+    }
+
+    fn practice_loss(&self, held_back: &[DescribedEpisode<W>]) -> Result<f32> {
+        let examples: Vec<Example<W>> = held_back.iter().map(|d| d.example.clone()).collect();
+        self.policy().loss(&Lesson::Likelihood(&[(&examples, 1.0)]))?.to_scalar()
     }
 }

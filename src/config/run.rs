@@ -5,7 +5,7 @@ mod mixing;
 mod teacher;
 
 use crate::suggest::{did_you_mean, in_message};
-pub use algorithm::{AlgorithmName, EpochSettings, Feedback, QuerySelection, ReinforceSettings};
+pub use algorithm::{AlgorithmName, EpochSettings, Feedback, PracticeSettings, QuerySelection, ReinforceSettings};
 pub use mixing::Mixing;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,8 +60,10 @@ pub struct AlgorithmConfig {
     /// Descriptions after which there are fewer of these updates: in proportion to `replay_fade` / descriptions; 0: never.
     /// Few descriptions must be used often, many would be learnt by heart.
     pub replay_fade: u64,
-    /// Newest descriptions that replay draws from.
+    /// Newest descriptions that replay and practice draw from.
     pub memory: usize,
+    /// What the trainer does while people think.
+    pub practice: PracticeSettings,
     /// Probability that a word of a request or description reads as unknown while learning (letters never do).
     pub word_dropout: f64,
     /// Which executions teachers are asked about.
@@ -87,6 +89,7 @@ impl Default for AlgorithmConfig {
             replay: 0,
             replay_fade: 0,
             memory: 100_000,
+            practice: PracticeSettings::default(),
             word_dropout: 0.0,
             ask: QuerySelection::default(),
             pretrain_updates: 10_000,
@@ -171,13 +174,16 @@ pub struct PoolConfig {
     pub max_age: u64,
     /// People who describe the same execution.
     pub overlap: u32,
+    /// Episodes executed for each that people are asked about. Those of a kind of task that they have described least are
+    /// chosen ([`crate::protocol::World::task_kind`]); 1: no such choice.
+    pub candidates: usize,
     /// Whether teachers see the request d* (the paper's teacher does not).
     pub show_request: bool,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        Self { size: 24, max_age: 40, overlap: 1, show_request: false }
+        Self { size: 24, max_age: 40, overlap: 1, candidates: 1, show_request: false }
     }
 }
 

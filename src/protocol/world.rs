@@ -109,6 +109,22 @@ pub trait World: Send + Sync + 'static {
         None
     }
 
+    /// A part of an example that a cheap learning step takes: a few of several words, say. The whole of it where it has no parts.
+    fn excerpt(
+        &self,
+        start: &Self::Start,
+        execution: &Self::Execution,
+        _stream: &mut Stream,
+    ) -> (Self::Start, Self::Execution) {
+        (start.clone(), execution.clone())
+    }
+
+    /// The kind of task that an execution would be right for, by which it is decided what people are asked about: a teacher
+    /// should tell about every kind soon. `None` where no task asks for such an execution.
+    fn task_kind(&self, start: &Self::Start, execution: &Self::Execution) -> Option<String> {
+        Some(self.kind(start, execution))
+    }
+
     /// Scores a (greedy) execution of a task against its gold execution.
     fn score(&self, task: &Task<Self::Start>, execution: &Self::Execution) -> Score;
 

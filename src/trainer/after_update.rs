@@ -140,6 +140,7 @@ impl<K: Family> Trainer<'_, K> {
             seconds: self.progress.clock.elapsed(),
             meters: self.progress.meters.clone(),
             kind_counts: self.selector.counts().clone(),
+            told: self.selector.told().clone(),
             written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
             state: algorithm.state,
             milestones: self.validation.milestones.clone(),

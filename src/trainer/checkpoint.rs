@@ -39,6 +39,12 @@ pub struct Counters {
     pub recorded: u64,
     /// Updates of pretraining made.
     pub pretrained: u64,
+    /// Practice steps since the last update.
+    #[serde(default)]
+    pub practice: u64,
+    /// Practice steps in all.
+    #[serde(default)]
+    pub practised: u64,
 }
 
 /// The header of a checkpoint.
@@ -74,6 +80,9 @@ pub struct Header {
     /// How often teachers were asked about each kind of execution, where episodes are selected.
     #[serde(default, rename = "tallies")]
     pub kind_counts: KindCounts,
+    /// How often people were asked about each kind of task, where their executions are chosen by it.
+    #[serde(default)]
+    pub told: KindCounts,
     /// Whether the evaluation that is due at this update has still to be made: the program ended in the midst of it.
     #[serde(default, rename = "owed")]
     pub evaluation_due: bool,

@@ -1,7 +1,9 @@
 //! The gradient steps of one update from descriptions, whoever gave them.
 
 use super::Trainer;
+use super::practice::PracticeProgress;
 use crate::algorithm::{Learning, StepContext};
+use crate::config::run::TeacherMode;
 use crate::family::Family;
 use crate::protocol::DescribedEpisode;
 use crate::rng;
@@ -23,7 +25,9 @@ impl<K: Family> Trainer<'_, K> {
         match self.algorithm.learning() {
             Learning::Descriptions(algorithm) if !described.is_empty() => {
                 let (a, seed) = (&self.run.config.algorithm, self.run.config.seed);
-                let steps = 1 + a.replays(self.progress.counters.recorded);
+                // Where the trainer practises while people think it has no need to replay.
+                let practised = self.mode == TeacherMode::Human && a.practice.on();
+                let steps = 1 + if practised { 0 } else { a.replays(self.progress.counters.recorded) };
                 algorithm.learn(described, StepContext { update, counter: update * 1001, fresh: true })?;
                 self.description_log.append(described)?;
                 self.replay_buffer.extend(described);
@@ -50,6 +54,8 @@ impl<K: Family> Trainer<'_, K> {
         }
         self.progress.counters.recorded += described.len() as u64;
         self.progress.counters.update += 1;
+        self.progress.counters.practice = 0;
+        self.practice = PracticeProgress::default();
         Ok(())
     }
 }

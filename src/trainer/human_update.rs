@@ -43,7 +43,7 @@ impl<K: Family> Trainer<'_, K> {
             return Ok(false);
         }
         // The update is recorded first: a kill after it makes the update again, a kill before it leaves the answers unused.
-        let data = serde_json::json!({ "kind": "human" });
+        let data = serde_json::json!({ "kind": "human", "practice": self.progress.counters.practice });
         let ids = answers.iter().map(|a| a.answer).collect();
         let record = UpdateRecord { update: self.progress.counters.update + 1, data, answers: ids };
         if let Err(error) = store.record_human_update(&record) {
@@ -79,7 +79,7 @@ impl<K: Family> Trainer<'_, K> {
                 row.description = answer.text.clone();
             }
             rows.push(row);
-            self.selector.record(&*self.run.world, &task, &execution, is_described);
+            self.selector.record_told(&*self.run.world, &task, &execution, is_described);
             if is_described {
                 let example = Example { start: task.start, words: answer.text, execution };
                 described.push(DescribedEpisode { episode: answer.episode, example });

@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, ExecutionOf, TaskOf};
 use crate::algorithm::query_selection::{Candidate, KindCounts, disagreement};
-use crate::config::run::QuerySelection;
+use crate::config::run::{QuerySelection, RunConfig};
 use crate::protocol::World;
 
 /// Counters of roll-outs that only measure disagreement have this bit; those of episodes never do.
@@ -13,11 +13,80 @@ const DISAGREEMENT_BIT: u64 = 1 << 63;
 pub(super) struct QuerySelector {
     settings: QuerySelection,
     counts: KindCounts,
+    /// Whether executions for people are chosen by the kinds of task that they were told about least, and these kinds' counts.
+    for_people: bool,
+    told: KindCounts,
 }
 
+/// The kind of all executions that no task asks for.
+const NO_TASK: &str = "none";
+
 impl QuerySelector {
-    pub(super) fn new(settings: QuerySelection, counts: KindCounts) -> Self {
-        Self { settings, counts }
+    pub(super) fn new(config: &RunConfig, counts: KindCounts, told: KindCounts) -> Self {
+        Self { settings: config.algorithm.ask, counts, for_people: config.pool.candidates > 1, told }
+    }
+
+    /// How often people were asked about each kind of task, for checkpoints.
+    pub(super) fn told(&self) -> &KindCounts {
+        &self.told
+    }
+
+    /// Episodes to execute so that `room` of them can be offered to people.
+    pub(super) fn episodes_for_people(&self, config: &RunConfig, room: usize, most: usize) -> usize {
+        match self.for_people {
+            true => room.clamp(1, most) * config.pool.candidates,
+            false => (2 * room).clamp(8, most.max(config.algorithm.batch)) * config.algorithm.ask.candidates,
+        }
+    }
+
+    /// The kind by which an execution is counted when people are asked about it.
+    pub(super) fn kind_for_people<W: World>(&self, world: &W, task: &TaskOf<W>, execution: &ExecutionOf<W>) -> String {
+        match self.for_people {
+            true => world.task_kind(&task.start, execution).unwrap_or_else(|| NO_TASK.to_owned()),
+            false => world.kind(&task.start, execution),
+        }
+    }
+
+    /// Which of the episodes people are asked about: at most `most` of the kinds of task that they have told least about, or
+    /// those that [`QuerySelector::select`] chooses.
+    pub(super) fn select_for_people<W: World>(
+        &self,
+        world: &W,
+        batch: &Batch<W>,
+        pending: &[String],
+        most: usize,
+        explore: impl Fn(&[TaskOf<W>], u64) -> candle_core::Result<Vec<ExecutionOf<W>>>,
+    ) -> anyhow::Result<Vec<bool>> {
+        if !self.for_people {
+            return self.select(world, batch, pending, most, explore);
+        }
+        let episodes = batch.tasks.iter().zip(&batch.executions);
+        let (positions, candidates): (Vec<usize>, Vec<Candidate>) = episodes
+            .enumerate()
+            .filter(|(_, (task, execution))| world.describable(&task.start, execution))
+            .map(|(i, (task, execution))| {
+                (i, Candidate { kind: self.kind_for_people(world, task, execution), disagreement: 1.0 })
+            })
+            .unzip();
+        let mut selected = vec![false; batch.tasks.len()];
+        for i in self.told.choose(&candidates, pending, most) {
+            selected[positions[i]] = true;
+        }
+        Ok(selected)
+    }
+
+    /// Counts that a person was asked about an execution, and whether it was described.
+    pub(super) fn record_told<W: World>(
+        &mut self,
+        world: &W,
+        task: &TaskOf<W>,
+        execution: &ExecutionOf<W>,
+        described: bool,
+    ) {
+        if self.for_people {
+            self.told.record(&self.kind_for_people(world, task, execution), described);
+        }
+        self.record(world, task, execution, described);
     }
 
     /// How often teachers were asked about each kind of execution, for checkpoints.

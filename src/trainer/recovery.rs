@@ -28,6 +28,7 @@ impl<K: Family> Trainer<'_, K> {
             if record.update != update + 1 {
                 anyhow::bail!("the record of updates has a gap: update {} follows {update}", record.update)
             }
+            self.repeat_practice(&record.data)?;
             if record.data["kind"] == "human" {
                 let Some(store) = &self.store else { break };
                 let answers = store.wait(store.store().answers(&record.answers))?;

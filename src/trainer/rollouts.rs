@@ -305,12 +305,12 @@ impl<'a, W: World> Thread<'a, W> {
     fn execute(&mut self, room: usize, wanted: usize) -> anyhow::Result<usize> {
         let Some(policy) = &self.policy else { return Ok(0) };
         let RolloutContext { run, config, world, store, runtime, numbers } = &self.context;
-        let ask = config.algorithm.ask;
-        let n = ((2 * room).clamp(8, MAX_BATCH.max(config.algorithm.batch)) * ask.candidates) as u64;
+        let n = policy.selector.episodes_for_people(config, room, MAX_BATCH) as u64;
         let settings = BatchSettings { seed: config.seed, tau: config.teacher.pragmatics.tau, to_describe: true };
         let explore = |tasks: &[_], first| policy.explorer.explore(tasks, first);
         let batch = Batch::execute(&**world, settings, (numbers.take(n), n), explore)?;
-        let selected = policy.selector.select(&**world, &batch, self.offered.make_contiguous(), room, explore)?;
+        let selected =
+            policy.selector.select_for_people(&**world, &batch, self.offered.make_contiguous(), room, explore)?;
         let mut counts = RolloutCounts::default();
         let mut fresh = Vec::new();
         let Batch { first, tasks, executions, judgements } = batch;
@@ -319,7 +319,7 @@ impl<'a, W: World> Thread<'a, W> {
             counts.valid += u64::from(judgements[i].valid);
             counts.successes += u64::from(judgements[i].success);
             if fresh.len() < room && selected[i] {
-                self.offered.push_back(world.kind(&task.start, &execution));
+                self.offered.push_back(policy.selector.kind_for_people(&**world, &task, &execution));
                 let episode = Episode { number: first + i as u64, task, execution };
                 fresh.push(execution_for_people(&**world, config, &episode, judgements[i].success, policy.update)?);
             }

@@ -8,6 +8,7 @@ use super::description_log::DescriptionLog;
 use super::event_sink::EventSink;
 use super::gradient_steps::UpdateInterrupted;
 use super::meters::Speed;
+use super::practice::{self, PracticeProgress};
 use super::progress::Progress;
 use super::query_selector::QuerySelector;
 use super::replay_buffer::ReplayBuffer;
@@ -95,7 +96,8 @@ pub(super) fn train<K: Family>(
     if store.is_none() && mode != TeacherMode::Simulated {
         anyhow::bail!("people can only teach a run that the server carries on; start it with `iliad serve`")
     }
-    let (meters, kind_counts) = header.as_ref().map(|h| (h.meters.clone(), h.kind_counts.clone())).unwrap_or_default();
+    let (meters, kind_counts, told) =
+        header.as_ref().map(|h| (h.meters.clone(), h.kind_counts.clone(), h.told.clone())).unwrap_or_default();
     let clock = Clock::starting_at(header.as_ref().map_or(0.0, |h| h.seconds));
     let mut trainer = Trainer {
         algorithm,
@@ -105,7 +107,7 @@ pub(super) fn train<K: Family>(
         description_log,
         replay_buffer,
         store,
-        selector: QuerySelector::new(run.config.algorithm.ask, kind_counts),
+        selector: QuerySelector::new(&run.config, kind_counts, told),
         supply: Supply::starting_at(counters.next.unwrap_or(counters.episodes).max(counters.episodes)),
         commands,
         validation: header.as_ref().map_or_else(
@@ -114,6 +116,7 @@ pub(super) fn train<K: Family>(
         ),
         events,
         curve,
+        practice: PracticeProgress::default(),
         recovering: false,
         tries: 0,
         run,
@@ -162,7 +165,7 @@ fn open_descriptions<K: Family>(
     let (config, lines) = (&run.config, counters.recorded);
     let a = &config.algorithm;
     let (capacity, collected) = match algorithm.learning() {
-        Learning::Descriptions(_) => (if a.replay > 0 { a.memory } else { 0 }, 0),
+        Learning::Descriptions(_) => (practice::buffer_capacity(a), 0),
         Learning::Epochs(algorithm) => (0, algorithm.collected()),
         Learning::Episodes(_) => (0, 0),
     };
@@ -186,7 +189,7 @@ fn open_descriptions<K: Family>(
             newest.iter().skip(newest.len().saturating_sub(collected)).cloned().collect();
         algorithm.restore_collected(described);
     }
-    Ok((log, ReplayBuffer::new(capacity, newest)))
+    Ok((log, ReplayBuffer::new(capacity, newest, lines)))
 }
 
 /// Opens the curve, which is rebuilt from the store where points were lost.

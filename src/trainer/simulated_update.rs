@@ -54,12 +54,16 @@ impl<K: Family> Trainer<'_, K> {
         self.offer(&to_people, &successes)?;
         self.progress.counters.simulated += described.len() as u64;
         stages::end("choose");
+        let practice = self.progress.counters.practice;
         self.learn(&described)?;
         stages::end("learn");
         if let Some(store) = &mut self.store
             && !self.recovering
         {
-            let data = serde_json::json!({ "kind": "simulated", "first": first, "share": share, "room": room });
+            let mut data = serde_json::json!({ "kind": "simulated", "first": first, "share": share, "room": room });
+            if practice > 0 {
+                data["practice"] = practice.into();
+            }
             store.add_update(UpdateRecord { update: self.progress.counters.update, data, answers: Vec::new() });
             for row in rows.iter().filter(|row| row.source.is_some()) {
                 store.add_episode(row.clone());

@@ -6,6 +6,7 @@ use super::commands::CommandQueue;
 use super::curve::Curve;
 use super::description_log::DescriptionLog;
 use super::event_sink::EventSink;
+use super::practice::PracticeProgress;
 use super::progress::Progress;
 use super::query_selector::QuerySelector;
 use super::replay_buffer::ReplayBuffer;
@@ -52,15 +53,18 @@ pub(super) struct Trainer<'a, K: Family> {
     pub(super) validation: ValidationTracker,
     pub(super) events: &'a mut EventSink,
     pub(super) curve: Curve,
+    /// Whether practice between answers still helps.
+    pub(super) practice: PracticeProgress,
     /// True while lost updates are made again: nothing is recorded twice.
     pub(super) recovering: bool,
     /// Number of requests that somebody has tried.
     pub(super) tries: u64,
 }
 
-/// Whether a turn of the loop made an update.
+/// Whether a turn of the loop learnt something.
 #[derive(PartialEq, Eq)]
 enum Turn {
+    /// It made an update or a practice step.
     Updated,
     /// There is nothing to do until somebody answers or commands.
     Idle,
@@ -193,12 +197,21 @@ impl<K: Family> Trainer<'_, K> {
     /// One turn of the loop: people's answers first, then a simulated iteration.
     fn turn(&mut self) -> anyhow::Result<Turn> {
         let mut turn = Turn::Idle;
+        if self.practice_comes_first() {
+            self.practise()?;
+            return Ok(Turn::Updated);
+        }
         // Answers that somebody typed before the mode changed are learnt from all the same.
         if self.human_update()? {
             turn = Turn::Updated;
         }
         match self.mode {
-            TeacherMode::Human => {}
+            TeacherMode::Human => {
+                if turn == Turn::Idle && self.practice_helps() {
+                    self.practise()?;
+                    turn = Turn::Updated;
+                }
+            }
             TeacherMode::Simulated => {
                 self.simulated_update(0.0, 0)?;
                 turn = Turn::Updated;

@@ -100,6 +100,34 @@ impl QuerySelection {
     }
 }
 
+/// Settings of practice: what the trainer does while people think (`algorithm.practice`). Practice steps are no updates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PracticeSettings {
+    /// Steps on stored descriptions after an update from people's answers, at most; 0: no practice (the paper). They end
+    /// earlier when the next answers come, or when held-back descriptions are no better understood.
+    pub most: u64,
+    /// Steps that are made even where the next answers wait already.
+    pub least: u64,
+    /// Descriptions in a step.
+    pub batch: usize,
+    /// Every step with a multiple of this number is one of π_β; the others are π_θ's. 0: π_β does not practise.
+    pub explore_every: u64,
+}
+
+impl Default for PracticeSettings {
+    fn default() -> Self {
+        Self { most: 0, least: 0, batch: 16, explore_every: 4 }
+    }
+}
+
+impl PracticeSettings {
+    /// Whether there is practice at all.
+    pub fn on(&self) -> bool {
+        self.most > 0
+    }
+}
+
 /// EpochADEL's own settings (`algorithm.epoch`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -98,6 +98,11 @@ fn parts(expression: &str) -> Option<(String, String)> {
     (shape.matches("{y}").count() <= 1).then(|| (pattern.replace("{1}", "{x}"), shape))
 }
 
+/// The pattern and the replacement of an expression without their letters; its form where it is beyond every grid.
+pub fn shape(expression: &str) -> String {
+    parts(expression).map_or_else(|| form(expression), |(pattern, replacement)| format!("{pattern}@{replacement}"))
+}
+
 /// One considered edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {

@@ -2,7 +2,9 @@
 
 use super::letters::Letters;
 use crate::config::run::TeacherMode;
-use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
+use crate::config::run::{
+    AlgorithmConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength,
+};
 use crate::config::run::{Draw, Pragmatics};
 use crate::config::run::{Mixing, PriorKind};
 use serde::{Deserialize, Serialize};
@@ -57,7 +59,7 @@ fn preset(name: &'static str, about: &'static str, task: TaskSettings, model: Mo
         model: serde_json::to_value(model).unwrap_or_default(),
         algorithm: rest.algorithm,
         teacher: rest.teacher,
-        pool: PoolConfig::default(),
+        pool: rest.pool,
         schedule: rest.schedule,
     };
     Preset { name, about, config }
@@ -66,6 +68,7 @@ fn preset(name: &'static str, about: &'static str, task: TaskSettings, model: Mo
 struct Rest {
     algorithm: AlgorithmConfig,
     teacher: TeacherConfig,
+    pool: PoolConfig,
     schedule: Schedule,
 }
 
@@ -92,7 +95,8 @@ pub fn presets() -> Vec<Preset> {
                 algorithm: AlgorithmConfig {
                     replay: 5,
                     replay_fade: 1000,
-                    average: 0.99,
+                    average: 0.9,
+                    practice: PracticeSettings { most: 60, least: 4, ..PracticeSettings::default() },
                     mixing: Mixing { anneal_every: 100, anneal_rate: 0.8, ..Mixing::default() },
                     pretrain_updates: 4000,
                     pretrain_batch: 256,
@@ -108,6 +112,7 @@ pub fn presets() -> Vec<Preset> {
                         ..TeacherLength::default()
                     },
                 },
+                pool: PoolConfig { size: 6, candidates: 24, ..PoolConfig::default() },
                 schedule: Schedule {
                     evaluate_every: 50,
                     evaluate_tasks: 200,
@@ -152,6 +157,7 @@ pub fn presets() -> Vec<Preset> {
                         fresh_words: true,
                     },
                 },
+                pool: PoolConfig::default(),
                 schedule: Schedule {
                     episodes: 32 * 200,
                     evaluate_every: 40,
@@ -193,6 +199,7 @@ pub fn presets() -> Vec<Preset> {
                     pragmatics: pragmatics(10),
                     training: TeacherLength::default(),
                 },
+                pool: PoolConfig::default(),
                 schedule: Schedule {
                     // Some 20,000 descriptions.
                     episodes: 45_000,
@@ -228,6 +235,7 @@ pub fn presets() -> Vec<Preset> {
                     pragmatics: pragmatics(10),
                     training: TeacherLength::default(),
                 },
+                pool: PoolConfig::default(),
                 schedule: Schedule {
                     episodes: 1_000_000,
                     evaluate_every: 500,

@@ -5,6 +5,7 @@ use super::grammar::Grammar;
 use super::letters::form;
 use super::marginal::Marginal;
 use super::metric::similarity;
+use super::ngram_prior::shape;
 use super::program::Expression;
 use super::python_re::Scratch;
 use super::{Edit, Words};
@@ -13,7 +14,11 @@ use crate::protocol::{Score, Split, Task, World};
 use crate::rng::Stream;
 use rand::RngExt;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::Path;
+
+/// Words of an example that a practice step reads.
+const EXCERPT: usize = 2;
 
 /// Tasks, executions and P_ω of the word-modification problem.
 #[derive(Clone, Debug)]
@@ -21,6 +26,8 @@ pub struct RegexWorld {
     corpus: Corpus,
     marginal: Marginal,
     more_words: usize,
+    /// Pattern and replacement, without letters, of what tasks ask for.
+    task_kinds: BTreeSet<String>,
 }
 
 impl RegexWorld {
@@ -50,7 +57,8 @@ impl RegexWorld {
 
     /// A world made of a corpus and a marginal.
     pub fn new(corpus: Corpus, marginal: Marginal) -> RegexWorld {
-        RegexWorld { corpus, marginal, more_words: 0 }
+        let task_kinds = corpus.train.iter().map(|item| shape(&item.expression)).collect();
+        RegexWorld { corpus, marginal, more_words: 0, task_kinds }
     }
 
     /// This world, with descriptions learnt from on so many further words of the dictionary.
@@ -163,6 +171,21 @@ impl World for RegexWorld {
 
     fn kind(&self, _start: &Words, execution: &Edit) -> String {
         form(&execution.expression)
+    }
+
+    fn task_kind(&self, _start: &Words, execution: &Edit) -> Option<String> {
+        Some(shape(&execution.expression)).filter(|kind| self.task_kinds.contains(kind))
+    }
+
+    /// Two of the words.
+    fn excerpt(&self, start: &Words, execution: &Edit, stream: &mut Stream) -> (Words, Edit) {
+        let Some(outputs) = execution.outputs.as_ref().filter(|outputs| outputs.len() > EXCERPT) else {
+            return (start.clone(), execution.clone());
+        };
+        let chosen = rand::seq::index::sample(stream, outputs.len(), EXCERPT);
+        let of = |list: &[String]| chosen.iter().map(|i| list[i].clone()).collect();
+        let outputs = Some(of(outputs));
+        (Words { words: of(&start.words) }, Edit { expression: execution.expression.clone(), outputs })
     }
 
     /// The words, and after them further ones that the expression changes.

@@ -77,6 +77,9 @@ pub struct Status {
     /// How full the rows for words of people are; `None` where nobody knows.
     #[serde(default)]
     pub spare_words: Option<ReserveRows>,
+    /// Practice steps since the last update: the run learns from stored descriptions while people think.
+    #[serde(default)]
+    pub practice: u64,
 }
 
 /// One point of the learning curves. Fields are `None` where the point has no such reading.

@@ -138,6 +138,8 @@ impl<W: World> Adel<W> {
     fn excerpts(&self, described: &[DescribedEpisode<W>], stream: &mut Stream) -> Vec<Example<W>> {
         let excerpt = |d: &DescribedEpisode<W>| {
             let Example { start, words, execution } = &d.example;
+            let moved = self.world.elsewhere(start, execution, stream);
+            let (start, execution) = moved.as_ref().map_or((start, execution), |(start, execution)| (start, execution));
             let (start, execution) = self.world.excerpt(start, execution, stream);
             Example { start, execution, words: words.clone() }
         };

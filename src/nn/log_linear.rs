@@ -109,27 +109,38 @@ impl LogLinear {
         of_right
     }
 
+    /// Its tensors; none while it is untaught. Places are whole numbers below 2^24, which float32 holds exactly.
     fn tensors(&self) -> Result<BTreeMap<String, Tensor>> {
-        let places: Vec<u32> = (0..1 << BITS).filter(|place| self.squares[*place as usize] != 0.0).collect();
-        let of = |values: &[f32]| places.iter().map(|place| values[*place as usize]).collect::<Vec<f32>>();
-        let (n, cpu) = (places.len(), &Device::Cpu);
-        Ok([
-            (WEIGHTS.to_owned(), Tensor::from_vec(of(&self.weights), n, cpu)?),
-            (SQUARES.to_owned(), Tensor::from_vec(of(&self.squares), n, cpu)?),
-            (PLACES.to_owned(), Tensor::from_vec(places, n, cpu)?),
+        let places: Vec<usize> = (0..1 << BITS).filter(|place| self.squares[*place] != 0.0).collect();
+        if places.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let of = |values: &[f32]| places.iter().map(|place| values[*place]).collect::<Vec<f32>>();
+        let tensor = |name: &str, values: Vec<f32>| {
+            let n = values.len();
+            Ok((name.to_owned(), Tensor::from_vec(values, n, &Device::Cpu)?))
+        };
+        [
+            tensor(WEIGHTS, of(&self.weights)),
+            tensor(SQUARES, of(&self.squares)),
+            tensor(PLACES, places.iter().map(|place| *place as f32).collect()),
         ]
-        .into())
+        .into_iter()
+        .collect()
     }
 
+    /// Takes tensors over; without any it is untaught again.
     fn load(&mut self, values: &BTreeMap<String, Tensor>) -> Result<()> {
-        let get =
-            |name: &str| values.get(name).ok_or_else(|| candle_core::Error::msg(format!("the file lacks `{name}`")));
-        let places = get(PLACES)?.to_vec1::<u32>()?;
-        let (weights, squares) = (get(WEIGHTS)?.to_vec1::<f32>()?, get(SQUARES)?.to_vec1::<f32>()?);
+        let get = |name: &str| match values.get(name) {
+            Some(tensor) => tensor.to_vec1::<f32>(),
+            None if values.is_empty() => Ok(Vec::new()),
+            None => bail!("the file lacks `{name}`"),
+        };
+        let (places, weights, squares) = (get(PLACES)?, get(WEIGHTS)?, get(SQUARES)?);
         if weights.len() != places.len() || squares.len() != places.len() {
             bail!("the prior's tensors differ in length")
         }
-        if places.iter().any(|place| *place >= 1 << BITS) {
+        if places.iter().any(|place| !(0.0..(1 << BITS) as f32).contains(place)) {
             bail!("the prior has a place beyond its table")
         }
         self.weights.fill(0.0);
@@ -175,7 +186,8 @@ impl Parameters for ParamsWithPrior {
 
     fn tensor(&self, name: &str) -> Result<Tensor> {
         if ALL.contains(&name) {
-            return self.prior().tensors()?.remove(name).ok_or_else(|| candle_core::Error::msg("no such tensor"));
+            let untaught = || candle_core::Error::msg("the prior is untaught");
+            return self.prior().tensors()?.remove(name).ok_or_else(untaught);
         }
         self.network.tensor(name)
     }
@@ -186,18 +198,18 @@ impl Parameters for ParamsWithPrior {
         Ok(all)
     }
 
-    /// Weights without a prior, such as those of a policy pretrained without one, leave the prior as it is.
+    /// With weights that have no prior, such as those of a policy pretrained without one, the prior is untaught.
     fn load(&self, values: &BTreeMap<String, Tensor>) -> Result<()> {
         let (prior, network): (BTreeMap<_, _>, BTreeMap<_, _>) =
             values.iter().map(|(k, v)| (k.clone(), v.clone())).partition(|(name, _)| ALL.contains(&name.as_str()));
         self.network.load(&network)?;
-        if prior.is_empty() { Ok(()) } else { self.prior().load(&prior) }
+        self.prior().load(&prior)
     }
 
     /// The network's weights move; the prior is copied, since it needs no average.
     fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()> {
         self.network.move_towards(other, decay)?;
-        let prior = ALL.iter().map(|name| Ok(((*name).to_owned(), other.tensor(name)?))).collect::<Result<_>>()?;
+        let prior = ALL.iter().filter_map(|name| Some(((*name).to_owned(), other.tensor(name).ok()?))).collect();
         self.prior().load(&prior)
     }
 }
@@ -269,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_without_a_prior_leave_it_and_weights_with_one_restore_it() {
+    fn weights_with_a_prior_restore_it_and_weights_without_one_leave_it_untaught() {
         let network = || {
             let mut params = Params::new(&Device::Cpu);
             params.add("a", &Tensor::new(&[1f32], &Device::Cpu).unwrap()).unwrap();
@@ -278,7 +290,6 @@ mod tests {
         let bare = network().snapshot().unwrap();
         let both = ParamsWithPrior::new(network(), LogLinear::new(0.3, 0.0));
         both.prior().step(&[features(&["a"]), features(&["b"])], &[true, false]);
-        both.load(&bare).unwrap();
         let score = both.prior().score(&features(&["a"]));
         assert!(score > 0.0);
         let copy = ParamsWithPrior::new(network(), LogLinear::new(0.3, 0.0));
@@ -288,8 +299,10 @@ mod tests {
         average.move_towards(&both, 0.9).unwrap();
         assert_eq!(average.prior().weights, both.prior().weights);
         let mut damaged = both.snapshot().unwrap();
-        damaged.insert(PLACES.into(), Tensor::new(&[1u32 << 20], &Device::Cpu).unwrap());
+        damaged.insert(PLACES.into(), Tensor::new(&[1e6f32], &Device::Cpu).unwrap());
         assert!(copy.load(&damaged).is_err());
+        copy.load(&bare).unwrap();
+        assert!(copy.prior().is_untaught());
     }
 
     #[test]

@@ -108,6 +108,7 @@ impl<K: Family> Trainer<'_, K> {
             s.best_validation = best;
             s.seconds = seconds;
             s.spare_words = Some(spare);
+            s.practice = c.practice;
             change(s);
         });
     }

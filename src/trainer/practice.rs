@@ -20,13 +20,14 @@ const PRACTICE_BIT: u64 = 1 << 62;
 const READ_EVERY: u64 = 8;
 
 /// Readings in a row without a better one after which practice rests.
-const PATIENCE: u32 = 3;
+const PATIENCE: u32 = 4;
 
-/// Held-back descriptions that are read at most, the newest ones.
+/// Held-back descriptions that are read at most, the newest ones, and at least: of fewer nothing can be told.
 const MOST_READ: usize = 16;
+const LEAST_READ: usize = 3;
 
 /// A loss is better than another when it is smaller by this share.
-const BETTER_BY: f32 = 0.005;
+const BETTER_BY: f32 = 0.002;
 
 /// Whether practice still helps, judged since the last update.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,12 +74,22 @@ impl<K: Family> Trainer<'_, K> {
     /// One practice step.
     pub(super) fn practise(&mut self) -> anyhow::Result<()> {
         self.practice_step()?;
+        if self.events.status_due() {
+            self.publish_status();
+        }
         if self.progress.counters.practice.is_multiple_of(READ_EVERY) {
             let held_back = self.replay_buffer.held_back(MOST_READ);
             if let Learning::Descriptions(algorithm) = self.algorithm.learning()
-                && !held_back.is_empty()
+                && held_back.len() >= LEAST_READ
             {
-                self.practice.read(algorithm.practice_loss(&held_back)?);
+                let loss = algorithm.practice_loss(&held_back)?;
+                self.practice.read(loss);
+                tracing::debug!(
+                    steps = self.progress.counters.practice,
+                    loss,
+                    rests = self.practice.rests(),
+                    "practice"
+                );
             }
         }
         Ok(())
@@ -147,11 +158,11 @@ mod tests {
     #[test]
     fn practice_rests_after_readings_that_are_no_better() {
         let mut progress = PracticeProgress::default();
-        for loss in [3.0, 2.0, 1.999, 2.5] {
+        for loss in [3.0, 2.0, 1.999, 2.5, 2.1] {
             progress.read(loss);
         }
-        assert!(!progress.rests(), "two readings that were no better");
-        progress.read(1.995);
+        assert!(!progress.rests(), "three readings that were no better");
+        progress.read(1.998);
         assert!(progress.rests());
         let mut falling = PracticeProgress::default();
         (1..50).for_each(|n| falling.read(1.0 / n as f32));

@@ -275,6 +275,7 @@ pub async fn start_run(store: &Store, row: Run) -> RunHandle {
         best_validation: None,
         seconds: 0.0,
         spare_words: None,
+        practice: 0,
     };
     let (commands, received) = channel();
     let (tell, watched) = watch::channel(status.clone());

@@ -37,6 +37,49 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
     assert_eq!(weights(&whole.path().join("run")), expected);
 }
 
+/// People's pauses decide how often the trainer practises between two updates. A run that is resumed after a kill practises as
+/// often, and comes to the same weights.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn practice_between_answers_is_made_again_as_often_as_it_was_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = [
+        "algorithm.practice.most=40",
+        "algorithm.practice.least=2",
+        "algorithm.practice.batch=4",
+        "algorithm.average=0.9",
+        "model.prior=\"ngrams\"",
+        "pool.candidates=4",
+        "schedule.checkpoint_every=4",
+        "schedule.evaluate_every=1000",
+    ];
+    let live = go_live(dir.path(), &overrides).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    for i in 0..8u64 {
+        wait_for_work(&live).await;
+        assert!(live.answer(teacher, &format!("key {i}"), "remove every [ e ]").await);
+        live.until("the answer to be used", |s| s.descriptions_human > i).await;
+        // Some pauses are longer than others.
+        live.until("practice", |s| s.practice >= 3 * (i % 3)).await;
+    }
+    let whole = copy(dir.path());
+    let lost = whole.path().join("run/update-00000008.safetensors");
+    let expected = weights(&whole.path().join("run"));
+    std::fs::remove_file(&lost).unwrap();
+    let records = live.store.updates_after(&"live".into(), 4).await.unwrap();
+    let practised: Vec<u64> = records.iter().filter_map(|record| record.data["practice"].as_u64()).collect();
+    assert_eq!(practised.len(), 4);
+    assert!(practised.iter().all(|steps| *steps >= 2), "the least number of steps follows each update: {practised:?}");
+    live.end(Command::Shutdown).await;
+
+    let again = go_live(whole.path(), &overrides).await;
+    again.until("the lost updates to be made again", |s| s.state == RunState::Running && s.update == 8).await;
+    assert!(lost.exists());
+    let alone = tempfile::tempdir().unwrap();
+    std::fs::copy(&lost, alone.path().join("update-00000008.safetensors")).unwrap();
+    assert_eq!(weights(alone.path()), expected);
+    again.end(Command::Shutdown).await;
+}
+
 /// The folder as a kill at this moment would leave it: without the checkpoint that an orderly end writes.
 fn copy(from: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();

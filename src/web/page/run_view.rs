@@ -213,5 +213,6 @@ async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
         best_validation: standing.best,
         seconds: last.seconds,
         spare_words: None,
+        practice: 0,
     })
 }

@@ -10,12 +10,9 @@ mod doctor;
 #[cfg(test)]
 mod documented;
 mod evaluate;
-mod execute;
 mod export;
+mod family_commands;
 mod interrupt;
-mod json_lines;
-mod nav;
-mod numbers;
 mod presets;
 mod pretrain;
 mod progress;
@@ -28,58 +25,14 @@ mod settings;
 mod teacher;
 mod train;
 
+use crate::command_line::{CliError, CliResult, Exit};
+use crate::family::commands::ParsedCommand;
 use crate::output::{OutputError, note};
 use crate::registry::Registry;
 use crate::suggest::did_you_mean;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// The exit code of a command. `iliad --help` documents it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Everything asked for was done.
-    Done = 0,
-    /// Something failed on the way.
-    Failed = 1,
-    /// The command was used wrongly, or part of its input was bad.
-    Usage = 2,
-    /// It was stopped before it was through, in an orderly way: what was reached is saved.
-    Stopped = 3,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
-    }
-}
-
-/// The reason why a command could not do its work.
-#[derive(Debug)]
-pub enum CliError {
-    /// The command was used wrongly: the person has to change something.
-    Usage(String),
-    /// Something failed on the way.
-    Failed(anyhow::Error),
-}
-
-/// Result of a command.
-pub type CliResult = Result<Exit, CliError>;
-
-impl<E: Into<anyhow::Error>> From<E> for CliError {
-    fn from(error: E) -> Self {
-        CliError::Failed(error.into())
-    }
-}
-
-impl std::fmt::Display for CliError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CliError::Usage(problem) => f.write_str(problem),
-            // The causes as well: "cannot read x: no such file".
-            CliError::Failed(error) => write!(f, "{error:#}"),
-        }
-    }
-}
 
 const ABOUT: &str = "People teach an agent by describing what it just did.";
 
@@ -143,12 +96,6 @@ enum Command {
     Pretrain(pretrain::Args),
     /// Remake the paper's tables and figures
     Reproduce(reproduce::Args),
-    /// Bring data in, and look at it
-    Data(data::Args),
-    /// Execute what an agent writes
-    Execute(execute::Args),
-    /// Walk through houses: score paths, list moves
-    Nav(nav::Args),
     /// Write results and runs as one HTML file
     Report(report::Args),
     /// Write the collected descriptions as JSON lines or CSV
@@ -179,33 +126,69 @@ pub fn main() -> ExitCode {
 
 /// Runs the program with the families of a registry. A program with a family of its own starts here.
 pub fn main_with(registry: Registry) -> ExitCode {
-    let cli = match parse(std::env::args_os(), registry) {
-        Ok(cli) => cli,
+    run(std::env::args_os(), registry).into()
+}
+
+/// Carries out the command of the arguments, the first of which is the program's name. The registry's families bring commands of
+/// their own.
+pub fn run<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>, registry: Registry) -> Exit {
+    let request = match parse(arguments, registry) {
+        Ok(request) => request,
         // Help and version are printed to the standard output with code 0, errors to the other with code 2.
-        Err(error) => return shown(&error).into(),
+        Err(error) => return shown(&error),
     };
-    match dispatch(cli, registry) {
-        Ok(exit) => exit.into(),
+    let result = match request {
+        Request::Program(cli) => dispatch(*cli, registry),
+        Request::Family(command) => command(),
+    };
+    match result {
+        Ok(exit) => exit,
         // Whoever read the output has seen enough (`| head`).
         Err(CliError::Failed(error)) if error.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed) => {
-            Exit::Done.into()
+            Exit::Done
         }
         Err(error) => {
             note!("iliad: {error}");
             match error {
-                CliError::Usage(_) => Exit::Usage.into(),
-                CliError::Failed(_) => Exit::Failed.into(),
+                CliError::Usage(_) => Exit::Usage,
+                CliError::Failed(_) => Exit::Failed,
             }
         }
     }
 }
 
-/// The arguments as a command. A number below zero counts as the value of the flag before it, so that the flag can say
-/// what it takes.
-fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>, registry: Registry) -> Result<Cli, clap::Error> {
-    let mut command = known_presets(negative_numbers(Cli::command()), registry);
+/// A command that was asked for.
+enum Request {
+    /// A command of the program.
+    Program(Box<Cli>),
+    /// A command that families brought.
+    Family(ParsedCommand),
+}
+
+/// The arguments as a command.
+fn parse<T: Into<OsString> + Clone>(
+    arguments: impl IntoIterator<Item = T>,
+    registry: Registry,
+) -> Result<Request, clap::Error> {
+    let mut command = command(registry);
     let matches = command.try_get_matches_from_mut(arguments)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let parsed = match family_commands::parse(&matches, registry) {
+        Some(parsed) => parsed.map(Request::Family),
+        None => Cli::from_arg_matches(&matches).map(|cli| Request::Program(Box::new(cli))),
+    };
+    parsed.map_err(|error| error.format(&mut command))
+}
+
+/// All commands with the families of a registry. A number below zero counts as the value of the flag before it, so that the flag
+/// can say what it takes.
+fn command(registry: Registry) -> clap::Command {
+    let with_families = |command: clap::Command| match command.get_name() {
+        "presets" => presets::with_families(command, registry),
+        "reproduce" => reproduce::with_families(command, registry),
+        _ => command,
+    };
+    let program = Cli::command().mut_subcommands(with_families);
+    known_presets(negative_numbers(family_commands::assemble(program, registry)), registry)
 }
 
 fn negative_numbers(command: clap::Command) -> clap::Command {
@@ -247,9 +230,6 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Presets(args)) => presets::run(&args, registry),
         Some(Command::Pretrain(args)) => pretrain::run(&args, registry),
         Some(Command::Reproduce(args)) => reproduce::run(&args, registry),
-        Some(Command::Data(args)) => data::run(&args),
-        Some(Command::Execute(args)) => execute::run(&args),
-        Some(Command::Nav(args)) => nav::run(&args),
         Some(Command::Report(args)) => report::run(&args, registry),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Backup(args)) => backup::run(&args),
@@ -292,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_commands_are_consistent() {
-        Cli::command().debug_assert();
+        command(Registry::builtin()).debug_assert();
     }
 
     /// Every command and flag says what it is for; every command that does something gives an example.
@@ -312,7 +292,7 @@ mod tests {
             // Earlier names show the help of the command that took their place.
             inner.filter(|c| !c.is_hide_set()).for_each(|c| check(c, &format!("{path} {}", c.get_name())));
         }
-        let mut command = Cli::command();
+        let mut command = command(Registry::builtin());
         command.build();
         check(&command, "iliad");
         let help = command.render_long_help().to_string();
@@ -329,12 +309,5 @@ mod tests {
         let Some(Command::Serve(args)) = serve.command else { panic!("{serve:?}") };
         assert_eq!(format!("{args:?}"), format!("{:?}", plain.serve));
         assert!(Cli::try_parse_from(["iliad", "--port", "0", "doctor"]).is_err());
-    }
-
-    #[test]
-    fn errors_tell_their_causes() {
-        let inner = std::io::Error::other("no room");
-        let error = CliError::Failed(anyhow::Error::new(inner).context("cannot write x"));
-        assert_eq!(error.to_string(), "cannot write x: no room");
     }
 }

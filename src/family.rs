@@ -2,6 +2,7 @@
 //! (its [`World`], its [`Agent`], and a [`Teacher`] where it has a simulated one). Nothing here names a family.
 
 pub mod benchmark;
+pub mod commands;
 pub mod files;
 pub mod pages;
 mod presentation;
@@ -10,6 +11,7 @@ pub mod tables;
 mod training;
 
 use benchmark::{Benchmark, Profile, Timing};
+use commands::FamilyCommands;
 pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
 pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
 
@@ -86,6 +88,13 @@ pub trait Family: Send + Sync + 'static {
     /// the report shows the description alone.
     fn report_example(&self, _start: &serde_json::Value, _execution: &serde_json::Value) -> Option<ReportExample> {
         None
+    }
+
+    // The command line.
+
+    /// Commands of the family's own, which the command line takes up among its own ones.
+    fn commands(&self) -> FamilyCommands {
+        FamilyCommands::default()
     }
 
     // Experiments.

@@ -21,6 +21,7 @@ pub mod algorithm;
 pub mod app;
 pub mod backup;
 pub mod cli;
+pub mod command_line;
 pub mod config;
 pub mod datafile;
 pub mod experiment;

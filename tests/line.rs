@@ -3,6 +3,8 @@
 
 #[path = "../examples/line/agent.rs"]
 mod agent;
+#[path = "../examples/line/commands.rs"]
+mod commands;
 #[path = "../examples/line/family.rs"]
 mod family;
 #[path = "../examples/line/teacher.rs"]
@@ -14,9 +16,10 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use candle_core::{Device, Tensor};
 use family::LineFamily;
+use iliad::command_line::Exit;
 use iliad::config::run::TeacherMode;
 use iliad::family::{Audience, Family};
-use iliad::protocol::{Decoding, Split, World};
+use iliad::protocol::{Decoding, Split, Task, World};
 use iliad::registry::Registry;
 use iliad::rng;
 use iliad::run::{Command, Event, RunState, Status};
@@ -145,6 +148,26 @@ fn every_walk_is_shown_and_damaged_views_are_errors() {
             assert!(LineWorld.score(&task, &LineWorld.gold(split, index)).success, "{task:?}");
         }
     }
+}
+
+#[test]
+fn its_own_command_stands_among_those_of_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("tasks.jsonl");
+    let run = |arguments: &[&str]| iliad::cli::run([&["line"], arguments].concat(), FAMILIES);
+    assert_eq!(run(&["line", "tasks", "--output", file.to_str().unwrap()]), Exit::Done);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<(Task<Place>, Walk)> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3 * LineWorld.len(Split::Train));
+    for (task, walk) in &lines {
+        assert!(LineWorld.score(task, walk).success, "{task:?} {walk:?}");
+    }
+    assert_eq!(run(&["line", "tasks"]), Exit::Usage, "a flag is missing");
+    // Groups to which no family of the registry brings anything are not there.
+    for other in [["execute", "--help"], ["data", "--help"], ["nav", "--help"]] {
+        assert_eq!(run(&other), Exit::Usage, "{other:?}");
+    }
+    assert_eq!(run(&["presets"]), Exit::Done);
 }
 
 /// The application with a run of LINE that people teach.

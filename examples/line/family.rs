@@ -1,6 +1,7 @@
 //! What pages show of LINE, and how its runs are made.
 
 use crate::agent::{Blueprint, LineAgent};
+use crate::commands::LineCommands;
 use crate::teacher::LineTeacher;
 use crate::world::{LineWorld, PLACES, Place};
 use askama::Template;
@@ -8,6 +9,7 @@ use candle_core::Device;
 use iliad::config::run::{
     AlgorithmConfig, PoolConfig, Pragmatics, Preset, RunConfig, Schedule, TeacherConfig, TeacherMode,
 };
+use iliad::family::commands::{CommandSet, FamilyCommands, OwnCommands};
 use iliad::family::{Audience, Change, Family, Guide, NewAgent, RenderError};
 use iliad::protocol::{Agent, Split, Teacher, World};
 use iliad::rng::{self, Stream};
@@ -185,6 +187,11 @@ impl Family for LineFamily {
 
     fn render_try_fields(&self) -> Result<String, RenderError> {
         TryFields.render().map_err(failed)
+    }
+
+    fn commands(&self) -> FamilyCommands {
+        let own = OwnCommands { about: "Look at the line", commands: CommandSet::of::<LineCommands>() };
+        FamilyCommands { own: Some(own), ..FamilyCommands::default() }
     }
 
     fn levels(&self) -> [f64; 3] {

@@ -4,6 +4,7 @@
 //! docs/adding-a-task.md explains the files in order.
 
 mod agent;
+mod commands;
 mod family;
 mod teacher;
 mod world;

@@ -1,8 +1,9 @@
 //! `iliad backup`: everything in the data folder, consistent, while the server runs.
 
-use super::settings::Common;
-use super::{CliError, CliResult, Exit, runtime};
+use super::runtime;
 use crate::backup;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::output::{note, out};
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ pub(super) mod bench;
 pub(super) mod fixture;
 pub(super) mod theory;
 
-use super::CliResult;
+use crate::command_line::CliResult;
 use crate::registry::Registry;
 
 /// Flags of `iliad dev`.

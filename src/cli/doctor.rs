@@ -1,8 +1,10 @@
 //! `iliad doctor` checks the installation and gives advice about each problem.
 
-use super::settings::{Common, Listen};
-use super::{CliResult, Exit, runtime};
+use super::runtime;
+use super::settings::Listen;
 use crate::app::start;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliResult, Exit};
 use crate::config::server::{DeviceChoice, ServerConfig};
 use crate::output::{json, out, print};
 use crate::store::Store;
@@ -72,7 +74,7 @@ struct Findings {
 
 /// Carries out `iliad doctor`.
 pub(super) fn run(args: &Args) -> CliResult {
-    let settings = args.common.load_with(&args.listen)?;
+    let settings = args.common.load_with(args.listen.given())?;
     let checks = vec![
         folder(&settings.data_dir),
         runtime()?.block_on(database(&settings.database())),

@@ -1,8 +1,8 @@
 //! Holds that every `iliad …` line of README and docs is a command that this program takes: flags, presets and settings.
 
 use super::run_settings::RunSettings;
-use super::{Cli, Command, dev};
-use clap::Parser;
+use super::{Cli, Command, Request, dev, parse};
+use crate::registry::Registry;
 use std::path::Path;
 
 /// Lines of the code blocks of a Markdown file, fenced or indented, with their numbers.
@@ -105,8 +105,10 @@ fn documented_commands_are_commands() {
         for (number, line) in code(&text) {
             let Some(words) = command(&line) else { continue };
             let place = format!("{}:{number}: {line}", file.file_name().unwrap().to_string_lossy());
-            let cli = Cli::try_parse_from(filled(words)).unwrap_or_else(|e| panic!("{place}\n{e}"));
-            if let Some((preset, set)) = configuration(&cli) {
+            let request = parse(filled(words), Registry::builtin()).unwrap_or_else(|e| panic!("{place}\n{e}"));
+            if let Request::Program(cli) = &request
+                && let Some((preset, set)) = configuration(cli)
+            {
                 crate::testing::configure(preset, 1, &set).unwrap_or_else(|e| panic!("{place}\n{e}"));
             }
             seen += 1;

@@ -1,7 +1,8 @@
 //! `iliad evaluate` measures the success of a checkpoint.
 
-use super::settings::Common;
-use super::{CliError, CliResult, Exit, device, family_of};
+use super::{device, family_of};
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::output::{json, out};
 use crate::protocol::Split;
 use crate::registry::Registry;
@@ -24,7 +25,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SPLIT", default_value = "test", value_parser = ["train", "validation", "test"])]
     pub split: String,
     /// Evaluate on this many tasks of the split at most; 0: on all
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::numbers::count)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::command_line::numbers::count)]
     pub limit: usize,
     /// Write the result as one line of JSON
     #[arg(long)]

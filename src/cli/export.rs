@@ -1,7 +1,8 @@
 //! `iliad export`: the collected descriptions as a file.
 
-use super::settings::Common;
-use super::{CliError, CliResult, Exit, runtime};
+use super::runtime;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::export::schema;
 use crate::export::{ExportError, Format, Progress, chunks};
 use crate::ids::RunId;

@@ -1,7 +1,7 @@
 //! Ctrl+C and SIGTERM for commands that train: the first one saves and ends, the second one ends at once.
 
-use super::Exit;
 use crate::app::Interrupts;
+use crate::command_line::Exit;
 
 /// Calls `stop` at the first signal. At the second one it calls `abort` and ends the process with the code of a failure.
 ///

@@ -1,22 +1,13 @@
 //! `iliad presets` lists the presets that a run can start from, and the settings of each.
 
-use super::{CliError, CliResult, Exit};
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::config::run::RunConfig;
 use crate::output::{json, out};
-use crate::registry::Registry;
+use crate::registry::{AnyFamily, Registry};
 use serde_json::Value;
-
-const AFTER: &str = "\
-Examples:
-  iliad presets                      all presets, and what each is for
-  iliad presets regex/tiny           its settings, as --set takes them
-  iliad presets nav/small --json     the same as one line of JSON
-
-src/config/run.rs and src/task/*/settings.rs say what each setting means.";
 
 /// Flags of `iliad presets`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = AFTER)]
 pub(super) struct Args {
     /// Preset whose settings are listed [default: list the presets]
     #[arg(value_name = "NAME")]
@@ -24,6 +15,28 @@ pub(super) struct Args {
     /// Write one line of JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The command with presets of the registry as examples in its help.
+pub(super) fn with_families(command: clap::Command, registry: Registry) -> clap::Command {
+    let families = registry.families();
+    // The first family's second preset, and the last family's first.
+    let named = |family: Option<&&dyn AnyFamily>, at: usize| {
+        let (family, presets) = (family?, family?.presets());
+        Some(format!("{}/{}", family.name(), presets.get(at).or(presets.first())?.name))
+    };
+    let (of_first, of_last) = (named(families.first(), 1), named(families.last(), 0));
+    let mut after = String::from("Examples:\n");
+    let mut example = |arguments: &str, about: &str| {
+        let command = format!("iliad presets {arguments}");
+        after += &format!("  {command:<33}  {about}\n");
+    };
+    example("", "all presets, and what each is for");
+    if let (Some(first), Some(last)) = (of_first, of_last) {
+        example(&first, "its settings, as --set takes them");
+        example(&format!("{last} --json"), "the same as one line of JSON");
+    }
+    command.after_help(after + "\nsrc/config/run.rs and src/task/*/settings.rs say what each setting means.")
 }
 
 /// Carries out `iliad presets`.

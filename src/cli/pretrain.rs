@@ -1,8 +1,9 @@
 //! `iliad pretrain`: a policy trained on executions without requests, for runs to start from.
 
 use super::run_settings::RunSettings;
-use super::settings::Common;
-use super::{CliResult, Exit, device, family_of, progress};
+use super::{device, family_of, progress};
+use crate::command_line::settings::Common;
+use crate::command_line::{CliResult, Exit};
 use crate::output::{file, note, out};
 use crate::registry::Registry;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! `iliad report`: results and runs as one HTML file.
 
-use super::{CliError, CliResult, Exit};
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::experiment::report::{input, page, run as runs};
 use crate::output::{file, note};
 use crate::registry::Registry;

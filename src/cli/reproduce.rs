@@ -1,9 +1,10 @@
 //! `iliad reproduce`: the paper's tables and figures, as grids of ordinary runs.
 
 use super::interrupt::on_interrupt;
+use super::progress;
 use super::run_settings::Overrides;
-use super::settings::Common;
-use super::{CliError, CliResult, Exit, numbers, progress};
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit, numbers};
 use crate::experiment::grid::{self, Cell, News, Plan};
 use crate::experiment::{collect, table};
 use crate::family::tables::Table;
@@ -17,23 +18,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 const AFTER: &str = "\
-Examples:
-  iliad reproduce regex --table main --seeds 1,2,3 --jobs 3       ADEL, DAgger and REINFORCE at the paper's sizes
-  iliad reproduce regex --table mixing --seconds 3000             an hour's share; the same command goes on
-  iliad reproduce regex --table efficient --row all,no-replay     with few descriptions, and without one of the means
-  iliad reproduce regex --table main --row adel,dagger --preset tiny --episodes 3200   a small try
-  iliad reproduce nav --table main --set task.path=nav-data --set teacher.models=teacher.st   walks through real houses
-  iliad reproduce regex --table main --collect                    only tabulate what is there
-
 Runs lie in --run-dir under TABLE/ROW/seed-N and are ordinary ones. Ctrl+C, or --seconds, lets all of them save and ends \
 with code 3; the same command goes on where they stopped and repeats nothing that is complete. The table is printed, and \
-written with the curves to --results as FAMILY-TABLE.json, such as regex-main.json.";
+written with the curves to --results as FAMILY-TABLE.json";
 
 /// Flags of `iliad reproduce`.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = AFTER)]
 pub(super) struct Args {
-    /// Task family: regex, nav
+    /// Task family
     #[arg(value_name = "FAMILY")]
     pub family: String,
     /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings)
@@ -84,6 +76,24 @@ pub(super) struct Args {
     pub until: Option<u64>,
     #[command(flatten)]
     pub common: Common,
+}
+
+/// The command with the names of the registry's families, and their examples, in its help.
+pub(super) fn with_families(command: clap::Command, registry: Registry) -> clap::Command {
+    let names: Vec<&str> = registry.families().iter().map(|family| family.name()).collect();
+    let first = names.first().copied().unwrap_or("FAMILY");
+    let example = |family: &str, arguments: &str, about: &str| {
+        let command = format!("iliad reproduce {family} {arguments}");
+        format!("  {command:<61}   {about}\n")
+    };
+    let mut after = String::from("Examples:\n");
+    for family in registry.families() {
+        after.extend(family.tables().examples().iter().map(|e| example(family.name(), &e.arguments, &e.about)));
+    }
+    after += &example(first, "--table main --collect", "only tabulate what is there");
+    command
+        .mut_arg("family", |argument| argument.help(format!("Task family: {}", names.join(", "))))
+        .after_help(format!("{after}\n{AFTER}, such as {first}-main.json."))
 }
 
 /// Carries out `iliad reproduce`.

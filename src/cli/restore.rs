@@ -1,8 +1,9 @@
 //! `iliad restore`: a backup becomes a data folder again.
 
-use super::settings::Common;
-use super::{CliResult, Exit, runtime};
+use super::runtime;
 use crate::backup;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliResult, Exit};
 use crate::output::out;
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! The flags that say with which settings a run, a training or a measurement works.
 
-use super::{CliError, family_of, numbers};
+use super::family_of;
+use crate::command_line::{CliError, numbers};
 use crate::config::run::RunConfig;
 use crate::registry::Registry;
 

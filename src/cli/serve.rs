@@ -1,9 +1,11 @@
 //! `iliad serve`: the web application.
 
 use super::run_settings::RunSettings;
-use super::settings::{Common, Listen};
-use super::{CliResult, Exit, runtime};
+use super::runtime;
+use super::settings::Listen;
 use crate::app::FirstRun;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliResult, Exit};
 use crate::config::server::ServerConfig;
 use crate::registry::Registry;
 
@@ -35,10 +37,10 @@ pub(super) struct Args {
 /// Carries out `iliad serve`.
 pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.print_config {
-        crate::output::print(format_args!("{}", table(&args.common.read(&args.listen)?)))?;
+        crate::output::print(format_args!("{}", table(&args.common.read(args.listen.given())?)))?;
         return Ok(Exit::Done);
     }
-    let settings = args.common.load_with(&args.listen)?;
+    let settings = args.common.load_with(args.listen.given())?;
     args.first.configuration(registry)?;
     let RunSettings { preset, seed, overrides } = args.first.clone();
     let first = FirstRun { preset, seed, set: overrides.set };

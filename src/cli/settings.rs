@@ -1,29 +1,4 @@
-//! The flags of the server's settings, shared by all commands that need some of them.
-
-use super::CliError;
-use crate::config::server::{Flags, ServerConfig, check_variables};
-use crate::telemetry;
-use std::path::PathBuf;
-
-/// Flags of settings that every command understands.
-#[derive(clap::Args, Clone, Debug, Default)]
-pub(super) struct Common {
-    /// Read settings from this TOML file [env: ILIAD_CONFIG] [default: ./iliad.toml if there is one]
-    #[arg(long, value_name = "FILE", help_heading = "Settings")]
-    config: Option<PathBuf>,
-    /// Folder that holds everything Iliad writes [env: ILIAD_DATA_DIR] [default: iliad-data]
-    #[arg(long, value_name = "DIR", help_heading = "Settings")]
-    data_dir: Option<String>,
-    /// Device that models run on: auto, cpu, cuda or cuda:N [env: ILIAD_DEVICE] [default: auto]
-    #[arg(long, value_name = "DEVICE", help_heading = "Settings")]
-    device: Option<String>,
-    /// Logged messages: off, error, warn, info, debug, trace, or a filter [env: ILIAD_LOG_LEVEL] [default: info]
-    #[arg(long, value_name = "LEVEL", help_heading = "Settings")]
-    log_level: Option<String>,
-    /// Format of log lines: text or json [env: ILIAD_LOG_FORMAT] [default: text]
-    #[arg(long, value_name = "FORMAT", help_heading = "Settings")]
-    log_format: Option<String>,
-}
+//! The flags of settings that concern listening. Those that every command understands are in `command_line`.
 
 /// Flags of settings that concern listening.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -69,45 +44,20 @@ pub(super) struct Listen {
     rate_limits: Option<String>,
 }
 
-impl Common {
-    /// Settings from all sources, and logging started by them.
-    pub(super) fn load(&self) -> Result<ServerConfig, CliError> {
-        self.load_with(&Listen::default())
-    }
-
-    /// As [`Common::load`], with the flags about listening.
-    pub(super) fn load_with(&self, listen: &Listen) -> Result<ServerConfig, CliError> {
-        let settings = self.read(listen)?;
-        telemetry::init(&settings.log_level, settings.log_format);
-        for name in check_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
-            .map_err(|e| CliError::Usage(e.to_string()))?
-        {
-            tracing::warn!(
-                "the environment variable {name} is no setting and changes nothing; docs/configuration.md lists them"
-            );
-        }
-        Ok(settings)
-    }
-
-    /// Settings from all sources.
-    pub(super) fn read(&self, listen: &Listen) -> Result<ServerConfig, CliError> {
+impl Listen {
+    /// The flags that were given, by key of the setting.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, String)> {
         let flags = [
-            ("address", &listen.address),
-            ("port", &listen.port),
-            ("data_dir", &self.data_dir),
-            ("device", &self.device),
-            ("log_level", &self.log_level),
-            ("log_format", &self.log_format),
-            ("access_token", &listen.access_token),
-            ("base_path", &listen.base_path),
-            ("trust_proxy", &listen.trust_proxy),
-            ("nav_panoramas", &listen.nav_panoramas),
-            ("max_connections", &listen.max_connections),
-            ("max_connections_per_address", &listen.max_connections_per_address),
-            ("rate_limits", &listen.rate_limits),
+            ("address", &self.address),
+            ("port", &self.port),
+            ("access_token", &self.access_token),
+            ("base_path", &self.base_path),
+            ("trust_proxy", &self.trust_proxy),
+            ("nav_panoramas", &self.nav_panoramas),
+            ("max_connections", &self.max_connections),
+            ("max_connections_per_address", &self.max_connections_per_address),
+            ("rate_limits", &self.rate_limits),
         ];
-        let given = flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))).collect();
-        let flags = Flags { file: self.config.clone(), given };
-        ServerConfig::load(&flags).map_err(|e| CliError::Usage(e.to_string()))
+        flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)))
     }
 }

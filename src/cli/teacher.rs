@@ -1,8 +1,9 @@
 //! `iliad teacher`: the simulated teacher.
 
 use super::run_settings::RunSettings;
-use super::settings::Common;
-use super::{CliResult, Exit, device, family_of, numbers, progress};
+use super::{device, family_of, progress};
+use crate::command_line::settings::Common;
+use crate::command_line::{CliResult, Exit, numbers};
 use crate::family::TeacherTraining;
 use crate::output::{file, json, note, out};
 use crate::registry::Registry;

@@ -2,8 +2,9 @@
 
 use super::interrupt::on_interrupt;
 use super::run_settings::RunSettings;
-use super::settings::Common;
-use super::{CliError, CliResult, Exit, device, family_of, progress};
+use super::{device, family_of, progress};
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::config::run::TeacherMode;
 use crate::output::{json, note, out};
 use crate::registry::Registry;

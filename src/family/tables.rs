@@ -53,12 +53,23 @@ struct Figure {
     table: String,
 }
 
+/// An example of `iliad reproduce` for the command's help.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HelpExample {
+    /// The arguments behind the family's name.
+    pub arguments: String,
+    /// What such a command is for.
+    pub about: String,
+}
+
 /// All tables and figures of a family.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tables {
     tables: Vec<Table>,
     figures: Vec<Figure>,
+    examples: Vec<HelpExample>,
 }
 
 impl Tables {
@@ -69,7 +80,7 @@ impl Tables {
 
     /// No tables.
     pub fn none() -> &'static Tables {
-        static NONE: Tables = Tables { tables: Vec::new(), figures: Vec::new() };
+        static NONE: Tables = Tables { tables: Vec::new(), figures: Vec::new(), examples: Vec::new() };
         &NONE
     }
 
@@ -88,5 +99,10 @@ impl Tables {
     /// All tables.
     pub fn all(&self) -> &[Table] {
         &self.tables
+    }
+
+    /// Examples of `iliad reproduce`.
+    pub fn examples(&self) -> &[HelpExample] {
+        &self.examples
     }
 }

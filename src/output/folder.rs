@@ -19,6 +19,13 @@ pub enum Existing {
     Replace,
 }
 
+impl Existing {
+    /// The policy of a flag `--force`.
+    pub fn forced(force: bool) -> Self {
+        if force { Existing::Replace } else { Existing::Keep }
+    }
+}
+
 /// The reason why a folder cannot be written. Each message names the folder and says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {

@@ -2,6 +2,7 @@
 
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
+use crate::family::commands::FamilyCommands;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
@@ -59,6 +60,8 @@ pub trait AnyFamily: Send + Sync {
 
     /// [`Family::pages`].
     fn pages(&self) -> Option<FamilyPages>;
+    /// [`Family::commands`].
+    fn commands(&self) -> FamilyCommands;
 
     /// [`Family::check_fixture`].
     fn check_fixture(&self, file: &FixtureFile, device: &Device) -> Option<candle_core::Result<Differences>>;
@@ -141,6 +144,10 @@ impl<F: Family> AnyFamily for F {
 
     fn pages(&self) -> Option<FamilyPages> {
         Family::pages(self)
+    }
+
+    fn commands(&self) -> FamilyCommands {
+        Family::commands(self)
     }
 
     fn report_example(&self, start: &serde_json::Value, execution: &serde_json::Value) -> Option<ReportExample> {

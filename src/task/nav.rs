@@ -7,6 +7,7 @@
 pub mod action;
 pub mod agent;
 mod benchmark;
+mod commands;
 pub mod corpus;
 pub mod device_agreement;
 mod drawing;

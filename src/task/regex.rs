@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod benchmark;
+mod commands;
 pub mod corpus;
 pub mod device_agreement;
 pub mod diff;

@@ -6,6 +6,7 @@ use candle_core::Device;
 use iliad::config::run::TeacherMode;
 use iliad::config::run::{Preset, RunConfig};
 use iliad::family::benchmark::{Benchmark, Profile, Timing};
+use iliad::family::commands::FamilyCommands;
 use iliad::family::tables::Tables;
 use iliad::family::{Audience, Change, Guide, RenderError, ReportExample};
 use iliad::family::{Progress, TeacherReport, TeacherTraining};
@@ -100,6 +101,9 @@ impl AnyFamily for Pairs {
             Ok(_) => Change::Something("Some of the words changed.".to_owned()),
             Err(_) => Change::Unknown,
         }
+    }
+    fn commands(&self) -> FamilyCommands {
+        FamilyCommands::default()
     }
     fn render_try_fields(&self) -> Result<String, RenderError> {
         let field = |(i, word): (usize, &&str)| {

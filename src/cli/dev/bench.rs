@@ -1,8 +1,9 @@
 //! `iliad dev bench`: how long things take, and the file that tells.
 
 use crate::cli::run_settings::{Overrides, configure};
-use crate::cli::settings::Common;
-use crate::cli::{CliError, CliResult, Exit, device, family_of, numbers};
+use crate::cli::{device, family_of};
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit, numbers};
 use crate::experiment::bench::iterations;
 use crate::experiment::results::Results;
 use crate::family::benchmark::{Benchmark, Effort, Timing};

@@ -1,7 +1,8 @@
 //! `iliad dev fixture`: compares models with reference fixtures.
 
-use crate::cli::settings::Common;
-use crate::cli::{CliError, CliResult, Exit, device};
+use crate::cli::device;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::nn::device::{LaunchOptions, with_options};
 use crate::nn::reference_fixtures::FixtureFile;
 use crate::output::{json, out};

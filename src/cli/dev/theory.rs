@@ -1,6 +1,6 @@
 //! `iliad dev theory` computes the paper's analysis.
 
-use crate::cli::{CliError, CliResult, Exit, numbers};
+use crate::command_line::{CliError, CliResult, Exit, numbers};
 use crate::experiment::theory::bandit::Sizes;
 use crate::experiment::theory::{Study, StudySettings, picture, study};
 use crate::output::{file, json, note, out, print};

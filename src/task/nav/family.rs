@@ -8,6 +8,7 @@ use super::{Start, Walk, setup};
 use super::{benchmark, device_agreement};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
+use crate::family::commands::FamilyCommands;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
@@ -236,6 +237,10 @@ impl Family for NavFamily {
 
     fn pages(&self) -> Option<FamilyPages> {
         Some(super::pages::pages(self.houses().clone()))
+    }
+
+    fn commands(&self) -> FamilyCommands {
+        super::commands::commands()
     }
 
     fn levels(&self) -> [f64; 3] {

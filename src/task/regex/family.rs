@@ -7,6 +7,7 @@ use super::{Edit, PAIRS, Words, setup};
 use super::{benchmark, device_agreement};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
+use crate::family::commands::FamilyCommands;
 use crate::family::tables::Tables;
 use crate::family::{
     Audience, Change, Family, Guide, NewAgent, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
@@ -189,6 +190,10 @@ impl Family for RegexFamily {
         let pairs: Vec<Value> = words.iter().zip(outputs).map(|(word, out)| json!({"in": word, "out": out})).collect();
         let execution = execution["expression"].as_str().unwrap_or_default().to_owned();
         Some(ReportExample { view: json!({ "pairs": pairs }), execution })
+    }
+
+    fn commands(&self) -> FamilyCommands {
+        super::commands::commands()
     }
 
     fn levels(&self) -> [f64; 3] {

@@ -1,20 +1,15 @@
 //! `iliad execute` executes the expressions that an agent writes.
 
-use super::CliResult;
-use super::json_lines::{Answers, answer_input};
+use crate::command_line::CliResult;
+use crate::command_line::json_lines::{Answers, answer_input};
+use crate::family::commands::Commands;
 use crate::task::regex::program::Executor;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Commands of `iliad execute`.
-#[derive(clap::Args, Clone, Debug)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    pub command: Command,
-}
-
+/// Commands of `iliad execute` that execute expressions.
 #[derive(clap::Subcommand, Clone, Debug)]
-pub(super) enum Command {
+pub(super) enum Execute {
     /// Execute regular expressions on words: JSON lines in, JSON lines out
     Regex(RegexArgs),
 }
@@ -36,9 +31,15 @@ Examples:
 #[command(after_help = AFTER)]
 pub(super) struct RegexArgs {}
 
-/// Carries out `iliad execute …`.
-pub(super) fn run(args: &Args) -> CliResult {
-    let Command::Regex(RegexArgs {}) = args.command;
+impl Commands for Execute {
+    fn run(&self) -> CliResult {
+        let Execute::Regex(RegexArgs {}) = self;
+        execute_input()
+    }
+}
+
+/// Carries out `iliad execute regex`.
+fn execute_input() -> CliResult {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let mut executors: Vec<Executor> = (0..threads).map(|_| Executor::default()).collect();
     let mut execute = |questions: &[Question]| {

@@ -1,6 +1,6 @@
 //! `iliad data describe` for houses and walks.
 
-use super::super::{CliError, CliResult, Exit};
+use crate::command_line::{CliError, CliResult, Exit};
 use crate::output::out;
 use crate::task::nav::corpus::Item;
 use crate::task::nav::generated::Size;

@@ -1,7 +1,8 @@
 //! `iliad nav`: walking through houses.
 
-use super::json_lines::{Answers, answer_input};
-use super::{CliError, CliResult, Exit};
+use crate::command_line::json_lines::{Answers, answer_input};
+use crate::command_line::{CliError, CliResult, Exit, numbers};
+use crate::family::commands::Commands;
 use crate::output::{file, json, out};
 use crate::suggest::did_you_mean;
 use crate::task::nav::action::{HEADINGS, Pose, actions};
@@ -13,14 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Commands of `iliad nav`.
-#[derive(clap::Args, Clone, Debug)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    pub command: Command,
-}
-
 #[derive(clap::Subcommand, Clone, Debug)]
-pub(super) enum Command {
+pub(super) enum Houses {
     /// Score walked paths against reference paths: JSON lines in, JSON lines out
     Score(ScoreArgs),
     /// List the moves from a viewpoint: JSON lines in, JSON lines out
@@ -88,7 +83,7 @@ Examples:
 #[command(after_help = AFTER_HOUSE)]
 pub(super) struct HouseArgs {
     /// Seed of the house; the same number gives the same house
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = super::numbers::seed)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = numbers::seed)]
     pub seed: u64,
     /// File to write the floor plans to (SVG)
     #[arg(long, value_name = "FILE")]
@@ -106,12 +101,13 @@ pub(super) struct Data {
     pub nav_data: PathBuf,
 }
 
-/// Carries out `iliad nav …`.
-pub(super) fn run(args: &Args) -> CliResult {
-    match &args.command {
-        Command::Score(args) => score(&args.data),
-        Command::Actions(args) => list_actions(&args.data),
-        Command::House(args) => write_house(args),
+impl Commands for Houses {
+    fn run(&self) -> CliResult {
+        match self {
+            Houses::Score(args) => score(&args.data),
+            Houses::Actions(args) => list_actions(&args.data),
+            Houses::House(args) => write_house(args),
+        }
     }
 }
 

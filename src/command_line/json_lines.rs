@@ -20,7 +20,7 @@ const LINE_LIMIT: u64 = 1 << 20;
 const NAMED: u64 = 20;
 
 /// Answers to a batch of questions, in order; an error says in a plain sentence what is wrong with the question.
-pub(super) type Answers<A> = Vec<Result<A, String>>;
+pub type Answers<A> = Vec<Result<A, String>>;
 
 #[derive(Serialize)]
 struct Problem<'a> {
@@ -28,7 +28,7 @@ struct Problem<'a> {
 }
 
 /// Answers the lines of the standard input on the standard output. `wanted` shows what a line has to look like.
-pub(super) fn answer_input<Q: DeserializeOwned, A: Serialize>(
+pub fn answer_input<Q: DeserializeOwned, A: Serialize>(
     wanted: &str,
     answer: &mut dyn FnMut(&[Q]) -> Answers<A>,
 ) -> CliResult {

@@ -9,27 +9,27 @@ const LARGEST_BATCH: u64 = 4096;
 const LARGEST_COUNT: u64 = 1_000_000_000;
 
 /// A seed.
-pub(super) fn seed(text: &str) -> Result<u64, String> {
+pub fn seed(text: &str) -> Result<u64, String> {
     between(text, 0, LARGEST_SEED)
 }
 
 /// A count that fits into memory.
-pub(super) fn count(text: &str) -> Result<usize, String> {
+pub fn count(text: &str) -> Result<usize, String> {
     Ok(between(text, 0, LARGEST_COUNT)? as usize)
 }
 
 /// A count of updates or episodes.
-pub(super) fn whole(text: &str) -> Result<u64, String> {
+pub fn whole(text: &str) -> Result<u64, String> {
     between(text, 0, LARGEST_COUNT)
 }
 
 /// Examples of an update.
-pub(super) fn batch(text: &str) -> Result<usize, String> {
+pub fn batch(text: &str) -> Result<usize, String> {
     Ok(between(text, 1, LARGEST_BATCH)? as usize)
 }
 
 /// Seconds; 0 stands for no limit.
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
+pub fn seconds(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
         _ => Err("write a number of seconds from 0 to 1000000000".into()),

@@ -11,6 +11,14 @@ serve *arguments:
 check:
     cargo check --locked --all-targets
 
+# What the build after an edit of a handler and of a template takes
+edit:
+    cargo build --locked
+    touch src/web/handlers/runs.rs
+    cargo build --locked
+    touch templates/runs.html
+    cargo build --locked
+
 # Format the code
 format:
     cargo fmt
@@ -42,7 +50,7 @@ unit *filter:
 
 # Browser tests
 browser:
-    cargo build --locked --bins --examples
+    cargo build --locked
     cd tests/browser && npm ci --no-audit --no-fund && npm test
 
 # Documentation of the crate

@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
+import { lively, PATIENCE, person, post, startBrowser, startServer, until } from "./support.js";
 
 let server;
 let browser;
 let page;
 let errors;
 before(async () => {
-  [server, browser] = await Promise.all([startServer(), startBrowser()]);
+  // Updates of the default preset take seconds where two cores have other work, and nearly every test here waits for some.
+  [server, browser] = await Promise.all([startServer(...lively), startBrowser()]);
   ({ page, errors } = await person(browser));
   await page.goto(`${server.address}runs/${server.run}`);
   await until("it is live", async () => (await page.locator("#link-state").innerText()) === "Live");

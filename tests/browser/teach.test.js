@@ -332,7 +332,7 @@ describe("teaching", () => {
     await post(`${server.api}/teacher`, { mode: "simulated" });
     // Between two updates, that is: the run may be learning from what was typed before.
     const mode = async () => (await (await fetch(server.api)).json()).status.teacher.mode;
-    await until("the teacher is another", async () => (await mode()) === "simulated", 30_000);
+    await until("the teacher is another", async () => (await mode()) === "simulated");
     const { page, context } = await person(browser);
     await openTeaching(server, page).catch(() => {});
     for (let i = 0; i < 80 && !(await page.locator("#idle").isVisible()); i += 1) {

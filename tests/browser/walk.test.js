@@ -28,7 +28,7 @@ async function open(address, options = {}, from = browser) {
 }
 
 const count = (page) => page.locator(".walk-count").innerText();
-const at = (page, text) => until(`stop ${text}`, async () => (await count(page)).startsWith(text), 5_000);
+const at = (page, text) => until(`stop ${text}`, async () => (await count(page)).startsWith(text));
 const time = async (page) => Number(await page.locator(".walk-track input").inputValue());
 const here = (page) => page.locator(".plan-here").getAttribute("transform");
 const picture = async (page) => (await page.locator(".walk-stage").screenshot()).toString("base64");
@@ -104,7 +104,7 @@ test("it is scrubbed and stepped, by mouse and by keys, and says where it is", a
   assert.match(await slider.getAttribute("aria-valuetext"), new RegExp(`^Stop 2 of ${n}, `));
   const box = await slider.boundingBox();
   await page.mouse.click(box.x + box.width * 0.75, box.y + box.height / 2);
-  await until("the walk goes there", async () => (await time(page)) > 0.5 * Number(await slider.getAttribute("max")), 5_000);
+  await until("the walk goes there", async () => (await time(page)) > 0.5 * Number(await slider.getAttribute("max")));
   const share = (await time(page)) / Number(await slider.getAttribute("max"));
   assert.ok(Math.abs(share - 0.75) < 0.03, `${share}`);
   await context.close();
@@ -128,19 +128,19 @@ test("one looks around by dragging, by keys and by buttons, and the plan shows w
   const cone = () => page.locator(".plan-cone").getAttribute("d");
   const [angle, before, wedge] = [await degrees(), await picture(page), await cone()];
   await page.getByRole("button", { name: "Look right" }).click();
-  await until("the view turns", async () => (await degrees()) - angle === 30, 5_000);
+  await until("the view turns", async () => (await degrees()) - angle === 30);
   assert.notEqual(await cone(), wedge);
   assert.notEqual(await picture(page), before);
   await page.locator(".walk canvas").focus();
   await page.keyboard.press("a");
-  await until("and back", async () => (await degrees()) === angle, 5_000);
+  await until("and back", async () => (await degrees()) === angle);
   const box = await page.locator(".walk canvas").boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
   await page.mouse.move(x, y);
   await page.mouse.down();
   await page.mouse.move(x - 120, y, { steps: 4 });
   await page.mouse.up();
-  await until("dragged to the left, one looks to the right", async () => (await degrees()) > angle + 5, 5_000);
+  await until("dragged to the left, one looks to the right", async () => (await degrees()) > angle + 5);
   assert.equal(await time(page), 0, "looking is no step");
   await context.close();
 });
@@ -182,7 +182,7 @@ test("the words are one press away and follow the walk", async () => {
   assert.match(await words.locator("li").first().innerText(), /^Starts/);
   assert.match(await words.locator("li").last().innerText(), /^Stops/);
   await page.getByRole("button", { name: "Next stop" }).click();
-  await until("the second line is marked", async () => (await words.locator("li").nth(1).getAttribute("aria-current")) !== null, 5_000);
+  await until("the second line is marked", async () => (await words.locator("li").nth(1).getAttribute("aria-current")) !== null);
   assert.equal(await words.locator("li[aria-current]").count(), 1);
   await context.close();
 });

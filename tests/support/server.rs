@@ -1,5 +1,5 @@
 //! Serves the web application with a made-up run behind it: `cargo run --example test_server -- --port 0 --data-dir DIR`.
-//! Takes the arguments that the browser tests give to `iliad`, and prints its address as `iliad serve` does.
+//! Prints its address as `iliad serve` does.
 
 #[path = "mod.rs"]
 mod support;

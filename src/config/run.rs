@@ -399,6 +399,18 @@ impl RunConfig {
         if !(1..=10_000).contains(&self.pool.size) || !(1..=10_000).contains(&self.pool.overlap) {
             return fail("pool.size and pool.overlap lie between 1 and 10000");
         }
+        if !(1..=100).contains(&self.pool.candidates) {
+            return fail("pool.candidates lies between 1 and 100");
+        }
+        let practice = a.practice;
+        if practice.most > 10_000 || practice.least > practice.most || practice.explore_every > 10_000 {
+            return fail(
+                "algorithm.practice.most and explore_every are at most 10000, algorithm.practice.least is at most algorithm.practice.most",
+            );
+        }
+        if !(1..=4096).contains(&practice.batch) {
+            return fail("algorithm.practice.batch lies between 1 and 4096");
+        }
         if self.teacher.pragmatics.samples > 1000 {
             return fail("teacher.pragmatics.samples is at most 1000");
         }

@@ -59,6 +59,13 @@ pub struct Blueprint {
     /// The edits that the prior considers, where there is a prior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior: Option<Grid>,
+    /// Weight of the network's log likelihood where the prior's proposals are ranked; 0: the prior alone ranks them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub network_weight: f64,
+}
+
+fn is_zero(weight: &f64) -> bool {
+    *weight == 0.0
 }
 
 impl Blueprint {
@@ -82,8 +89,8 @@ impl Blueprint {
     /// are, and a prior stands beside the network.
     pub fn fits(&self, other: &Blueprint) -> bool {
         let slots = |b: &Blueprint| b.letters == Letters::Slots;
-        let (letters, prior) = (self.letters, self.prior.clone());
-        slots(self) == slots(other) && *self == Blueprint { letters, prior, ..other.clone() }
+        let (letters, prior, network_weight) = (self.letters, self.prior.clone(), self.network_weight);
+        slots(self) == slots(other) && *self == Blueprint { letters, prior, network_weight, ..other.clone() }
     }
 }
 
@@ -168,6 +175,7 @@ impl RegexAgent {
             horizon: model.horizon,
             reference_padding: model.reference_padding,
             letters: model.letters,
+            network_weight: model.network_weight,
             prior: (model.prior == PriorKind::Ngrams).then(|| Grid::of(world.marginal())),
         })
     }
@@ -337,21 +345,57 @@ impl RegexAgent {
 
 /// The prior beside the network.
 impl RegexAgent {
-    /// The most probable execution among those that the prior proposes and the network's own: the two log probabilities are
-    /// added, so that the prior leads where there are few descriptions and the network tells its candidates apart.
+    /// For each task the best of the edits that the prior proposes, or the network's own where the prior trusts none of them.
     fn reranked(
         &self,
-        own: Edit,
-        (start, request): (&Words, &str),
-        prior: &mut NgramPrior,
+        own: Vec<Edit>,
+        tasks: &[(&Words, &str)],
+        prior: &Mutex<NgramPrior>,
         model: &LogLinear,
-    ) -> Result<Edit> {
-        let proposed = prior.best(model, &request_tokens(request, &self.blueprint.requests), start, PROPOSED);
-        let Some((best, most)) = proposed.first() else { return Ok(own) };
-        if *most < LEAST_CERTAIN {
-            return Ok(own);
+    ) -> Result<Vec<Edit>> {
+        let mut proposed = Vec::with_capacity(tasks.len());
+        {
+            let mut prior = prior.lock().unwrap_or_else(|e| e.into_inner());
+            for (start, request) in tasks {
+                let tokens = request_tokens(request, &self.blueprint.requests);
+                let mut best = prior.best(model, &tokens, start, PROPOSED);
+                if best.first().is_none_or(|(_, most)| *most < LEAST_CERTAIN) {
+                    best.clear();
+                }
+                proposed.push(best);
+            }
         }
-        Ok(Edit::of(best, start))
+        if self.blueprint.network_weight > 0.0 && self.student.params.device().is_cpu() {
+            self.weigh(tasks, &mut proposed)?;
+        }
+        let chosen = own.into_iter().zip(tasks).zip(proposed);
+        Ok(chosen
+            .map(|((own, (start, _)), proposed)| {
+                // The first of equals: the one that the prior puts first.
+                let best = proposed.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best });
+                best.map_or(own, |(expression, _)| Edit::of(&expression, start))
+            })
+            .collect())
+    }
+
+    /// Adds the network's weighted log likelihood of each proposed edit to that of the prior.
+    fn weigh(&self, tasks: &[(&Words, &str)], proposed: &mut [Vec<(String, f32)>]) -> Result<()> {
+        let mut batch = Batch::default();
+        for (task, proposed) in tasks.iter().zip(&*proposed) {
+            for (expression, _) in proposed {
+                let slots = self.read(&[*task], &mut batch);
+                batch.outputs.push(symbol_ids(&slots[0].expression(expression), &self.blueprint.expressions));
+            }
+        }
+        if batch.outputs.is_empty() {
+            return Ok(());
+        }
+        let log_likelihoods = self.student.log_likelihoods(&batch)?;
+        let weight = self.blueprint.network_weight as f32;
+        for ((_, score), log) in proposed.iter_mut().flatten().zip(log_likelihoods) {
+            *score += weight * log;
+        }
+        Ok(())
     }
 }
 
@@ -390,11 +434,7 @@ impl Agent<RegexWorld> for RegexAgent {
         let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start));
         match (&self.prior, how) {
             (Some((prior, params)), Decoding::Greedy) if !params.prior().is_untaught() => {
-                let mut prior = prior.lock().unwrap_or_else(|e| e.into_inner());
-                executions
-                    .zip(tasks)
-                    .map(|(own, task)| self.reranked(own, *task, &mut prior, &params.prior()))
-                    .collect()
+                self.reranked(executions.collect(), tasks, prior, &params.prior())
             }
             _ => Ok(executions.collect()),
         }

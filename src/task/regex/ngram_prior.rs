@@ -27,6 +27,9 @@ const LONGEST_INSERTION: usize = 3;
 /// Candidates of one description at most. More come only from descriptions that name many letters.
 const MOST_CANDIDATES: usize = 1500;
 
+/// Letters of a word's beginning, which is a feature of longer words.
+const BEGINNING: usize = 4;
+
 /// Learning rate and L2 penalty of the model.
 const RATE: f32 = 0.3;
 const DECAY: f32 = 1e-3;
@@ -169,13 +172,19 @@ enum Effect {
     Invalid,
 }
 
+/// A described edit: its tokens, the words that are looked at, and what they became.
+type Shown = (String, Vec<String>, Vec<String>);
+
+/// The effect of each candidate, and whether it does what was shown.
+type Known = (Vec<Effect>, Vec<bool>);
+
 /// The prior: its grid, the features of its parts, and a cache of what candidates do.
 pub struct NgramPrior {
     grid: Grid,
     parts: Parts,
     executor: Executor,
     /// Effects of the candidates of an example, and which of them do what it shows.
-    remembered: HashMap<(String, Vec<String>, Vec<String>), (Vec<Effect>, Vec<bool>)>,
+    remembered: HashMap<Shown, Known>,
 }
 
 /// Features of the grid's parts: of each pattern itself, its anchors, its symbols, and of each replacement.
@@ -363,6 +372,14 @@ impl Marked {
                 grams.push((n, Feature::of(&window.join(" "))));
             }
         }
+        // Beginnings of words, so that other forms of a word and misspelt ones are not wholly unknown.
+        for token in &reading.0 {
+            if let Token::Word(word) = token
+                && let Some((at, _)) = word.char_indices().nth(BEGINNING)
+            {
+                grams.push((1, Feature::of(&format!("{}…", &word[..at]))));
+            }
+        }
         let named = |letters: &str, named: bool| match (letters.is_empty(), named) {
             (true, _) => "none",
             (false, true) => "named",
@@ -428,6 +445,7 @@ mod tests {
             ("write each vowel two times", "()(V)()@\\2\\2"),
             ("write the closing letter two times", "()(.)($)@\\2\\2"),
             ("'k' comes before the opening letter", "(^)(.)()@k\\2"),
+            ("the opening letter becomes 'p'", "(^)(.)()@p"),
             ("the closing letter becomes 'm'", "()(.)($)@m"),
         ];
         for _ in 0..10 {

@@ -46,6 +46,9 @@ pub struct ModelSettings {
     /// The model that reads descriptions beside the network: `none` or `ngrams` ([`super::ngram_prior`]).
     #[serde(default)]
     pub prior: PriorKind,
+    /// Weight of the network's log likelihood where the prior's proposals are ranked, 0 to 10.
+    #[serde(default)]
+    pub network_weight: f64,
     /// Policy pretrained on P_ω: `shipped`, a file that `iliad pretrain` wrote, or `none`.
     pub pretrained: String,
 }
@@ -89,6 +92,7 @@ pub fn presets() -> Vec<Preset> {
                 reference_padding: false,
                 letters: Letters::Renamed,
                 prior: PriorKind::Ngrams,
+                network_weight: 0.0,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -135,6 +139,7 @@ pub fn presets() -> Vec<Preset> {
                 reference_padding: false,
                 letters: Letters::Plain,
                 prior: PriorKind::None,
+                network_weight: 0.0,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -182,6 +187,7 @@ pub fn presets() -> Vec<Preset> {
                 reference_padding: false,
                 letters: Letters::Renamed,
                 prior: PriorKind::Ngrams,
+                network_weight: 0.0,
                 pretrained: "none".into(),
             },
             Rest {
@@ -225,6 +231,7 @@ pub fn presets() -> Vec<Preset> {
                 reference_padding: false,
                 letters: Letters::Plain,
                 prior: PriorKind::None,
+                network_weight: 0.0,
                 pretrained: "none".into(),
             },
             Rest {

@@ -58,6 +58,9 @@ fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {
             "model.word_embedding and character_embedding lie between 1 and 4096, model.reserve is at most 100000"
         )
     }
+    if !(0.0..=10.0).contains(&model.network_weight) {
+        anyhow::bail!("model.network_weight lies between 0 and 10")
+    }
     Ok(model)
 }
 

@@ -252,6 +252,20 @@ impl RegexStudent {
         Ok(loss.detach())
     }
 
+    /// log π of each row's output, on the CPU.
+    pub fn log_likelihoods(&self, batch: &Batch) -> Result<Vec<f32>> {
+        let (logits, targets) = self.logits(batch, Grad::Off)?;
+        let rows = batch.outputs.len();
+        let log_probabilities = candle_nn::ops::log_softmax(&logits, 1)?.to_vec2::<f32>()?;
+        let mut sums = vec![0.0; rows];
+        for (at, (target, log)) in targets.iter().zip(&log_probabilities).enumerate() {
+            if *target != PAD {
+                sums[at % rows] += log[*target as usize];
+            }
+        }
+        Ok(sums)
+    }
+
     /// For each row, whether acting greedily would give exactly its output.
     pub fn reproduces(&self, batch: &Batch) -> Result<Vec<bool>> {
         if self.device().is_cuda() {

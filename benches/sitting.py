@@ -3,6 +3,7 @@
 
   sitting.py ILIAD --person SCRIPT --name words [--preset small] [--seeds 1,2,3] [--answers 200] [--every 25] [--pause 3]
              [--cores 2] [--together 1] [--peer SCRIPT] [--set KEY=VALUE ...] [--person-options "--varied"] -o FILE
+  sitting.py --merge FILE... -o FILE      puts results of single seeds together
   sitting.py --table FILE...     prints the rows of the table in BENCHMARKS.md
   sitting.py --plot FILE... -o FILE.svg     draws the curves
 
@@ -133,15 +134,32 @@ def measure(given):
     cores = [f"{given.cores * i}-{given.cores * (i + 1) - 1}" if given.together > 1 else "" for i in range(given.together)]
     with concurrent.futures.ThreadPoolExecutor(given.together) as pool:
         sittings = list(pool.map(lambda pair: sit(given, pair[1], cores[pair[0] % given.together]), enumerate(seeds)))
-    points = sorted({row[0] for s in sittings for row in s["curve"]})
     result = {"what": given.what or given.name, "name": given.name, "preset": given.preset, "settings": given.set,
               "person": os.path.basename(given.person) + " " + given.person_options, "pause": given.pause, "cores": given.cores,
-              "machine": processor(), "date": datetime.date.today().isoformat(),
-              "mean": {str(n): spread([at(s["curve"], n) for s in sittings]) for n in points}}
-    if given.peer:
-        result["peer"] = {str(n): spread([at(s["peer"], n) for s in sittings]) for n in points if any(at(s["peer"], n) is not None for s in sittings)}
+              "machine": processor(), "date": datetime.date.today().isoformat()}
+    return summary(result, sittings)
+
+
+def summary(result, sittings):
+    """The means over the sittings, with the sittings after them."""
+    points = sorted({row[0] for s in sittings for row in s["curve"]})
+    result["mean"] = {str(n): spread([at(s["curve"], n) for s in sittings]) for n in points}
+    result["gain"] = {str(n): spread([at(s["curve"], n) - at(s["curve"], 0) for s in sittings if at(s["curve"], n) is not None]) for n in points}
+    if any(s.get("peer") for s in sittings):
+        result["peer"] = {str(n): spread([at(s["peer"], n) for s in sittings if s.get("peer")]) for n in points
+                          if any(at(s.get("peer", []), n) is not None for s in sittings)}
     result["sittings"] = sittings
     return result
+
+
+def merge(files):
+    """One result of several that differ in their seeds alone."""
+    parts = [json.load(open(file)) for file in files]
+    described = lambda part: {k: v for k, v in part.items() if k not in ("mean", "gain", "peer", "sittings", "date")}
+    if any(described(part) != described(parts[0]) for part in parts):
+        raise SystemExit("the files differ in more than their seeds")
+    sittings = sorted((s for part in parts for s in part["sittings"]), key=lambda s: s["seed"])
+    return summary({k: v for k, v in parts[0].items() if k not in ("mean", "gain", "peer", "sittings")}, sittings)
 
 
 def percent(cell):
@@ -218,12 +236,18 @@ def main():
     arguments.add_argument("--set", action="append", default=[])
     arguments.add_argument("--table", nargs="+")
     arguments.add_argument("--plot", nargs="+")
+    arguments.add_argument("--merge", nargs="+", help="results of single seeds to be put together")
     arguments.add_argument("-o", "--output")
     given = arguments.parse_args()
     if given.table:
         return table(given.table)
     if given.plot:
         return plot(given.plot, given.output)
+    if given.merge:
+        with open(given.output, "w") as file:
+            json.dump(merge(given.merge), file, indent=1)
+            file.write("\n")
+        return None
     if not given.iliad or not given.person or not given.output:
         arguments.error("ILIAD, --person and -o are needed")
     with open(given.output, "w") as file:

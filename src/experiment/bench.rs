@@ -81,7 +81,7 @@ pub fn iterations(
 /// # Errors
 /// When the device fails.
 pub fn recurrences(device: &Device, hidden: usize, steps: usize, effort: Effort) -> anyhow::Result<Vec<Timing>> {
-    use crate::nn::cuda::{at, graph_capture::GraphCache, lstm};
+    use crate::nn::cuda::{DeviceSlice, graph_capture::GraphCache, lstm};
     use crate::nn::tokens::Tokens;
     use candle_core::{DType, Tensor};
     let cuda = device.as_cuda_device()?;
@@ -97,31 +97,34 @@ pub fn recurrences(device: &Device, hidden: usize, steps: usize, effort: Effort)
         let all: Vec<Tensor> = sizes.iter().map(|n| zeros(*n)).collect::<candle_core::Result<_>>()?;
         let [table, h0, hs, last, cells, gates, gh, d_gates, dh, d_w] = &all[..] else { unreachable!() };
         let dc = zeros(n)?;
+        let [table, h0, hs, last, cells, gates, gh, d_gates, dh, d_w] =
+            [table, h0, hs, last, cells, gates, gh, d_gates, dh, d_w].map(DeviceSlice::of);
+        let (h0, hs, cells, gates) = (h0?, hs?, cells?, gates?);
         let there = lstm::Forward {
-            table: at(table)?,
-            w: at(&w)?,
-            h0: at(h0)?,
-            c0: at(h0)?,
-            hs: at(hs)?,
-            last: at(last)?,
-            cells: at(cells)?,
-            gates: at(gates)?,
-            gh: at(gh)?,
+            table: table?,
+            w: DeviceSlice::of(&w)?,
+            h0: Some(h0),
+            c0: Some(h0),
+            hs,
+            last: Some(last?),
+            cells,
+            gates: Some(gates),
+            gh: gh?,
         };
         let back = lstm::Backward {
             w: there.w,
             h0: there.h0,
             c0: there.c0,
-            hs: there.hs,
-            cells: there.cells,
-            gates: there.gates,
-            grad: there.hs,
-            dh_last: 0,
-            dc_last: 0,
-            d_gates: at(d_gates)?,
-            dh: at(dh)?,
-            dc: at(&dc)?,
-            d_w: at(d_w)?,
+            hs,
+            cells,
+            gates,
+            grad: hs,
+            dh_last: None,
+            dc_last: None,
+            d_gates: d_gates?,
+            dh: dh?,
+            dc: DeviceSlice::of(&dc)?,
+            d_w: d_w?,
         };
         let graphs = GraphCache::default();
         for (name, body) in [

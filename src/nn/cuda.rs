@@ -1,5 +1,6 @@
-//! The GPU engine: kernels that `build.rs` compiled, launched on the device's own stream, and what is built of them. Addresses
-//! are of live buffers of that stream; the stream orders a buffer's release after the work that was enqueued before.
+//! The GPU engine: kernels that `build.rs` compiled, launched on the device's own stream, and what is built of them. Memory is handed
+//! around as typed slices of live buffers of that stream ([`DeviceSlice`]); the stream orders a buffer's release after the work that
+//! was enqueued before.
 //!
 //! Only `backend` differs between builds with and without the feature `cuda`.
 
@@ -21,7 +22,7 @@ pub(crate) mod weight_folding;
 pub(crate) mod workspace;
 
 use crate::nn::device::LaunchOptions;
-pub(crate) use backend::{Arg, Grid, Mat};
+pub(crate) use backend::{Address, Arg, DeviceSlice, Grid, Mat, device_of};
 use backend::{Buffer, DeviceRepr, Event, Gemm, Pinned, allocate};
 use candle_core::backend::BackendStorage;
 use candle_core::cuda::DeviceId;
@@ -82,51 +83,9 @@ fn launch_with<T: DeviceRepr>(
     profile::span(device, called, 0.0, || backend::launch(device, name, grid, list, args))
 }
 
-/// Address of a contiguous storage of 4-byte elements. Only for use on the device's own stream.
-pub(crate) fn address(storage: &CudaStorage, layout: &Layout) -> Result<u64> {
-    if !layout.is_contiguous() {
-        bail!("expected a contiguous tensor")
-    }
-    let dtype = storage.dtype();
-    if dtype.size_in_bytes() != 4 {
-        bail!("expected 4-byte elements, not {dtype:?}")
-    }
-    Ok(backend::storage_address(storage, dtype)? + (layout.start_offset() * 4) as u64)
-}
-
-/// Address of a contiguous tensor of float16 on the GPU, or `None` where the tensor is something else.
-pub(crate) fn half_address(t: &Tensor) -> Result<Option<u64>> {
-    let (storage, layout) = t.storage_and_layout();
-    match &*storage {
-        Storage::Cuda(s) if t.dtype() == DType::F16 && layout.is_contiguous() => {
-            Ok(Some(backend::storage_address(s, DType::F16)? + 2 * layout.start_offset() as u64))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// Address of a contiguous tensor on the GPU.
-pub(crate) fn at(t: &Tensor) -> Result<u64> {
-    let (storage, layout) = t.storage_and_layout();
-    match &*storage {
-        Storage::Cuda(s) => address(s, layout),
-        _ => bail!("expected a tensor on the GPU"),
-    }
-}
-
-/// The device of a tensor.
-pub(crate) fn device_of(t: &Tensor) -> Result<CudaDevice> {
-    Ok(t.device().as_cuda_device()?.clone())
-}
-
 /// A buffer of `n` numbers that nobody has written yet.
 pub(crate) fn buffer(device: &CudaDevice, n: usize) -> Result<Floats> {
     allocate::<f32>(device, n)
-}
-
-/// Address of a buffer.
-pub(crate) fn of(s: &Floats) -> u64 {
-    s.address()
 }
 
 /// A buffer as a tensor without history.
@@ -145,17 +104,20 @@ pub fn overwrite(target: &Tensor, source: &Tensor) -> Result<()> {
     if target.elem_count() != source.elem_count() {
         bail!("cannot overwrite {:?} by {:?}", target.shape(), source.shape())
     }
-    copy(&device_of(target)?, at(source)?, at(target)?, target.elem_count())
+    copy(&device_of(target)?, DeviceSlice::<u32>::of_bits(source)?, DeviceSlice::of_bits(target)?)
 }
 
-/// Sets `n` numbers to zero.
-pub(crate) fn zero(device: &CudaDevice, at: u64, n: usize) -> Result<()> {
-    backend::zero_bytes(device, at, 4 * n)
+/// Sets elements to zero.
+pub(crate) fn zero<T>(device: &CudaDevice, to: DeviceSlice<'_, T>) -> Result<()> {
+    backend::zero(device, to)
 }
 
-/// Copies `n` numbers.
-pub(crate) fn copy(device: &CudaDevice, from: u64, to: u64, n: usize) -> Result<()> {
-    backend::copy_bytes(device, from, to, 4 * n)
+/// Copies elements.
+pub(crate) fn copy<T: Copy>(device: &CudaDevice, from: DeviceSlice<'_, T>, to: DeviceSlice<'_, T>) -> Result<()> {
+    if from.len() != to.len() {
+        bail!("cannot copy {} elements to {}", from.len(), to.len())
+    }
+    backend::copy(device, from, to)
 }
 
 /// Writes numbers of the host into a tensor of 4-byte elements, in place.
@@ -163,7 +125,7 @@ pub fn upload<T: Copy>(target: &Tensor, values: &[T]) -> Result<()> {
     if target.elem_count() != values.len() {
         bail!("cannot write {} values into {:?}", values.len(), target.shape())
     }
-    backend::upload_words(&device_of(target)?, at(target)?, values)
+    backend::upload_words(&device_of(target)?, DeviceSlice::of_bits(target)?, values)
 }
 
 /// Numbers (u32) of the device, once they are made. They are waited for before they are asked for: the driver keeps other threads
@@ -198,7 +160,7 @@ impl Staging {
         if let Some(copied) = copied.take() {
             copied.synchronize()?;
         }
-        memory.send(&self.device, at(target)?, values)?;
+        memory.send(&self.device, DeviceSlice::of(target)?, values)?;
         *copied = Some(backend::event(&self.device, false)?);
         Ok(())
     }
@@ -214,21 +176,42 @@ impl Drop for Staging {
     }
 }
 
-impl Mat {
+impl<'m> Mat<'m> {
     /// A dense matrix with `ld` columns as stored.
-    pub fn new(at: u64, ld: usize) -> Self {
+    pub fn new(at: DeviceSlice<'m, f32>, ld: usize) -> Self {
         Self { at, t: false, ld, stride: 0 }
     }
 
-    /// The matrix stored transposed.
+    /// The transposed matrix.
     pub fn t(self) -> Self {
-        Self { t: true, ..self }
+        Self { t: !self.t, ..self }
     }
 
     /// One of a batch.
     pub fn every(self, stride: usize) -> Self {
         Self { stride, ..self }
     }
+
+    /// Refuses memory that does not hold `batch` matrices of `rows` x `cols`.
+    fn check(&self, rows: usize, cols: usize, batch: usize, what: &str) -> Result<()> {
+        let (rows, cols) = if self.t { (cols, rows) } else { (rows, cols) };
+        self.at.holding_strided(&[(batch, self.stride), (rows, self.ld), (cols, 1)], what).map(drop)
+    }
+}
+
+/// Refuses the operands of a product that do not have its sizes.
+fn check_product(
+    (m, n, k): (usize, usize, usize),
+    a: Mat<'_>,
+    b: Mat<'_>,
+    onto: Onto<'_>,
+    c: Mat<'_>,
+    batch: usize,
+) -> Result<()> {
+    a.check(m, k, batch, "the first factor of a product")?;
+    b.check(k, n, batch, "the second factor of a product")?;
+    c.check(m, n, batch, "the result of a product")?;
+    onto.row().map_or(Ok(()), |row| row.holding(n, "the bias of a product").map(drop))
 }
 
 /// Row-major `C[m, n] = op(A)[m, k] · op(B)[k, n] + beta·C` for each of `batch` matrices. In TF32 where the
@@ -237,14 +220,15 @@ impl Mat {
 pub(crate) fn product(
     device: &CudaDevice,
     sizes: (usize, usize, usize),
-    a: Mat,
-    b: Mat,
+    a: Mat<'_>,
+    b: Mat<'_>,
     beta: f32,
-    c: Mat,
+    c: Mat<'_>,
     batch: usize,
 ) -> Result<()> {
     let (m, n, k) = sizes;
-    let letter = |x: Mat| if x.t { 't' } else { 'n' };
+    check_product(sizes, a, b, Onto::Nothing, c, batch)?;
+    let letter = |x: Mat<'_>| if x.t { 't' } else { 'n' };
     let name = || format!("product {}{} {m}x{n}x{k} x{batch}", letter(a), letter(b));
     let flops = 2.0 * (m * n * k * batch) as f64;
     let tf32 = options(device).tf32;
@@ -259,24 +243,24 @@ const SOME: usize = 2048;
 
 /// The previous content of a product's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Onto {
+pub(crate) enum Onto<'m> {
     /// Nothing.
     Nothing,
     /// The product is added to the content.
     Itself,
-    /// A row at this address, for all rows; only where `small_gemm.cu` makes it.
-    Row(u64),
+    /// A row for all rows; only where `small_gemm.cu` makes it.
+    Row(DeviceSlice<'m, f32>),
 }
 
-impl Onto {
-    /// A row at an address, or (0) what lies there.
-    fn of(bias: u64) -> Self {
-        if bias == 0 { Self::Itself } else { Self::Row(bias) }
+impl<'m> Onto<'m> {
+    /// A row, or (`None`) what lies there.
+    fn of(bias: Option<DeviceSlice<'m, f32>>) -> Self {
+        bias.map_or(Self::Itself, Self::Row)
     }
 
-    /// Address of the row; 0 for none.
-    fn row(self) -> u64 {
-        if let Self::Row(at) = self { at } else { 0 }
+    /// The row, where there is one.
+    fn row(self) -> Option<DeviceSlice<'m, f32>> {
+        if let Self::Row(row) = self { Some(row) } else { None }
     }
 }
 
@@ -284,10 +268,10 @@ impl Onto {
 pub(crate) fn small_gemm(
     device: &CudaDevice,
     (m, n, k): (usize, usize, usize),
-    a: Mat,
-    b: Mat,
-    onto: Onto,
-    c: Mat,
+    a: Mat<'_>,
+    b: Mat<'_>,
+    onto: Onto<'_>,
+    c: Mat<'_>,
     relu: bool,
 ) -> Result<()> {
     let add = onto == Onto::Itself;
@@ -299,25 +283,25 @@ pub(crate) fn small_gemm(
         if c.ld != n {
             bail!("a product through ReLU has to lie side by side")
         }
-        return launch(device, "act_fwd", each(m * n), &[Arg::Address(c.at), Arg::Int((m * n) as i32), Arg::Int(0)]);
+        return launch(device, "act_fwd", each(m * n), &[Arg::from(c.at), Arg::Int((m * n) as i32), Arg::Int(0)]);
     }
     let letter = if b.t { 't' } else { 'n' };
     let name = || format!("few n{letter} {m}x{n}x{k}");
     let whole = |x: usize| Arg::Int(x as i32);
     let args = [
-        Arg::Address(a.at),
+        Arg::from(a.at),
         whole(a.ld),
-        Arg::Address(b.at),
+        Arg::from(b.at),
         whole(b.ld),
         whole((!b.t).into()),
-        Arg::Address(c.at),
+        Arg::from(c.at),
         whole(c.ld),
         whole(m),
         whole(n),
         whole(k),
         whole(add.into()),
         whole(relu.into()),
-        Arg::Address(onto.row()),
+        Arg::from(onto.row()),
     ];
     let grid = ((n.div_ceil(32) as u32, m.div_ceil(32) as u32), 256, 0);
     profile::named(name, 2.0 * (m * n * k) as f64, || launch(device, "small_gemm", grid, &args))
@@ -329,6 +313,6 @@ fn few(options: LaunchOptions, rows: usize) -> bool {
 }
 
 /// Whether a product of `rows` rows with the weights `b` is.
-fn some(options: LaunchOptions, rows: usize, b: Mat) -> bool {
+fn some(options: LaunchOptions, rows: usize, b: Mat<'_>) -> bool {
     few(options, if rows <= SOME && b.t { 1 } else { rows })
 }

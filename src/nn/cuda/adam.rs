@@ -8,10 +8,10 @@ const MOST: usize = 48;
 /// Addresses and sizes, as the kernel has them.
 #[repr(C)]
 struct Table {
-    p: [u64; MOST],
-    m: [u64; MOST],
-    v: [u64; MOST],
-    g: [u64; MOST],
+    p: [Address; MOST],
+    m: [Address; MOST],
+    v: [Address; MOST],
+    g: [Address; MOST],
     n: [i32; MOST],
 }
 
@@ -19,16 +19,26 @@ const _: () = assert!(size_of::<Table>() == MOST * (4 * 8 + 4));
 
 impl Default for Table {
     fn default() -> Self {
-        Self { p: [0; MOST], m: [0; MOST], v: [0; MOST], g: [0; MOST], n: [0; MOST] }
+        let none = [Address::default(); MOST];
+        Self { p: none, m: none, v: none, g: none, n: [0; MOST] }
     }
 }
 
 // SAFETY: plain numbers in C layout, the same as the kernel's struct.
 unsafe impl DeviceRepr for Table {}
 
+fn clock_of(clock: &Tensor) -> Result<Arg> {
+    Ok(DeviceSlice::<f32>::of(clock)?.holding(3, "the clock of Adam")?.into())
+}
+
+/// The address of a tensor of `n` numbers.
+fn address_of(t: &Tensor, n: usize) -> Result<Address> {
+    Ok(DeviceSlice::<f32>::of(t)?.holding(n, "a parameter of Adam")?.into())
+}
+
 /// Counts a step: `clock` is `[steps, 1/(1−β1^t), 1/(1−β2^t)]`.
 pub fn tick(clock: &Tensor, beta1: f64, beta2: f64) -> Result<()> {
-    let args = [Arg::Address(at(clock)?), Arg::Double(beta1), Arg::Double(beta2)];
+    let args = [clock_of(clock)?, Arg::Double(beta1), Arg::Double(beta2)];
     launch(&device_of(clock)?, "adam_tick", ((1, 1), 1, 0), &args)
 }
 
@@ -37,12 +47,14 @@ pub fn tick(clock: &Tensor, beta1: f64, beta2: f64) -> Result<()> {
 pub fn step(parts: &[(&Tensor, &Tensor, &Tensor, &Tensor)], clock: &Tensor, settings: [f32; 4]) -> Result<()> {
     let device = device_of(clock)?;
     let [rate, beta1, beta2, epsilon] = settings.map(Arg::Float);
-    let args = [Arg::Address(at(clock)?), rate, beta1, beta2, epsilon];
+    let args = [clock_of(clock)?, rate, beta1, beta2, epsilon];
     for some in parts.chunks(MOST) {
         let mut table = Table::default();
         for (i, (p, m, v, g)) in some.iter().enumerate() {
-            (table.p[i], table.m[i], table.v[i], table.g[i]) = (at(p)?, at(m)?, at(v)?, at(g)?);
-            table.n[i] = p.elem_count() as i32;
+            let n = p.elem_count();
+            (table.p[i], table.m[i]) = (address_of(p, n)?, address_of(m, n)?);
+            (table.v[i], table.g[i]) = (address_of(v, n)?, address_of(g, n)?);
+            table.n[i] = n as i32;
         }
         backend::launch(&device, "adam_all", ((64, some.len() as u32), 256, 0), Some(&table), &args)?;
     }
@@ -56,7 +68,8 @@ pub fn average(pairs: &[(&Tensor, &Tensor)], decay: f32) -> Result<()> {
     for some in pairs.chunks(MOST) {
         let mut table = Table::default();
         for (i, (average, value)) in some.iter().enumerate() {
-            (table.p[i], table.g[i], table.n[i]) = (at(average)?, at(value)?, average.elem_count() as i32);
+            let n = average.elem_count();
+            (table.p[i], table.g[i], table.n[i]) = (address_of(average, n)?, address_of(value, n)?, n as i32);
         }
         let grid = ((64, some.len() as u32), 256, 0);
         backend::launch(&device, "average_all", grid, Some(&table), &[Arg::Float(decay)])?;

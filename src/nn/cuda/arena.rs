@@ -11,7 +11,7 @@ const BLOCK: usize = 16 << 20;
 pub struct Arena {
     device: CudaDevice,
     block: usize,
-    blocks: RefCell<Vec<(u64, usize, Floats)>>,
+    blocks: RefCell<Vec<Floats>>,
     at: Cell<(usize, usize)>,
 }
 
@@ -31,26 +31,25 @@ impl Arena {
         &self.device
     }
 
-    /// From the beginning.
-    pub fn reset(&self) {
+    /// From the beginning. What was given out before is given out again, so nothing may borrow it any more.
+    pub fn reset(&mut self) {
         self.at.set((0, 0));
     }
 
     /// Room for `n` numbers.
-    pub(crate) fn take(&self, n: usize) -> Result<u64> {
-        let n = n.next_multiple_of(64);
+    pub(crate) fn take(&self, n: usize) -> Result<DeviceSlice<'_, f32>> {
+        let room = n.next_multiple_of(64);
         let (mut block, mut used) = self.at.get();
         loop {
             let mut blocks = self.blocks.borrow_mut();
             if block == blocks.len() {
-                let size = n.max(self.block);
-                let slice = buffer(&self.device, size)?;
-                blocks.push((of(&slice), size, slice));
+                blocks.push(buffer(&self.device, room.max(self.block))?);
             }
-            let (address, size, _) = &blocks[block];
-            if used + n <= *size {
-                self.at.set((block, used + n));
-                return Ok(address + 4 * used as u64);
+            // Blocks stay until the arena goes, so that slices can borrow the arena instead of its list.
+            let slice = blocks[block].slice().resident();
+            if used + room <= slice.len() {
+                self.at.set((block, used + room));
+                return Ok(slice.part(used, n));
             }
             (block, used) = (block + 1, 0);
         }
@@ -59,8 +58,9 @@ impl Arena {
     /// Sets all that was given out since the beginning to zero.
     pub(crate) fn clear(&self) -> Result<()> {
         let (last, used) = self.at.get();
-        for (i, (address, size, _)) in self.blocks.borrow().iter().enumerate().take(last + 1) {
-            zero(&self.device, *address, if i == last { used } else { *size })?;
+        for (i, block) in self.blocks.borrow().iter().enumerate().take(last + 1) {
+            let slice = block.slice();
+            zero(&self.device, if i == last { slice.part(0, used) } else { slice })?;
         }
         Ok(())
     }

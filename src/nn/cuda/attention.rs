@@ -74,10 +74,14 @@ impl CustomOp3 for Attend {
         let device = queries.device().clone();
         let Sizes { q, b, s, d, h, ld } = sizes(lq.dims(), lk.dims(), lv.dims())?;
         let (scores, out) = (buffer(&device, b * q * ld)?, buffer(&device, q * b * h)?);
-        let (queries, keys, values) = (address(queries, lq)?, address(keys, lk)?, address(values, lv)?);
-        let places = Places { queries, keys, values, weights: of(&scores) };
+        let places = Places {
+            queries: DeviceSlice::of_storage(queries, lq)?,
+            keys: DeviceSlice::of_storage(keys, lk)?,
+            values: DeviceSlice::of_storage(values, lv)?,
+            weights: scores.slice(),
+        };
         let sizes = Sizes { q, b, s, d, h, ld };
-        forward(&device, &sizes, &places, at(self.real.on_device()?)?, of(&out))?;
+        forward(&device, &sizes, &places, DeviceSlice::of(self.real.on_device()?)?, out.slice())?;
         *self.weights.lock().unwrap() = Some(scores);
         Ok((storage(out, &device), (q, b, h).into()))
     }
@@ -96,10 +100,15 @@ impl CustomOp3 for Attend {
         let grad = grad.contiguous()?;
         let d_scores = buffer(&device, b * q * ld)?;
         let (d_q, d_k, d_v) = (buffer(&device, q * b * d)?, buffer(&device, s * b * d)?, buffer(&device, s * b * h)?);
-        let places = Places { queries: at(queries)?, keys: at(keys)?, values: at(values)?, weights: of(&weights) };
+        let places = Places {
+            queries: DeviceSlice::of(queries)?,
+            keys: DeviceSlice::of(keys)?,
+            values: DeviceSlice::of(values)?,
+            weights: weights.slice(),
+        };
         let sizes = Sizes { q, b, s, d, h, ld };
-        let (dq, dk, dv) = (of(&d_q), of(&d_k), of(&d_v));
-        backward(&device, &sizes, &places, at(&grad)?, of(&d_scores), (dq, dk, dv))?;
+        let gradients = (d_q.slice(), d_k.slice(), d_v.slice());
+        backward(&device, &sizes, &places, DeviceSlice::of(&grad)?, d_scores.slice(), gradients)?;
         Ok((
             Some(tensor(d_q, &device, (q, b, d))),
             Some(tensor(d_k, &device, (s, b, d))),
@@ -110,22 +119,29 @@ impl CustomOp3 for Attend {
 
 /// Where attention reads: queries `[Q, B, D]`, keys `[S, B, D]`, values `[S, B, H]`; and its weights `[B, Q, ld]`.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
-    pub queries: u64,
-    pub keys: u64,
-    pub values: u64,
-    pub weights: u64,
+pub(crate) struct Places<'m> {
+    pub queries: DeviceSlice<'m, f32>,
+    pub keys: DeviceSlice<'m, f32>,
+    pub values: DeviceSlice<'m, f32>,
+    pub weights: DeviceSlice<'m, f32>,
 }
 
 /// The results `[Q, B, H]`, and the weights; `real` are the real steps of each row.
-pub(crate) fn forward(device: &CudaDevice, sizes: &Sizes, at: &Places, real: u64, out: u64) -> Result<()> {
+pub(crate) fn forward(
+    device: &CudaDevice,
+    sizes: &Sizes,
+    at: &Places<'_>,
+    real: DeviceSlice<'_, u32>,
+    out: DeviceSlice<'_, f32>,
+) -> Result<()> {
     let &Sizes { q, b, s, d, h, ld } = sizes;
+    real.holding(b, "the real steps of an attention's memories")?;
     let p = Mat::new(at.weights, ld).every(q * ld);
     let keys = Mat::new(at.keys, b * d).every(d);
     let queries = Mat::new(at.queries, b * d).every(d);
     product(device, (q, s, d), queries, keys.t(), 0.0, p, b)?;
     let counts = [b, q, s, ld].map(|n| Arg::Int(n as i32));
-    launch(device, "softmax_rows", warps(b * q), &[&[Arg::Address(p.at), Arg::Address(real)], &counts[..]].concat())?;
+    launch(device, "softmax_rows", warps(b * q), &[&[Arg::from(p.at), Arg::from(real)], &counts[..]].concat())?;
     let values = Mat::new(at.values, b * h).every(h);
     product(device, (q, h, s), p, values, 0.0, Mat::new(out, b * h).every(h), b)
 }
@@ -134,10 +150,10 @@ pub(crate) fn forward(device: &CudaDevice, sizes: &Sizes, at: &Places, real: u64
 pub(crate) fn backward(
     device: &CudaDevice,
     sizes: &Sizes,
-    at: &Places,
-    grad: u64,
-    d_scores: u64,
-    (d_q, d_k, d_v): (u64, u64, u64),
+    at: &Places<'_>,
+    grad: DeviceSlice<'_, f32>,
+    d_scores: DeviceSlice<'_, f32>,
+    (d_q, d_k, d_v): (DeviceSlice<'_, f32>, DeviceSlice<'_, f32>, DeviceSlice<'_, f32>),
 ) -> Result<()> {
     let &Sizes { q, b, s, d, h, ld } = sizes;
     let p = Mat::new(at.weights, ld).every(q * ld);
@@ -145,8 +161,7 @@ pub(crate) fn backward(
     let g = Mat::new(grad, b * h).every(h);
     product(device, (q, s, h), g, Mat::new(at.values, b * h).every(h).t(), 0.0, ds, b)?;
     product(device, (s, h, q), p.t(), g, 0.0, Mat::new(d_v, b * h).every(h), b)?;
-    let args =
-        [Arg::Address(p.at), Arg::Address(ds.at), Arg::Int((b * q) as i32), Arg::Int(s as i32), Arg::Int(ld as i32)];
+    let args = [Arg::from(p.at), Arg::from(ds.at), Arg::Int((b * q) as i32), Arg::Int(s as i32), Arg::Int(ld as i32)];
     launch(device, "softmax_bwd", warps(b * q), &args)?;
     let keys = Mat::new(at.keys, b * d).every(d);
     product(device, (q, d, s), ds, keys, 0.0, Mat::new(d_q, b * d).every(d), b)?;

@@ -5,6 +5,10 @@
 
 #[cfg(feature = "cuda")]
 mod cudarc;
+mod device_slice;
+#[cfg(test)]
+#[cfg(not(feature = "cuda"))]
+pub(crate) mod dry_run;
 #[cfg(feature = "cuda")]
 mod module;
 #[cfg(not(feature = "cuda"))]
@@ -15,11 +19,13 @@ pub(crate) use cudarc::*;
 #[cfg(not(feature = "cuda"))]
 pub(crate) use stub::*;
 
+pub(crate) use device_slice::{Address, DeviceSlice};
+
 /// One argument of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Arg {
-    /// A device address; 0 stands for a missing buffer.
-    Address(u64),
+    /// A device address, or the default for a missing buffer.
+    Address(Address),
     /// A 32-bit integer.
     Int(i32),
     /// A double-precision number.
@@ -29,7 +35,7 @@ pub(crate) enum Arg {
     /// The sizes of an attention.
     Heads(super::operands::Heads),
     /// The transition table of an environment.
-    Transitions(super::operands::Transitions),
+    Transitions(super::operands::TransitionArgs),
 }
 
 /// The launch grid: blocks in x and y, threads of a block, bytes of dynamic shared memory.
@@ -37,9 +43,9 @@ pub(crate) type Grid = ((u32, u32), u32, u32);
 
 /// One operand of a matrix product.
 #[derive(Clone, Copy)]
-pub(crate) struct Mat {
-    /// Address of the first element.
-    pub at: u64,
+pub(crate) struct Mat<'m> {
+    /// Its elements, and what lies between them.
+    pub at: DeviceSlice<'m, f32>,
     /// Whether the matrix is stored transposed.
     pub t: bool,
     /// Elements from row to row as stored.

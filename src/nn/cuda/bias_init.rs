@@ -5,16 +5,16 @@ use super::*;
 /// Rows that one launch fills; the same number as in `transformer.cu`.
 const BIAS_INITS: usize = 32;
 
-/// N rows of M: `y[n] = bias + time[n / of]`, either of which may be 0 for none.
+/// N rows of M: `y[n] = bias + time[n / of]`, either of which may be missing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BiasInit {
     /// Where it is written, rows `ld` numbers apart.
-    pub y: u64,
+    pub y: Address,
     /// A row for all.
-    pub bias: u64,
+    pub bias: Address,
     /// A row for each `of` rows, `time_ld` numbers apart.
-    pub time: u64,
+    pub time: Address,
     /// Numbers from row to row.
     pub ld: i32,
     /// Numbers from a row of `time` to the next.

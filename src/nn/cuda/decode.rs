@@ -117,23 +117,25 @@ impl Rollout {
             let (s, b, d) = source.keys.dims3()?;
             overwrite(&memory.values, source.values)?;
             overwrite(&memory.real, source.real.on_device()?)?;
-            let keys = at(source.keys)?;
-            let to = Mat::new(at(&memory.keys)?, h);
-            product(&device, (s * b, h, d), Mat::new(keys, d), Mat::new(at(source.query.0)?, h), 0.0, to, 1)?;
+            let (keys, offsets) = (numbers(source.keys, s * b * d)?, numbers(&memory.offsets, s * b)?);
+            let to = Mat::new(numbers(&memory.keys, s * b * h)?, h);
+            let query = Mat::new(numbers(source.query.0, d * h)?, h);
+            product(&device, (s * b, h, d), Mat::new(keys, d), query, 0.0, to, 1)?;
             let args = [
-                Arg::Address(keys),
-                Arg::Address(at(source.query.1)?),
-                Arg::Address(at(&memory.offsets)?),
+                Arg::from(keys),
+                Arg::from(numbers(source.query.1, d)?),
+                Arg::from(offsets),
                 Arg::Int((s * b) as i32),
                 Arg::Int(d as i32),
             ];
             launch(&device, "row_dots", warps(s * b), &args)?;
         }
+        let state = state.contiguous()?;
         let args = [
-            Arg::Address(at(&state.contiguous()?)?),
-            Arg::Address(at(&self.x)?),
-            Arg::Address(at(&self.cells)?),
-            Arg::Address(at(&self.previous)?),
+            Arg::from(numbers(&state, 2 * rows / self.shape.group * h)?),
+            Arg::from(numbers(&self.x, rows * self.width())?),
+            Arg::from(numbers(&self.cells, rows * h)?),
+            Arg::from(DeviceSlice::<u32>::of(&self.previous)?),
             Arg::Int(rows as i32),
             Arg::Int(self.shape.group as i32),
             Arg::Int(h as i32),
@@ -152,59 +154,63 @@ impl Rollout {
         let device = device_of(&self.x)?;
         let Shape { rows, hidden: h, vocabulary: v, .. } = self.shape;
         let (width, items) = (self.width(), rows / self.shape.group);
-        let (x, c, previous) = (at(&self.x)?, at(&self.cells)?, at(&self.previous)?);
-        let (gates, inner, logits) = (at(&self.gates)?, at(&self.inner)?, at(&self.logits)?);
+        let (x, c) = (numbers(&self.x, rows * width)?, numbers(&self.cells, rows * h)?);
+        let previous = symbols(&self.previous, rows)?;
+        let (gates, inner) = (numbers(&self.gates, rows * 4 * h)?, numbers(&self.inner, rows * h)?);
+        let logits = numbers(&self.logits, rows * v)?;
+        let (noise, chosen) = (numbers(&self.noise, STRIDE * rows)?, symbols(&self.symbols, STRIDE * rows)?);
         let mut attended = Vec::with_capacity(12);
         for i in 0..2 {
             match self.memories.get(i) {
                 Some(m) => {
-                    let steps = self.shape.memories[i] as i32;
-                    attended.extend([&m.keys, &m.offsets, &m.values, &m.real].map(at).map(|a| a.map(Arg::Address)));
-                    attended.extend([Ok(Arg::Int(steps)), Ok(Arg::Int(items as i32))]);
+                    let s = self.shape.memories[i];
+                    attended.push(Arg::from(numbers(&m.keys, s * items * h)?));
+                    attended.push(Arg::from(numbers(&m.offsets, s * items)?));
+                    attended.push(Arg::from(numbers(&m.values, s * items * h)?));
+                    attended.push(Arg::from(symbols(&m.real, items)?));
+                    attended.extend([Arg::Int(s as i32), Arg::Int(items as i32)]);
                 }
                 None => {
-                    attended.extend((0..4).map(|_| Ok(Arg::Address(0))));
-                    attended.extend([Ok(Arg::Int(0)), Ok(Arg::Int(1))]);
+                    attended.extend([Arg::Address(Address::default()); 4]);
+                    attended.extend([Arg::Int(0), Arg::Int(1)]);
                 }
             }
         }
-        let attended: Vec<Arg> = attended.into_iter().collect::<Result<_>>()?;
         let longest = self.shape.memories.iter().copied().max().unwrap_or(0);
         let grid = ((rows as u32, 1), 256, (4 * (h + longest)) as u32);
         let mut step = vec![
-            Arg::Address(at(&self.table)?),
-            Arg::Address(previous),
-            Arg::Address(gates),
-            Arg::Address(c),
-            Arg::Address(x),
+            Arg::from(numbers(&self.table, v * 4 * h)?),
+            Arg::from(previous),
+            Arg::from(gates),
+            Arg::from(c),
+            Arg::from(x),
             Arg::Int(width as i32),
             Arg::Int(h as i32),
             Arg::Int(rows as i32),
         ];
         step.extend(attended);
-        for s in 0..STRIDE as u64 {
-            let (state, w_hh) = (Mat::new(x, width), Mat::new(at(weights.w_hh)?, h).t());
+        for s in 0..STRIDE {
+            let (state, w_hh) = (Mat::new(x, width), Mat::new(DeviceSlice::of(weights.w_hh)?, h).t());
             product(&device, (rows, 4 * h, h), state, w_hh, 0.0, Mat::new(gates, 4 * h), 1)?;
             launch(&device, "decode_step", grid, &step)?;
-            let w1 = Mat::new(at(weights.hidden.0)?, width).t();
+            let w1 = Mat::new(DeviceSlice::of(weights.hidden.0)?, width).t();
             product(&device, (rows, h, width), Mat::new(x, width), w1, 0.0, Mat::new(inner, h), 1)?;
             let bias = [
-                Arg::Address(inner),
-                Arg::Address(at(weights.hidden.1)?),
+                Arg::from(inner),
+                Arg::from(numbers(weights.hidden.1, h)?),
                 Arg::Int(rows as i32),
                 Arg::Int(h as i32),
                 Arg::Int(1),
             ];
             launch(&device, "bias_act", each(rows * h), &bias)?;
-            let w2 = Mat::new(at(weights.output.0)?, h).t();
+            let w2 = Mat::new(DeviceSlice::of(weights.output.0)?, h).t();
             product(&device, (rows, v, h), Mat::new(inner, h), w2, 0.0, Mat::new(logits, v), 1)?;
-            let offset = s * (4 * rows) as u64;
             let pick = [
-                Arg::Address(logits),
-                Arg::Address(at(weights.output.1)?),
-                Arg::Address(at(&self.noise)? + offset),
-                Arg::Address(at(&self.symbols)? + offset),
-                Arg::Address(previous),
+                Arg::from(logits),
+                Arg::from(numbers(weights.output.1, v)?),
+                Arg::from(noise.part(s * rows, rows)),
+                Arg::from(chosen.part(s * rows, rows)),
+                Arg::from(previous),
                 Arg::Int(rows as i32),
                 Arg::Int(v as i32),
             ];
@@ -212,6 +218,16 @@ impl Rollout {
         }
         Ok(())
     }
+}
+
+/// The `n` numbers of a tensor.
+fn numbers(t: &Tensor, n: usize) -> Result<DeviceSlice<'_, f32>> {
+    DeviceSlice::of(t)?.holding(n, "a tensor of decoding")
+}
+
+/// The `n` symbols (or counts) of a tensor.
+fn symbols(t: &Tensor, n: usize) -> Result<DeviceSlice<'_, u32>> {
+    DeviceSlice::of(t)?.holding(n, "a tensor of decoding")
 }
 
 /// Next symbols of rows of logits; see [`crate::nn::sample::pick`].
@@ -225,13 +241,14 @@ pub fn pick(
 ) -> Result<CudaStorage> {
     let device = logits.device().clone();
     let out = allocate::<u32>(&device, n)?;
-    let to = out.address();
+    let logits = DeviceSlice::<f32>::of_storage(logits, ll)?.holding(n * v, "logits")?;
+    let u = DeviceSlice::<f32>::of_storage(u, lu)?.holding(n, "draws")?;
     let args = [
-        Arg::Address(address(logits, ll)?),
-        Arg::Address(0),
-        Arg::Address(address(u, lu)?),
-        Arg::Address(to),
-        Arg::Address(0),
+        Arg::from(logits),
+        Arg::Address(Address::default()),
+        Arg::from(u),
+        Arg::from(out.slice()),
+        Arg::Address(Address::default()),
         Arg::Int(n as i32),
         Arg::Int(v as i32),
     ];
@@ -246,21 +263,21 @@ pub fn matches(logits: &Tensor, targets: &Tensor, same: &Tensor) -> Result<()> {
     let (n, v) = logits.dims2()?;
     let b = same.elem_count();
     let picked = allocate::<u32>(&device, n)?;
-    let p = picked.address();
+    let none = Arg::Address(Address::default());
     let rows = [
-        Arg::Address(at(logits)?),
-        Arg::Address(0),
-        Arg::Address(0),
-        Arg::Address(p),
-        Arg::Address(0),
+        Arg::from(numbers(logits, n * v)?),
+        none,
+        none,
+        Arg::from(picked.slice()),
+        none,
         Arg::Int(n as i32),
         Arg::Int(v as i32),
     ];
     launch(&device, "pick", warps(n), &rows)?;
     let args = [
-        Arg::Address(p),
-        Arg::Address(at(targets)?),
-        Arg::Address(at(same)?),
+        Arg::from(picked.slice()),
+        Arg::from(symbols(targets, n)?),
+        Arg::from(symbols(same, b)?),
         Arg::Int((n / b) as i32),
         Arg::Int(b as i32),
     ];

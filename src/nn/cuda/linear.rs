@@ -18,32 +18,39 @@ struct Linear {
 pub(crate) fn forward(
     device: &CudaDevice,
     (n, m, k): (usize, usize, usize),
-    parts: &[(Mat, Mat)],
-    bias: u64,
-    y: Mat,
+    parts: &[(Mat<'_>, Mat<'_>)],
+    bias: DeviceSlice<'_, f32>,
+    y: Mat<'_>,
     tanh: bool,
 ) -> Result<()> {
     for (i, (x, w)) in parts.iter().enumerate() {
         product(device, (n, m, k), *x, w.t(), if i == 0 { 0.0 } else { 1.0 }, y, 1)?;
     }
-    let args =
-        [Arg::Address(y.at), Arg::Address(bias), Arg::Int(n as i32), Arg::Int(m as i32), Arg::Int(i32::from(tanh))];
+    bias.holding(m, "a bias")?;
+    let args = [Arg::from(y.at), Arg::from(bias), Arg::Int(n as i32), Arg::Int(m as i32), Arg::Int(i32::from(tanh))];
     launch(device, "bias_act", each(n * m), &args)
 }
 
 /// `out = g·(1 − y²)` for `n` numbers; `out` may be `g`.
-pub(crate) fn through_tanh(device: &CudaDevice, g: u64, y: u64, out: u64, n: usize) -> Result<()> {
-    launch(device, "tanh_bwd", each(n), &[Arg::Address(g), Arg::Address(y), Arg::Address(out), Arg::Int(n as i32)])
+pub(crate) fn through_tanh(
+    device: &CudaDevice,
+    g: DeviceSlice<'_, f32>,
+    y: DeviceSlice<'_, f32>,
+    out: DeviceSlice<'_, f32>,
+    n: usize,
+) -> Result<()> {
+    let [g, y, out] = [g, y, out].map(|slice| slice.holding(n, "a gradient through tanh").map(Arg::from));
+    launch(device, "tanh_bwd", each(n), &[g?, y?, out?, Arg::Int(n as i32)])
 }
 
 /// `dx[n, k] = beta·dx + g[n, m]·W[m, k]`.
 pub(crate) fn input_gradient(
     device: &CudaDevice,
     (n, m, k): (usize, usize, usize),
-    g: u64,
-    w: Mat,
+    g: DeviceSlice<'_, f32>,
+    w: Mat<'_>,
     beta: f32,
-    dx: Mat,
+    dx: Mat<'_>,
 ) -> Result<()> {
     product(device, (n, k, m), Mat::new(g, m), w, beta, dx, 1)
 }
@@ -52,29 +59,28 @@ pub(crate) fn input_gradient(
 pub(crate) fn weight_gradient(
     device: &CudaDevice,
     (n, m, k): (usize, usize, usize),
-    g: u64,
-    x: Mat,
-    dw: Mat,
+    g: DeviceSlice<'_, f32>,
+    x: Mat<'_>,
+    dw: Mat<'_>,
 ) -> Result<()> {
     product(device, (m, k, n), Mat::new(g, m).t(), x, 0.0, dw, 1)
 }
 
 /// `db[m]` = column sums of `g[n, m]`, by way of `sums` (`parts(n)·m` numbers).
-pub(crate) fn bias_gradient(device: &CudaDevice, (n, m): (usize, usize), g: u64, sums: u64, db: u64) -> Result<()> {
+pub(crate) fn bias_gradient(
+    device: &CudaDevice,
+    (n, m): (usize, usize),
+    g: DeviceSlice<'_, f32>,
+    sums: DeviceSlice<'_, f32>,
+    db: DeviceSlice<'_, f32>,
+) -> Result<()> {
     let p = parts(n);
+    g.holding(n * m, "the gradient of a linear layer")?;
+    sums.holding(p * m, "the sums of parts")?;
+    db.holding(m, "the gradient of a bias")?;
     let grid = ((m.div_ceil(32) as u32, p as u32), 256, 0);
-    launch(
-        device,
-        "column_parts",
-        grid,
-        &[Arg::Address(g), Arg::Address(sums), Arg::Int(n as i32), Arg::Int(m as i32)],
-    )?;
-    launch(
-        device,
-        "column_sums",
-        each(m),
-        &[Arg::Address(sums), Arg::Address(db), Arg::Int(p as i32), Arg::Int(m as i32)],
-    )
+    launch(device, "column_parts", grid, &[Arg::from(g), Arg::from(sums), Arg::Int(n as i32), Arg::Int(m as i32)])?;
+    launch(device, "column_sums", each(m), &[Arg::from(sums), Arg::from(db), Arg::Int(p as i32), Arg::Int(m as i32)])
 }
 
 /// Rows are summed in so many parts.
@@ -114,9 +120,9 @@ impl CustomOp3 for Linear {
             bail!("linear: x {:?}, weight {:?}, bias {:?} do not fit", lx.shape(), lw.shape(), lb.shape())
         }
         let out = buffer(&device, n * m)?;
-        let y = Mat::new(of(&out), m);
-        let (x, w) = (Mat::new(address(x, lx)?, k), Mat::new(address(w, lw)?, k));
-        forward(&device, (n, m, k), &[(x, w)], address(b, lb)?, y, self.tanh)?;
+        let y = Mat::new(out.slice(), m);
+        let (x, w) = (Mat::new(DeviceSlice::of_storage(x, lx)?, k), Mat::new(DeviceSlice::of_storage(w, lw)?, k));
+        forward(&device, (n, m, k), &[(x, w)], DeviceSlice::of_storage(b, lb)?, y, self.tanh)?;
         Ok((storage(out, &device), (n, m).into()))
     }
 
@@ -132,22 +138,22 @@ impl CustomOp3 for Linear {
         let ((n, k), m) = (x.dims2()?, w.dim(0)?);
         let grad = grad.contiguous()?;
         let through = if self.tanh { Some(buffer(&device, n * m)?) } else { None };
-        let mut g = at(&grad)?;
+        let mut g = DeviceSlice::of(&grad)?;
         if let Some(through) = &through {
-            let to = of(through);
-            through_tanh(&device, g, at(y)?, to, n * m)?;
+            let to = through.slice();
+            through_tanh(&device, g, DeviceSlice::of(y)?, to, n * m)?;
             g = to;
         }
         let (d_x, d_w, d_b) = (buffer(&device, n * k)?, buffer(&device, m * k)?, buffer(&device, m)?);
         let sums = buffer(&device, parts(n) * m)?;
-        let dx = of(&d_x);
-        let (x, w) = (Mat::new(at(x)?, k), Mat::new(at(w)?, k));
+        let dx = d_x.slice();
+        let (x, w) = (Mat::new(DeviceSlice::of(x)?, k), Mat::new(DeviceSlice::of(w)?, k));
         input_gradient(&device, (n, m, k), g, w, 0.0, Mat::new(dx, k))?;
         if self.fixed_row {
-            zero(&device, dx, k)?;
+            zero(&device, dx.part(0, k))?;
         }
-        weight_gradient(&device, (n, m, k), g, x, Mat::new(of(&d_w), k))?;
-        bias_gradient(&device, (n, m), g, of(&sums), of(&d_b))?;
+        weight_gradient(&device, (n, m, k), g, x, Mat::new(d_w.slice(), k))?;
+        bias_gradient(&device, (n, m), g, sums.slice(), d_b.slice())?;
         Ok((Some(tensor(d_x, &device, (n, k))), Some(tensor(d_w, &device, (m, k))), Some(tensor(d_b, &device, m))))
     }
 }

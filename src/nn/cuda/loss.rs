@@ -33,8 +33,8 @@ impl CustomOp1 for Nll {
             bail!("loss: {n} rows of logits for {} targets", self.targets.elem_count())
         }
         let (lse, part, sum) = (buffer(&device, n)?, buffer(&device, n)?, buffer(&device, 1)?);
-        let places = self.places(address(logits, ll)?, of(&lse))?;
-        forward(&device, (n, v), &places, of(&part), of(&sum))?;
+        let places = self.places(DeviceSlice::of_storage(logits, ll)?, lse.slice())?;
+        forward(&device, (n, v), &places, part.slice(), sum.slice())?;
         *self.lse.lock().unwrap() = Some(lse);
         Ok((storage(sum, &device), ().into()))
     }
@@ -44,44 +44,72 @@ impl CustomOp1 for Nll {
         let device = device_of(logits)?;
         let (n, v) = logits.dims2()?;
         let d = buffer(&device, n * v)?;
-        let places = self.places(at(logits)?, of(&lse))?;
-        backward(&device, (n, v), &places, at(&grad.contiguous()?)?, of(&d))?;
+        let (grad, places) = (grad.contiguous()?, self.places(DeviceSlice::of(logits)?, lse.slice())?);
+        backward(&device, (n, v), &places, Some(DeviceSlice::of(&grad)?), d.slice())?;
         Ok(Some(tensor(d, &device, (n, v))))
     }
 }
 
 impl Nll {
-    fn places(&self, logits: u64, lse: u64) -> Result<Places> {
-        Ok(Places { logits, targets: at(&self.targets)?, weights: at(&self.weights)?, bonus: 0, lse, entropy: 0 })
+    fn places<'m>(&'m self, logits: DeviceSlice<'m, f32>, lse: DeviceSlice<'m, f32>) -> Result<Places<'m>> {
+        let (targets, weights) = (DeviceSlice::of(&self.targets)?, DeviceSlice::of_bits(&self.weights)?);
+        Ok(Places { logits, targets, weights, bonus: None, lse, entropy: None })
     }
 }
 
-/// Where the loss reads: logits `[N, V]`, targets, weights and (or 0) weights of an entropy bonus `[N]`; and each row's
+/// Where the loss reads: logits `[N, V]`, targets, weights and, where there is one, weights of an entropy bonus `[N]`; and each row's
 /// log Σ exp and (where there is a bonus) entropy `[N]`.
-pub(crate) struct Places {
-    pub logits: u64,
-    pub targets: u64,
-    pub weights: u64,
-    pub bonus: u64,
-    pub lse: u64,
-    pub entropy: u64,
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'m> {
+    pub logits: DeviceSlice<'m, f32>,
+    pub targets: DeviceSlice<'m, u32>,
+    pub weights: DeviceSlice<'m, f32>,
+    pub bonus: Option<DeviceSlice<'m, f32>>,
+    pub lse: DeviceSlice<'m, f32>,
+    pub entropy: Option<DeviceSlice<'m, f32>>,
 }
 
-impl Places {
-    fn args(&self) -> [Arg; 6] {
-        [self.logits, self.targets, self.weights, self.bonus, self.lse, self.entropy].map(Arg::Address)
+impl Places<'_> {
+    fn args(&self, (n, v): (usize, usize)) -> Result<[Arg; 6]> {
+        let optional = |slice: Option<DeviceSlice<'_, f32>>, what: &str| match slice {
+            Some(slice) => slice.holding(n, what).map(Arg::from),
+            None => Ok(Arg::from(slice)),
+        };
+        Ok([
+            self.logits.holding(n * v, "the logits of a loss")?.into(),
+            self.targets.holding(n, "the targets of a loss")?.into(),
+            self.weights.holding(n, "the weights of a loss")?.into(),
+            optional(self.bonus, "the weights of an entropy bonus")?,
+            self.lse.holding(n, "the normalisers of a loss")?.into(),
+            optional(self.entropy, "the entropies of a loss")?,
+        ])
     }
 }
 
 /// The loss into `sum`, by way of each row's share in `part` `[N]`.
-pub(crate) fn forward(device: &CudaDevice, (n, v): (usize, usize), at: &Places, part: u64, sum: u64) -> Result<()> {
-    let more = [Arg::Address(part), Arg::Int(n as i32), Arg::Int(v as i32)];
-    launch(device, "nll_fwd", warps(n), &[&at.args()[..], &more].concat())?;
-    launch(device, "total", ((1, 1), 1024, 0), &[Arg::Address(part), Arg::Address(sum), Arg::Int(n as i32)])
+pub(crate) fn forward(
+    device: &CudaDevice,
+    (n, v): (usize, usize),
+    at: &Places<'_>,
+    part: DeviceSlice<'_, f32>,
+    sum: DeviceSlice<'_, f32>,
+) -> Result<()> {
+    part.holding(n, "the shares of a loss")?;
+    sum.holding(1, "a loss")?;
+    let more = [Arg::from(part), Arg::Int(n as i32), Arg::Int(v as i32)];
+    launch(device, "nll_fwd", warps(n), &[&at.args((n, v))?[..], &more].concat())?;
+    launch(device, "total", ((1, 1), 1024, 0), &[Arg::from(part), Arg::from(sum), Arg::Int(n as i32)])
 }
 
-/// The gradient of the logits, from that of the loss (one number at `grad`; 0: it is one).
-pub(crate) fn backward(device: &CudaDevice, (n, v): (usize, usize), at: &Places, grad: u64, d: u64) -> Result<()> {
-    let more = [Arg::Address(grad), Arg::Address(d), Arg::Int(n as i32), Arg::Int(v as i32)];
-    launch(device, "nll_bwd", each(n * v), &[&at.args()[..], &more].concat())
+/// The gradient of the logits, from that of the loss (one number at `grad`; `None`: it is one).
+pub(crate) fn backward(
+    device: &CudaDevice,
+    (n, v): (usize, usize),
+    at: &Places<'_>,
+    grad: Option<DeviceSlice<'_, f32>>,
+    d: DeviceSlice<'_, f32>,
+) -> Result<()> {
+    d.holding(n * v, "the gradient of logits")?;
+    let more = [Arg::from(grad), Arg::from(d), Arg::Int(n as i32), Arg::Int(v as i32)];
+    launch(device, "nll_bwd", each(n * v), &[&at.args((n, v))?[..], &more].concat())
 }

@@ -71,18 +71,17 @@ impl CustomOp3 for Recurrence {
         let cells = buffer(&device, if self.keep { t } else { 1 } * run.padded())?;
         let gates = if self.keep { Some(buffer(&device, t * 4 * run.padded())?) } else { None };
         let gh = buffer(&device, 4 * b * h)?;
-        let o = of(&out);
-        let s0 = address(state, ls)?;
+        let (n, state) = (run.numbers(), DeviceSlice::of_storage(state, ls)?);
         let places = Forward {
-            table: address(table, lt)?,
-            w: address(w, lw)?,
-            h0: s0,
-            c0: s0 + run.bytes(),
-            hs: o,
-            last: o + t as u64 * run.bytes(),
-            cells: of(&cells),
-            gates: gates.as_ref().map_or(0, of),
-            gh: of(&gh),
+            table: DeviceSlice::of_storage(table, lt)?,
+            w: DeviceSlice::of_storage(w, lw)?,
+            h0: Some(state.part(0, n)),
+            c0: Some(state.part(n, n)),
+            hs: out.slice().part(0, t * n),
+            last: Some(out.slice().part(t * n, n)),
+            cells: cells.slice(),
+            gates: gates.as_ref().map(Buffer::slice),
+            gh: gh.slice(),
         };
         forward(&device, &run, &places)?;
         if let Some(gates) = gates {
@@ -110,24 +109,24 @@ impl CustomOp3 for Recurrence {
         let d_w = buffer(&device, 4 * h * h)?;
         let d_table = buffer(&device, v * 4 * h)?;
         let bags = buffer(&device, t * b * v)?;
-        let (s0, g, dh) = (at(state)?, at(&grad)?, of(&d_state));
+        let (n, state, g) = (run.numbers(), DeviceSlice::of(state)?, DeviceSlice::of(&grad)?);
         let places = Backward {
-            w: at(w)?,
-            h0: s0,
-            c0: s0 + run.bytes(),
-            hs: at(out)?,
-            cells: of(&cells),
-            gates: of(&gates),
-            grad: g,
-            dh_last: 0,
-            dc_last: g + t as u64 * run.bytes(),
-            d_gates: of(&d_gates),
-            dh,
-            dc: dh + run.bytes(),
-            d_w: of(&d_w),
+            w: DeviceSlice::of(w)?,
+            h0: Some(state.part(0, n)),
+            c0: Some(state.part(n, n)),
+            hs: DeviceSlice::of(out)?,
+            cells: cells.slice(),
+            gates: gates.slice(),
+            grad: g.part(0, t * n),
+            dh_last: None,
+            dc_last: Some(g.part(t * n, n)),
+            d_gates: d_gates.slice(),
+            dh: d_state.slice().part(0, n),
+            dc: d_state.slice().part(n, n),
+            d_w: d_w.slice(),
         };
         backward(&device, &run, &places)?;
-        table_gradient(&device, &run, v, places.d_gates, of(&bags), of(&d_table))?;
+        table_gradient(&device, &run, v, places.d_gates, bags.slice(), d_table.slice())?;
         Ok((
             Some(tensor(d_table, &device, (v, 4 * h))),
             Some(tensor(d_w, &device, (4 * h, h))),
@@ -138,33 +137,28 @@ impl CustomOp3 for Recurrence {
 
 /// A recurrence over symbols: steps, rows, symbols of a position, hidden size, and where symbols and lengths are.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct Run<'m> {
     pub t: usize,
     pub b: usize,
     pub g: usize,
     pub h: usize,
-    pub ids: u64,
-    pub len: u64,
+    pub ids: DeviceSlice<'m, u32>,
+    pub len: DeviceSlice<'m, u32>,
     pub count_padding: bool,
 }
 
-impl Run {
+impl<'m> Run<'m> {
     /// The recurrence over `tokens` with hidden size `h`.
-    pub fn of(tokens: &Tokens, h: usize) -> Result<Self> {
-        Ok(Self {
-            t: tokens.steps,
-            b: tokens.rows,
-            g: tokens.width,
-            h,
-            ids: at(&tokens.ids)?,
-            len: at(tokens.lengths.on_device()?)?,
-            count_padding: tokens.count_padding,
-        })
+    pub fn of(tokens: &'m Tokens, h: usize) -> Result<Self> {
+        let (t, b, g) = (tokens.steps, tokens.rows, tokens.width);
+        let ids = DeviceSlice::of(&tokens.ids)?.holding(t * b * g, "the symbols of a recurrence")?;
+        let len = DeviceSlice::of(tokens.lengths.on_device()?)?.holding(b, "the lengths of a recurrence")?;
+        Ok(Self { t, b, g, h, ids, len, count_padding: tokens.count_padding })
     }
 
-    /// Bytes of one `[B, H]`.
-    pub fn bytes(&self) -> u64 {
-        (4 * self.b * self.h) as u64
+    /// Numbers of one `[B, H]`.
+    pub fn numbers(&self) -> usize {
+        self.b * self.h
     }
 
     /// Numbers of `[B, H]` with rows filled up to whole tiles: what is kept for the way back is a tile's.
@@ -189,37 +183,64 @@ impl Run {
     }
 }
 
-/// Where the forward pass reads and writes. `h0` and `c0` may be 0: a zero state.
-pub(crate) struct Forward {
+/// Where the forward pass reads and writes. `h0` and `c0` may be missing: a zero state.
+pub(crate) struct Forward<'m> {
     /// Projected symbols `[V, 4H]`.
-    pub table: u64,
+    pub table: DeviceSlice<'m, f32>,
     /// Recurrent weight `[4H, H]`.
-    pub w: u64,
+    pub w: DeviceSlice<'m, f32>,
     /// Initial h `[B, H]`.
-    pub h0: u64,
+    pub h0: Option<DeviceSlice<'m, f32>>,
     /// Initial c `[B, H]`.
-    pub c0: u64,
+    pub c0: Option<DeviceSlice<'m, f32>>,
     /// Outputs `[T, B, H]`.
-    pub hs: u64,
-    /// Final cells `[B, H]`, or 0.
-    pub last: u64,
+    pub hs: DeviceSlice<'m, f32>,
+    /// Final cells `[B, H]`, where they are asked for.
+    pub last: Option<DeviceSlice<'m, f32>>,
     /// Cells of T times (1 time when gates are not kept) [`Run::padded`] numbers, for [`backward`] in an order of its own.
-    pub cells: u64,
-    /// Gates, four times as many, or 0: nothing is kept for a backward pass.
-    pub gates: u64,
+    pub cells: DeviceSlice<'m, f32>,
+    /// Gates, four times as many; without them nothing is kept for a backward pass.
+    pub gates: Option<DeviceSlice<'m, f32>>,
     /// Room for one step's products `[B, 4H]`.
-    pub gh: u64,
+    pub gh: DeviceSlice<'m, f32>,
+}
+
+impl Forward<'_> {
+    /// Refuses places that are too small for `run`.
+    fn check(&self, run: &Run<'_>) -> Result<()> {
+        let (n, kept) = (run.numbers(), if self.gates.is_some() { run.t } else { 1 });
+        check_state(self.h0, self.c0, run)?;
+        self.w.holding(4 * run.h * run.h, "the weight of a recurrence")?;
+        self.hs.holding(run.t * n, "the outputs of a recurrence")?;
+        self.cells.holding(kept * run.padded(), "the cells of a recurrence")?;
+        self.gh.holding(4 * n, "the room of a recurrence")?;
+        if let Some(last) = self.last {
+            last.holding(n, "the last cells of a recurrence")?;
+        }
+        if let Some(gates) = self.gates {
+            gates.holding(run.t * 4 * run.padded(), "the gates of a recurrence")?;
+        }
+        Ok(())
+    }
+}
+
+fn check_state(h0: Option<DeviceSlice<'_, f32>>, c0: Option<DeviceSlice<'_, f32>>, run: &Run<'_>) -> Result<()> {
+    [h0, c0]
+        .into_iter()
+        .flatten()
+        .try_for_each(|x| x.holding(run.numbers(), "the first state of a recurrence").map(drop))
 }
 
 /// The recurrence.
-pub(crate) fn forward(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
+pub(crate) fn forward(device: &CudaDevice, run: &Run<'_>, p: &Forward<'_>) -> Result<()> {
+    p.check(run)?;
     match run.clusters(device)? {
         Some(clusters) => forward_whole(device, run, p, clusters),
         None => forward_by_step(device, run, p),
     }
 }
 
-fn forward_whole(device: &CudaDevice, run: &Run, p: &Forward, (each, clusters): (usize, usize)) -> Result<()> {
+fn forward_whole(device: &CudaDevice, run: &Run<'_>, p: &Forward<'_>, (each, clusters): (usize, usize)) -> Result<()> {
     let name = match each {
         2 => "lstm_fwd_2",
         4 => "lstm_fwd_4",
@@ -231,18 +252,18 @@ fn forward_whole(device: &CudaDevice, run: &Run, p: &Forward, (each, clusters): 
         name,
         (((each * clusters) as u32, 1), 256, shared(each) as u32),
         &[
-            Arg::Address(p.table),
-            Arg::Address(run.ids),
+            Arg::from(p.table),
+            Arg::from(run.ids),
             Arg::Int(run.g as i32),
             Arg::Int(i32::from(run.count_padding)),
-            Arg::Address(p.w),
-            Arg::Address(p.h0),
-            Arg::Address(p.c0),
-            Arg::Address(p.hs),
-            Arg::Address(p.cells),
-            Arg::Address(p.gates),
-            Arg::Address(p.last),
-            Arg::Address(run.len),
+            Arg::from(p.w),
+            Arg::from(p.h0),
+            Arg::from(p.c0),
+            Arg::from(p.hs),
+            Arg::from(p.cells),
+            Arg::from(p.gates),
+            Arg::from(p.last),
+            Arg::from(run.len),
             Arg::Int(run.t as i32),
             Arg::Int(run.b as i32),
         ],
@@ -260,19 +281,20 @@ fn shared_back(each: usize) -> usize {
     2 * each * (2 * 2048 + 4) + 32 * 136 * 2 + 64
 }
 
-fn forward_by_step(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
+fn forward_by_step(device: &CudaDevice, run: &Run<'_>, p: &Forward<'_>) -> Result<()> {
     let Run { t, b, g, h, .. } = *run;
-    let bytes = run.bytes();
-    let keep = p.gates != 0;
-    for s in 0..t as u64 {
-        let h_prev = if s == 0 { p.h0 } else { p.hs + (s - 1) * bytes };
-        let (c_prev, c_next, act) = if keep {
-            (if s == 0 { p.c0 } else { p.cells + (s - 1) * bytes }, p.cells + s * bytes, p.gates + s * 4 * bytes)
-        } else {
+    let n = run.numbers();
+    for s in 0..t {
+        let h_prev = if s == 0 { p.h0 } else { Some(p.hs.part((s - 1) * n, n)) };
+        let (c_prev, c_next, act) = match p.gates {
+            Some(gates) => {
+                let c_prev = if s == 0 { p.c0 } else { Some(p.cells.part((s - 1) * n, n)) };
+                (c_prev, p.cells.part(s * n, n), Some(gates.part(s * 4 * n, 4 * n)))
+            }
             // Each element is read before it is written, by the same thread.
-            (if s == 0 { p.c0 } else { p.cells }, p.cells, 0)
+            None => (if s == 0 { p.c0 } else { Some(p.cells) }, p.cells, None),
         };
-        if h_prev != 0 {
+        if let Some(h_prev) = h_prev {
             let w = Mat::new(p.w, h).t();
             product(device, (b, 4 * h, h), Mat::new(h_prev, h), w, 0.0, Mat::new(p.gh, 4 * h), 1)?;
         }
@@ -281,18 +303,18 @@ fn forward_by_step(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
             "lstm_cell_fwd",
             each(b * h),
             &[
-                Arg::Address(p.table),
-                Arg::Address(run.ids + s * (4 * b * g) as u64),
+                Arg::from(p.table),
+                Arg::from(run.ids.part(s * b * g, b * g)),
                 Arg::Int(g as i32),
                 Arg::Int(i32::from(run.count_padding)),
-                Arg::Address(if h_prev == 0 { 0 } else { p.gh }),
-                Arg::Address(h_prev),
-                Arg::Address(c_prev),
-                Arg::Address(p.hs + s * bytes),
-                Arg::Address(c_next),
-                Arg::Address(if s as usize == t - 1 { p.last } else { 0 }),
-                Arg::Address(act),
-                Arg::Address(run.len),
+                Arg::from(h_prev.map(|_| p.gh)),
+                Arg::from(h_prev),
+                Arg::from(c_prev),
+                Arg::from(p.hs.part(s * n, n)),
+                Arg::from(c_next),
+                Arg::from(p.last.filter(|_| s == t - 1)),
+                Arg::from(act),
+                Arg::from(run.len),
                 Arg::Int(s as i32),
                 Arg::Int(b as i32),
                 Arg::Int(h as i32),
@@ -303,31 +325,49 @@ fn forward_by_step(device: &CudaDevice, run: &Run, p: &Forward) -> Result<()> {
 }
 
 /// Where the backward pass reads and writes; the first six as in [`Forward`].
-pub(crate) struct Backward {
-    pub w: u64,
-    pub h0: u64,
-    pub c0: u64,
-    pub hs: u64,
-    pub cells: u64,
-    pub gates: u64,
+pub(crate) struct Backward<'m> {
+    pub w: DeviceSlice<'m, f32>,
+    pub h0: Option<DeviceSlice<'m, f32>>,
+    pub c0: Option<DeviceSlice<'m, f32>>,
+    pub hs: DeviceSlice<'m, f32>,
+    pub cells: DeviceSlice<'m, f32>,
+    pub gates: DeviceSlice<'m, f32>,
     /// Gradient of the outputs `[T, B, H]`.
-    pub grad: u64,
-    /// Further gradient of the last h `[B, H]`, or 0.
-    pub dh_last: u64,
-    /// Gradient of the last c `[B, H]`, or 0.
-    pub dc_last: u64,
+    pub grad: DeviceSlice<'m, f32>,
+    /// Further gradient of the last h `[B, H]`, where there is one.
+    pub dh_last: Option<DeviceSlice<'m, f32>>,
+    /// Gradient of the last c `[B, H]`, where there is one.
+    pub dc_last: Option<DeviceSlice<'m, f32>>,
     /// Gradient of the gates `[T, B, 4H]`.
-    pub d_gates: u64,
+    pub d_gates: DeviceSlice<'m, f32>,
     /// Gradient of the initial h `[B, H]`.
-    pub dh: u64,
+    pub dh: DeviceSlice<'m, f32>,
     /// Gradient of the initial c `[B, H]`.
-    pub dc: u64,
+    pub dc: DeviceSlice<'m, f32>,
     /// Gradient of the recurrent weight `[4H, H]`.
-    pub d_w: u64,
+    pub d_w: DeviceSlice<'m, f32>,
+}
+
+impl Backward<'_> {
+    /// Refuses places that are too small for `run`.
+    fn check(&self, run: &Run<'_>) -> Result<()> {
+        let (t, n, weight) = (run.t, run.numbers(), 4 * run.h * run.h);
+        check_state(self.h0, self.c0, run)?;
+        self.w.holding(weight, "the weight of a recurrence")?;
+        self.hs.holding(t * n, "the outputs of a recurrence")?;
+        self.cells.holding(t * run.padded(), "the cells of a recurrence")?;
+        self.gates.holding(t * 4 * run.padded(), "the gates of a recurrence")?;
+        self.grad.holding(t * n, "the gradient of a recurrence's outputs")?;
+        self.d_gates.holding(t * 4 * n, "the gradient of a recurrence's gates")?;
+        let state = [Some(self.dh), Some(self.dc), self.dh_last, self.dc_last];
+        state.into_iter().flatten().try_for_each(|x| x.holding(n, "the gradient of a recurrence's state").map(drop))?;
+        self.d_w.holding(weight, "the gradient of a recurrence's weight").map(drop)
+    }
 }
 
 /// The recurrence backwards.
-pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
+pub(crate) fn backward(device: &CudaDevice, run: &Run<'_>, p: &Backward<'_>) -> Result<()> {
+    p.check(run)?;
     match run.clusters(device)? {
         Some(clusters) => backward_whole(device, run, p, clusters)?,
         None => backward_by_step(device, run, p)?,
@@ -335,7 +375,12 @@ pub(crate) fn backward(device: &CudaDevice, run: &Run, p: &Backward) -> Result<(
     recurrent_weight_gradient(device, run, p)
 }
 
-fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, (each, clusters): (usize, usize)) -> Result<()> {
+fn backward_whole(
+    device: &CudaDevice,
+    run: &Run<'_>,
+    p: &Backward<'_>,
+    (each, clusters): (usize, usize),
+) -> Result<()> {
     let name = match each {
         2 => "lstm_bwd_2",
         4 => "lstm_bwd_4",
@@ -347,72 +392,71 @@ fn backward_whole(device: &CudaDevice, run: &Run, p: &Backward, (each, clusters)
         name,
         (((each * clusters) as u32, 1), 256, shared_back(each) as u32),
         &[
-            Arg::Address(p.w),
-            Arg::Address(p.h0),
-            Arg::Address(p.c0),
-            Arg::Address(p.cells),
-            Arg::Address(p.gates),
-            Arg::Address(p.grad),
-            Arg::Address(p.dh_last),
-            Arg::Address(p.dc_last),
-            Arg::Address(p.d_gates),
-            Arg::Address(p.dh),
-            Arg::Address(p.dc),
-            Arg::Address(run.len),
+            Arg::from(p.w),
+            Arg::from(p.h0),
+            Arg::from(p.c0),
+            Arg::from(p.cells),
+            Arg::from(p.gates),
+            Arg::from(p.grad),
+            Arg::from(p.dh_last),
+            Arg::from(p.dc_last),
+            Arg::from(p.d_gates),
+            Arg::from(p.dh),
+            Arg::from(p.dc),
+            Arg::from(run.len),
             Arg::Int(run.t as i32),
             Arg::Int(run.b as i32),
         ],
     )
 }
 
-fn backward_by_step(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
+fn backward_by_step(device: &CudaDevice, run: &Run<'_>, p: &Backward<'_>) -> Result<()> {
     let Run { t, b, h, .. } = *run;
-    let bytes = run.bytes();
-    for s in (0..t as u64).rev() {
-        let last = s as usize == t - 1;
+    let n = run.numbers();
+    for s in (0..t).rev() {
+        let last = s == t - 1;
+        let d_gates = p.d_gates.part(s * 4 * n, 4 * n);
         launch(
             device,
             "lstm_cell_bwd",
             each(b * h),
             &[
-                Arg::Address(p.gates + s * 4 * bytes),
-                Arg::Address(if s == 0 { p.c0 } else { p.cells + (s - 1) * bytes }),
-                Arg::Address(p.cells + s * bytes),
-                Arg::Address(p.grad + s * bytes),
-                Arg::Address(if last { p.dh_last } else { p.dh }),
-                Arg::Address(if last { p.dc_last } else { p.dc }),
-                Arg::Address(p.d_gates + s * 4 * bytes),
-                Arg::Address(p.dh),
-                Arg::Address(p.dc),
-                Arg::Address(run.len),
+                Arg::from(p.gates.part(s * 4 * n, 4 * n)),
+                Arg::from(if s == 0 { p.c0 } else { Some(p.cells.part((s - 1) * n, n)) }),
+                Arg::from(p.cells.part(s * n, n)),
+                Arg::from(p.grad.part(s * n, n)),
+                Arg::from(if last { p.dh_last } else { Some(p.dh) }),
+                Arg::from(if last { p.dc_last } else { Some(p.dc) }),
+                Arg::from(d_gates),
+                Arg::from(p.dh),
+                Arg::from(p.dc),
+                Arg::from(run.len),
                 Arg::Int(s as i32),
                 Arg::Int(b as i32),
                 Arg::Int(h as i32),
             ],
         )?;
-        if s > 0 || p.h0 != 0 {
-            let d_s = Mat::new(p.d_gates + s * 4 * bytes, 4 * h);
-            product(device, (b, h, 4 * h), d_s, Mat::new(p.w, h), 1.0, Mat::new(p.dh, h), 1)?;
+        if s > 0 || p.h0.is_some() {
+            product(device, (b, h, 4 * h), Mat::new(d_gates, 4 * h), Mat::new(p.w, h), 1.0, Mat::new(p.dh, h), 1)?;
         }
     }
     Ok(())
 }
 
-fn recurrent_weight_gradient(device: &CudaDevice, run: &Run, p: &Backward) -> Result<()> {
+fn recurrent_weight_gradient(device: &CudaDevice, run: &Run<'_>, p: &Backward<'_>) -> Result<()> {
     let Run { t, b, h, .. } = *run;
-    let bytes = run.bytes();
     let into = Mat::new(p.d_w, h);
     let mut beta = 0.0;
     if t > 1 {
-        let later = Mat::new(p.d_gates + 4 * bytes, 4 * h).t();
+        let later = Mat::new(p.d_gates.rest(4 * run.numbers()), 4 * h).t();
         product(device, (4 * h, h, (t - 1) * b), later, Mat::new(p.hs, h), 0.0, into, 1)?;
         beta = 1.0;
     }
-    if p.h0 != 0 {
+    if let Some(h0) = p.h0 {
         let first = Mat::new(p.d_gates, 4 * h).t();
-        product(device, (4 * h, h, b), first, Mat::new(p.h0, h), beta, into, 1)?;
+        product(device, (4 * h, h, b), first, Mat::new(h0, h), beta, into, 1)?;
     } else if t == 1 {
-        zero(device, p.d_w, 4 * h * h)?;
+        zero(device, p.d_w.part(0, 4 * h * h))?;
     }
     Ok(())
 }
@@ -420,24 +464,25 @@ fn recurrent_weight_gradient(device: &CudaDevice, run: &Run, p: &Backward) -> Re
 /// Gradient of the projected symbols `[V, 4H]`: a product with the bags `[T·B, V]`, which are made on the way.
 pub(crate) fn table_gradient(
     device: &CudaDevice,
-    run: &Run,
+    run: &Run<'_>,
     v: usize,
-    d_gates: u64,
-    bags: u64,
-    d_table: u64,
+    d_gates: DeviceSlice<'_, f32>,
+    bags: DeviceSlice<'_, f32>,
+    d_table: DeviceSlice<'_, f32>,
 ) -> Result<()> {
     let (n, h) = (run.t * run.b, run.h);
+    bags.holding(n * v, "the bags of a recurrence")?;
     launch(
         device,
         "bags",
         each(n * v),
         &[
-            Arg::Address(run.ids),
+            Arg::from(run.ids),
             Arg::Int(run.g as i32),
             Arg::Int(i32::from(run.count_padding)),
             Arg::Int(n as i32),
             Arg::Int(v as i32),
-            Arg::Address(bags),
+            Arg::from(bags),
         ],
     )?;
     let (bags, gradients) = (Mat::new(bags, v).t(), Mat::new(d_gates, 4 * h));

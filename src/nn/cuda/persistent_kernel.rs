@@ -2,7 +2,7 @@
 //! cluster of blocks takes a fraction of the time that launching the next kernel does.
 
 use super::backend::Properties;
-use super::operands::Transitions;
+use super::operands::TransitionArgs;
 use super::*;
 
 /// Operations of a program; as in `persistent_kernel.cu`.
@@ -61,17 +61,20 @@ const MANY: usize = 65;
 pub(super) struct Product {
     pub sizes: (usize, usize, usize),
     /// Address, and numbers from row to row.
-    pub a: (u64, usize),
-    pub w: (u64, usize),
-    pub c: (u64, usize),
+    pub a: (Address, usize),
+    pub w: (Address, usize),
+    pub c: (Address, usize),
     /// W is stored `[k, n]`.
     pub transposed: bool,
-    pub onto: Onto,
+    /// It is added to what is there.
+    pub add: bool,
+    /// A row that it is added to, where there is one.
+    pub bias: Address,
     /// 1: through ReLU. 2: `u − σ(product)·r` for A = `[u, r]`.
     pub after: usize,
     /// From which column on it goes to another matrix (0: none does).
     pub split: usize,
-    pub other: (u64, usize),
+    pub other: (Address, usize),
 }
 
 impl Product {
@@ -86,12 +89,13 @@ impl Product {
             _ => 88,
         };
         let tile = if m >= MANY && !backwards { 32 } else { 16 };
-        let places = self.a.0 | self.c.0 | self.onto.row() | self.other.0;
+        let places = [self.a.0, self.c.0, self.bias, self.other.0];
         let steps = self.a.1 | self.c.1 | self.other.1 | self.split | n | k;
-        let weights = self.w.0 | (4 * self.w.1 as u64);
-        let whole = places.is_multiple_of(16)
+        let bytes = if self.transposed { 8 } else { 16 };
+        let whole = places.iter().all(|place| place.is_aligned(16))
             && steps.is_multiple_of(4)
-            && weights.is_multiple_of(if self.transposed { 8 } else { 16 });
+            && self.w.0.is_aligned(bytes)
+            && (4 * self.w.1 as u64).is_multiple_of(bytes);
         let room = if self.transposed { k.next_multiple_of(16) * (cols + 2) } else { cols * ((k + 15) / 32 * 32 + 16) };
         if whole && m.is_multiple_of(tile) && room <= WEIGHTS && (!self.transposed || backwards) { cols } else { 0 }
     }
@@ -102,20 +106,14 @@ impl Product {
     }
 
     /// As `persistent_kernel.cu` has it.
-    pub fn parts(&self, backwards: bool) -> ([i32; 11], [u64; 5]) {
+    pub fn parts(&self, backwards: bool) -> ([i32; 11], [Address; 5]) {
         let (_, n, k) = self.sizes;
-        let flags = [
-            self.transposed.into(),
-            (self.onto == Onto::Itself).into(),
-            self.after,
-            self.columns(backwards),
-            self.other.1,
-            self.split,
-        ];
+        let flags =
+            [self.transposed.into(), self.add.into(), self.after, self.columns(backwards), self.other.1, self.split];
         let sizes = [self.a.1, self.w.1, self.c.1, n, k].into_iter().chain(flags);
         let mut all = [0; 11];
         all.iter_mut().zip(sizes).for_each(|(to, x)| *to = x as i32);
-        (all, [self.a.0, self.w.0, self.c.0, self.onto.row(), self.other.0])
+        (all, [self.a.0, self.w.0, self.c.0, self.bias, self.other.0])
     }
 }
 
@@ -124,7 +122,7 @@ impl Product {
 struct Op {
     kind: i32,
     sizes: [i32; 13],
-    places: [u64; 9],
+    places: [Address; 9],
 }
 
 #[repr(C)]
@@ -133,7 +131,7 @@ struct Program {
     rows: i32,
     /// Operations lie at a multiple of 16.
     unused: [i32; 2],
-    transitions: Transitions,
+    transitions: TransitionArgs,
     ops: [Op; OPS],
 }
 
@@ -149,7 +147,7 @@ pub(super) struct ProgramBuilder {
     pub rows: usize,
     /// Whether they go backwards.
     pub backwards: bool,
-    transitions: Option<Transitions>,
+    transitions: Option<TransitionArgs>,
     ops: Vec<Op>,
 }
 
@@ -172,8 +170,8 @@ impl ProgramBuilder {
         device: &CudaDevice,
         kind: Kind,
         sizes: &[i32],
-        places: &[u64],
-        transitions: Option<Transitions>,
+        places: &[Address],
+        transitions: Option<TransitionArgs>,
     ) -> Result<()> {
         if kind.backwards().is_some_and(|b| b != self.backwards) {
             candle_core::bail!("{kind:?} in a program that goes the other way")
@@ -181,7 +179,7 @@ impl ProgramBuilder {
         if self.ops.len() == OPS {
             self.launch(device)?;
         }
-        let mut op = Op { kind: kind as i32, sizes: [0; 13], places: [0; 9] };
+        let mut op = Op { kind: kind as i32, sizes: [0; 13], places: [Address::default(); 9] };
         op.sizes[..sizes.len()].copy_from_slice(sizes);
         op.places[..places.len()].copy_from_slice(places);
         self.ops.push(op);
@@ -194,7 +192,7 @@ impl ProgramBuilder {
         if self.ops.is_empty() {
             return Ok(());
         }
-        let none = Op { kind: 0, sizes: [0; 13], places: [0; 9] };
+        let none = Op { kind: 0, sizes: [0; 13], places: [Address::default(); 9] };
         let many = self.rows >= MANY && !self.backwards;
         let mut program = Program {
             count: self.ops.len() as i32,

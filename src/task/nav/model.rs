@@ -5,6 +5,9 @@ pub mod blocks;
 pub mod describer;
 pub(crate) mod gpu;
 pub(crate) mod gpu_inference;
+#[cfg(test)]
+#[cfg(not(feature = "cuda"))]
+mod gpu_tests;
 pub(crate) mod gpu_training;
 pub mod names;
 pub mod rollout;

@@ -3,6 +3,9 @@
 
 pub mod describer;
 pub mod gpu;
+#[cfg(test)]
+#[cfg(not(feature = "cuda"))]
+mod gpu_tests;
 pub mod gpu_training;
 pub mod names;
 pub mod student;

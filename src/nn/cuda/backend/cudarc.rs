@@ -1,11 +1,11 @@
 //! The CUDA driver and cuBLAS through cudarc. All `unsafe` calls of the program into CUDA are in this file.
 
 use super::module::{keep_compiled_kernels, kernel};
-use super::{Arg, Gemm, Grid, Mat, Properties};
+use super::{Address, Arg, DeviceSlice, Gemm, Grid, Mat, Properties};
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::cudarc::{cublas, driver::*};
 use candle_core::cuda_backend::{CudaDType, CudaDevice, CudaStorage, WrapErr};
-use candle_core::{DType, Device, Result, bail};
+use candle_core::{DType, Device, Result, Storage, Tensor, bail};
 use std::path::Path;
 
 pub(crate) use candle_core::cuda_backend::cudarc::driver::DeviceRepr;
@@ -51,9 +51,9 @@ pub(crate) fn allocate<T: CudaDType + DeviceRepr>(device: &CudaDevice, n: usize)
 }
 
 impl<T: CudaDType + DeviceRepr> Buffer<T> {
-    /// Address of the first element.
-    pub fn address(&self) -> u64 {
-        self.1
+    /// All its elements.
+    pub fn slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice::new(self.1, self.0.len())
     }
 
     /// The buffer as a storage of Candle.
@@ -74,6 +74,23 @@ pub(crate) fn storage_address(storage: &CudaStorage, dtype: DType) -> Result<u64
         DType::F16 => storage.as_cuda_slice::<half::f16>()?.device_ptr(&stream).0,
         other => bail!("no kernel works on buffers of {other:?}"),
     })
+}
+
+/// Address of the first element of a contiguous tensor of the type `dtype`.
+pub(crate) fn tensor_address(t: &Tensor, dtype: DType) -> Result<u64> {
+    let (storage, layout) = t.storage_and_layout();
+    match &*storage {
+        Storage::Cuda(s) if layout.is_contiguous() => {
+            Ok(storage_address(s, dtype)? + (layout.start_offset() * dtype.size_in_bytes()) as u64)
+        }
+        Storage::Cuda(_) => bail!("expected a contiguous tensor"),
+        _ => bail!("expected a tensor on the GPU"),
+    }
+}
+
+/// The device of a tensor.
+pub(crate) fn device_of(t: &Tensor) -> Result<CudaDevice> {
+    Ok(t.device().as_cuda_device()?.clone())
 }
 
 /// Launches a kernel. `list` is its first argument where it takes a parameter struct.
@@ -101,7 +118,7 @@ pub(crate) fn launch<T: DeviceRepr>(
     }
     for arg in args {
         match arg {
-            Arg::Address(x) => l.arg(x),
+            Arg::Address(x) => l.arg(&x.0),
             Arg::Int(x) => l.arg(x),
             Arg::Double(x) => l.arg(x),
             Arg::Float(x) => l.arg(x),
@@ -115,24 +132,28 @@ pub(crate) fn launch<T: DeviceRepr>(
     unsafe { l.launch(config) }.w().map(drop)
 }
 
-/// Sets `bytes` bytes to zero.
-pub(crate) fn zero_bytes(device: &CudaDevice, at: u64, bytes: usize) -> Result<()> {
-    // SAFETY: the callers pass a live buffer of that size.
-    unsafe { result::memset_d8_async(at, 0, bytes, device.cuda_stream().cu_stream()) }.w()
+/// Sets all bytes of elements to zero.
+pub(crate) fn zero<T>(device: &CudaDevice, to: DeviceSlice<'_, T>) -> Result<()> {
+    let (to, bytes) = (Address::from(to).0, to.len() * size_of::<T>());
+    // SAFETY: the slice borrows a live buffer, which has its elements.
+    unsafe { result::memset_d8_async(to, 0, bytes, device.cuda_stream().cu_stream()) }.w()
 }
 
-/// Copies bytes within the device.
-pub(crate) fn copy_bytes(device: &CudaDevice, from: u64, to: u64, bytes: usize) -> Result<()> {
-    // SAFETY: the callers pass live buffers of that size.
+/// Copies elements within the device; the caller has compared the numbers of elements.
+pub(crate) fn copy<T>(device: &CudaDevice, from: DeviceSlice<'_, T>, to: DeviceSlice<'_, T>) -> Result<()> {
+    let bytes = from.len().min(to.len()) * size_of::<T>();
+    let (from, to) = (Address::from(from).0, Address::from(to).0);
+    // SAFETY: the slices borrow live buffers, which have their elements.
     unsafe { result::memcpy_dtod_async(to, from, bytes, device.cuda_stream().cu_stream()) }.w()
 }
 
 /// Elements that the driver takes from pageable memory without waiting for the stream.
 const STAGED: usize = 16 << 10;
 
-/// Copies 4-byte elements of the host to the device.
-pub(crate) fn upload_words<T: Copy>(device: &CudaDevice, to: u64, values: &[T]) -> Result<()> {
+/// Copies 4-byte elements of the host to the device; the caller has compared the numbers of elements.
+pub(crate) fn upload_words<T: Copy>(device: &CudaDevice, to: DeviceSlice<'_, u32>, values: &[T]) -> Result<()> {
     const { assert!(size_of::<T>() == 4) };
+    let to = Address::from(to.part(0, values.len())).0;
     let stream = device.cuda_stream();
     stream.context().bind_to_thread().w()?;
     for (i, part) in values.chunks(STAGED).enumerate() {
@@ -184,7 +205,8 @@ impl Pinned {
     }
 
     /// Copies values here and from here to the device, beside whatever the stream is doing. No earlier copy may be under way.
-    pub fn send(&mut self, device: &CudaDevice, to: u64, values: &[u32]) -> Result<()> {
+    pub fn send(&mut self, device: &CudaDevice, to: DeviceSlice<'_, u32>, values: &[u32]) -> Result<()> {
+        let to = Address::from(to.part(0, values.len())).0;
         let stream = device.cuda_stream();
         stream.context().bind_to_thread().w()?;
         if self.room < values.len() {
@@ -247,7 +269,7 @@ pub(crate) fn keep_shape_parameters(device: &CudaDevice) -> impl Drop + use<> {
 }
 
 /// Row-major `C[m, n] = op(A)[m, k] · op(B)[k, n] + beta·C` for each matrix of a batch, by cuBLAS.
-pub(crate) fn gemm(device: &CudaDevice, sizes: Gemm, a: Mat, b: Mat, c: Mat) -> Result<()> {
+pub(crate) fn gemm(device: &CudaDevice, sizes: Gemm, a: Mat<'_>, b: Mat<'_>, c: Mat<'_>) -> Result<()> {
     use cublas::sys::*;
     let Gemm { m, n, k, beta, batch, tf32 } = sizes;
     let op = |t: bool| if t { cublasOperation_t::CUBLAS_OP_T } else { cublasOperation_t::CUBLAS_OP_N };
@@ -257,8 +279,9 @@ pub(crate) fn gemm(device: &CudaDevice, sizes: Gemm, a: Mat, b: Mat, c: Mat) -> 
     let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP;
     let handle = *device.cublas_handle().handle();
     let (alpha, beta) = (&alpha as *const f32 as *const _, &beta as *const f32 as *const _);
+    let [a_at, b_at, c_at] = [a, b, c].map(|x| Address::from(x.at).0);
     // cuBLAS counts columns first, so the operands change places.
-    // SAFETY: the callers pass addresses of live buffers of the sizes that m, n, k, the strides and the batch state.
+    // SAFETY: the slices borrow live buffers, and the caller has checked that they hold what the sizes say.
     unsafe {
         if batch == 1 {
             cublas::result::gemm_ex(
@@ -269,14 +292,14 @@ pub(crate) fn gemm(device: &CudaDevice, sizes: Gemm, a: Mat, b: Mat, c: Mat) -> 
                 m as i32,
                 k as i32,
                 alpha,
-                b.at as *const _,
+                b_at as *const _,
                 f32_type,
                 b.ld as i32,
-                a.at as *const _,
+                a_at as *const _,
                 f32_type,
                 a.ld as i32,
                 beta,
-                c.at as *mut _,
+                c_at as *mut _,
                 f32_type,
                 c.ld as i32,
                 compute,
@@ -291,16 +314,16 @@ pub(crate) fn gemm(device: &CudaDevice, sizes: Gemm, a: Mat, b: Mat, c: Mat) -> 
                 m as i32,
                 k as i32,
                 alpha,
-                b.at as *const _,
+                b_at as *const _,
                 f32_type,
                 b.ld as i32,
                 b.stride as i64,
-                a.at as *const _,
+                a_at as *const _,
                 f32_type,
                 a.ld as i32,
                 a.stride as i64,
                 beta,
-                c.at as *mut _,
+                c_at as *mut _,
                 f32_type,
                 c.ld as i32,
                 c.stride as i64,

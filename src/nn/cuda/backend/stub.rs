@@ -1,8 +1,9 @@
 //! The stub of the seam for builds without the feature `cuda`: the same types and functions, all of which fail. No device of
-//! such a build is a GPU, so nothing of this is ever reached.
+//! such a build is a GPU, so nothing of this is ever reached but in the unit tests' dry runs (`super::dry_run`).
+#![cfg_attr(not(test), allow(unused_variables))]
 
-use super::{Arg, Gemm, Grid, Mat, Properties};
-use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, bail};
+use super::{Arg, DeviceSlice, Gemm, Grid, Mat, Properties};
+use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Tensor, bail};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::path::Path;
@@ -10,8 +11,22 @@ use std::path::Path;
 /// Whether this build can use GPUs.
 pub(crate) const AVAILABLE: bool = false;
 
-fn unavailable<T>() -> Result<T> {
+pub(super) fn unavailable<T>() -> Result<T> {
     bail!("this build has no GPU support (it was built without the `cuda` feature)")
+}
+
+/// Asks the dry run that is under way, which there is in unit tests alone.
+macro_rules! in_dry_run {
+    ($($call:tt)*) => {{
+        #[cfg(test)]
+        {
+            super::dry_run::$($call)*
+        }
+        #[cfg(not(test))]
+        {
+            unavailable()
+        }
+    }};
 }
 
 /// Types that kernels take as arguments.
@@ -34,25 +49,34 @@ pub(crate) fn device_name(_device: &CudaDevice) -> Result<String> {
 }
 
 /// Fails.
-pub(crate) fn properties(_device: &CudaDevice) -> Result<Properties> {
-    unavailable()
+pub(crate) fn device_of(_t: &Tensor) -> Result<CudaDevice> {
+    in_dry_run!(device())
 }
 
-/// A buffer that cannot exist.
-pub(crate) struct Buffer<T>(Infallible, PhantomData<T>);
+/// Fails.
+pub(crate) fn properties(_device: &CudaDevice) -> Result<Properties> {
+    in_dry_run!(properties())
+}
+
+/// A buffer that cannot exist but in a dry run.
+pub(crate) struct Buffer<T> {
+    address: u64,
+    len: usize,
+    elements: PhantomData<T>,
+}
 
 /// Fails.
-pub(crate) fn allocate<T>(_device: &CudaDevice, _n: usize) -> Result<Buffer<T>> {
-    unavailable()
+pub(crate) fn allocate<T>(_device: &CudaDevice, n: usize) -> Result<Buffer<T>> {
+    in_dry_run!(allocate(n * size_of::<T>()).map(|address| Buffer { address, len: n, elements: PhantomData }))
 }
 
 impl<T> Buffer<T> {
-    pub fn address(&self) -> u64 {
-        match self.0 {}
+    pub fn slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice::new(self.address, self.len)
     }
 
     pub fn into_storage(self, _device: &CudaDevice) -> CudaStorage {
-        match self.0 {}
+        CudaStorage
     }
 }
 
@@ -62,28 +86,33 @@ pub(crate) fn storage_address(_storage: &CudaStorage, _dtype: DType) -> Result<u
 }
 
 /// Fails.
+pub(crate) fn tensor_address(t: &Tensor, dtype: DType) -> Result<u64> {
+    in_dry_run!(tensor_address(t, dtype))
+}
+
+/// Fails.
 pub(crate) fn launch<T: DeviceRepr>(
     _device: &CudaDevice,
-    _name: &'static str,
-    _grid: Grid,
-    _list: Option<&T>,
-    _args: &[Arg],
+    name: &'static str,
+    grid: Grid,
+    list: Option<&T>,
+    args: &[Arg],
 ) -> Result<()> {
-    unavailable()
+    in_dry_run!(launch(name, grid, list, args))
 }
 
 /// Fails.
-pub(crate) fn zero_bytes(_device: &CudaDevice, _at: u64, _bytes: usize) -> Result<()> {
-    unavailable()
+pub(crate) fn zero<T>(_device: &CudaDevice, to: DeviceSlice<'_, T>) -> Result<()> {
+    in_dry_run!(zero(to))
 }
 
 /// Fails.
-pub(crate) fn copy_bytes(_device: &CudaDevice, _from: u64, _to: u64, _bytes: usize) -> Result<()> {
-    unavailable()
+pub(crate) fn copy<T>(_device: &CudaDevice, from: DeviceSlice<'_, T>, to: DeviceSlice<'_, T>) -> Result<()> {
+    in_dry_run!(copy(from, to))
 }
 
 /// Fails.
-pub(crate) fn upload_words<T: Copy>(_device: &CudaDevice, _to: u64, _values: &[T]) -> Result<()> {
+pub(crate) fn upload_words<T: Copy>(_device: &CudaDevice, _to: DeviceSlice<'_, u32>, _values: &[T]) -> Result<()> {
     unavailable()
 }
 
@@ -118,7 +147,7 @@ impl Pinned {
         Self
     }
 
-    pub fn send(&mut self, _device: &CudaDevice, _to: u64, _values: &[u32]) -> Result<()> {
+    pub fn send(&mut self, _device: &CudaDevice, _to: DeviceSlice<'_, u32>, _values: &[u32]) -> Result<()> {
         unavailable()
     }
 }
@@ -145,8 +174,8 @@ pub(crate) fn keep_shape_parameters(_device: &CudaDevice) -> KeptParameters {
 }
 
 /// Fails.
-pub(crate) fn gemm(_device: &CudaDevice, _sizes: Gemm, _a: Mat, _b: Mat, _c: Mat) -> Result<()> {
-    unavailable()
+pub(crate) fn gemm(_device: &CudaDevice, sizes: Gemm, a: Mat<'_>, b: Mat<'_>, c: Mat<'_>) -> Result<()> {
+    in_dry_run!(gemm(sizes, [a, b, c]))
 }
 
 /// Nothing is compiled that could be kept.

@@ -5,55 +5,67 @@ use crate::nn::cuda::persistent_kernel::Product;
 
 /// The function that is applied to a product.
 #[derive(Clone, Copy)]
-pub(crate) enum After {
+pub(crate) enum After<'a> {
     /// Nothing.
     Nothing,
     /// It goes through ReLU.
     Relu,
     /// It is the gate of what it was made from: `u − σ(product)·r` for `[u, r]`; with room for the product.
-    Gate(Var),
+    Gate(Var<'a>),
 }
 
 impl<'a> Tape<'a> {
     /// `y += x·Wᵀ`, or what `y` says it is added to (`fresh`: `y = …`). The weight's own gradient: [`Tape::learn`].
-    pub fn linear(&self, x: Var, w: Weight, y: Var, fresh: bool) -> Result<()> {
+    pub fn linear(&self, x: Var<'a>, w: Weight<'a>, y: Var<'a>, fresh: bool) -> Result<()> {
         self.affine(x, w, y, fresh, false)
     }
 
     /// `y = ReLU(y + x·Wᵀ)`. Contiguous.
-    pub fn linear_relu(&self, x: Var, w: Weight, y: Var) -> Result<()> {
+    pub fn linear_relu(&self, x: Var<'a>, w: Weight<'a>, y: Var<'a>) -> Result<()> {
         self.affine(x, w, y, false, true)
     }
 
-    fn affine(&self, x: Var, w: Weight, y: Var, fresh: bool, relu: bool) -> Result<()> {
-        let b = Mat { t: !w.transposed, ..Mat::new(w.at, w.ld) };
+    fn affine(&self, x: Var<'a>, w: Weight<'a>, y: Var<'a>, fresh: bool, relu: bool) -> Result<()> {
+        x.shaped(y.rows, w.k, "the input of a linear layer")?;
+        y.shaped(y.rows, w.m, "the result of a linear layer")?;
         let onto = if fresh { Onto::Nothing } else { Onto::of(y.bias) };
-        self.multiply((y.rows, w.m, w.k), x.mat(), b, onto, y.mat(), relu)?;
-        if x.d != 0 && y.d != 0 {
+        self.multiply((y.rows, w.m, w.k), x.mat(), w.mat().t(), onto, y.mat(), relu)?;
+        if let (Some(dx), Some(dy)) = (x.d, y.d) {
             self.on_backward(move |t| {
                 let n = y.rows * y.cols;
-                if relu && !t.gather(y.rows, Kind::ReluBack, &[y.cols as i32], &[y.d, y.v], None)? {
-                    t.launch("act_bwd", each(n), &[p(y.d), p(y.v), i(n), i(0)])?;
+                let places = [address(dy), address(y.v)];
+                if relu && !t.gather(y.rows, Kind::ReluBack, &[y.cols as i32], &places, None)? {
+                    t.launch("act_bwd", each(n), &[p(dy), p(y.v), i(n), i(0)])?;
                 }
-                let b = Mat { t: w.transposed, ..Mat::new(w.at, w.ld) };
-                t.multiply((y.rows, w.k, w.m), Mat::new(y.d, y.ld), b, Onto::Itself, Mat::new(x.d, x.ld), false)
+                let sizes = (y.rows, w.k, w.m);
+                t.multiply(sizes, Mat::new(dy, y.ld), w.mat(), Onto::Itself, Mat::new(dx, x.ld), false)
             });
         }
         Ok(())
     }
 
     /// [`small_gemm`], gathered where it can be.
-    fn multiply(&self, sizes: (usize, usize, usize), a: Mat, b: Mat, onto: Onto, c: Mat, relu: bool) -> Result<()> {
+    fn multiply(
+        &self,
+        sizes: (usize, usize, usize),
+        a: Mat<'a>,
+        b: Mat<'a>,
+        onto: Onto<'a>,
+        c: Mat<'a>,
+        relu: bool,
+    ) -> Result<()> {
+        check_product(sizes, a, b, onto, c, 1)?;
         let product = Product {
             sizes,
-            a: (a.at, a.ld),
-            w: (b.at, b.ld),
-            c: (c.at, c.ld),
+            a: (a.at.into(), a.ld),
+            w: (b.at.into(), b.ld),
+            c: (c.at.into(), c.ld),
             transposed: !b.t,
-            onto,
+            add: onto == Onto::Itself,
+            bias: onto.row().into(),
             after: relu.into(),
             split: 0,
-            other: (0, 0),
+            other: (Address::default(), 0),
         };
         if self.gather_product(&product)? {
             return Ok(());
@@ -64,8 +76,8 @@ impl<'a> Tape<'a> {
         {
             // The row of the bias may be waiting to be written itself, and rows that wait together are written in any order.
             self.flush()?;
-            let y = Var { v: c.at, d: 0, rows: sizes.0, cols: sizes.1, ld: c.ld, bias: 0 };
-            self.write(y, bias, (0, 0, 1))?;
+            let y = Var { v: c.at, d: None, rows: sizes.0, cols: sizes.1, ld: c.ld, bias: None };
+            self.write(y, Some(bias), None)?;
             onto = Onto::Itself;
         }
         self.flush()?;
@@ -78,37 +90,51 @@ impl<'a> Tape<'a> {
         self.gather(product.sizes.0, Kind::Product, &sizes, &places, None)
     }
 
-    /// `y = x·Wᵀ + bias` (0: what is there), nothing of which is learnt; columns from those of `y` on go to `other`.
-    pub fn apply(&self, x: Var, w: Weight, bias: u64, (y, other): (Var, Option<Var>), after: After) -> Result<()> {
+    /// `y = x·Wᵀ + bias` (`None`: what is there), nothing of which is learnt; columns from those of `y` on go to `other`.
+    pub fn apply(
+        &self,
+        x: Var<'a>,
+        w: Weight<'a>,
+        bias: Option<DeviceSlice<'a, f32>>,
+        (y, other): (Var<'a>, Option<Var<'a>>),
+        after: After<'a>,
+    ) -> Result<()> {
         let (rows, split) = (x.rows, other.map_or(0, |_| y.cols));
+        x.shaped(rows, w.k, "the input of a linear layer")?;
+        let made = y.cols + other.map_or(0, |other| other.cols);
+        if y.rows != rows || other.is_some_and(|other| other.rows != rows) || made != w.m {
+            bail!("a linear layer of {} outputs is asked for {made}", w.m)
+        }
+        w.at.holding_strided(&w.stored(), "a weight")?;
+        let bias = bias.map(|bias| bias.holding(w.m, "a bias")).transpose()?;
         let product = Product {
             sizes: (rows, w.m, w.k),
-            a: (x.v, x.ld),
-            w: (w.at, w.ld),
-            c: (y.v, y.ld),
+            a: (x.v.into(), x.ld),
+            w: (w.at.into(), w.ld),
+            c: (y.v.into(), y.ld),
             transposed: w.transposed,
-            onto: Onto::of(bias),
+            add: bias.is_none(),
+            bias: bias.into(),
             after: match after {
                 After::Nothing => 0,
                 After::Relu => 1,
                 After::Gate(_) => 2,
             },
             split,
-            other: other.map_or((0, 0), |o| (o.v, o.ld)),
+            other: other.map_or((Address::default(), 0), |o| (o.v.into(), o.ld)),
         };
         if product.is_one() && self.gather_product(&product)? {
             return Ok(());
         }
         // Else piece by piece.
         if let Some(other) = other {
-            let skip = 4 * split as u64;
-            let rest = Weight { at: w.at + skip * w.ld as u64, m: w.m - split, ..w };
-            self.apply(x, Weight { m: split, ..w }, bias, (y, None), after)?;
-            return self.apply(x, rest, if bias == 0 { 0 } else { bias + skip }, (other, None), after);
+            let rest = bias.map(|bias| bias.rest(split));
+            self.apply(x, w.outputs(0, split), bias, (y, None), after)?;
+            return self.apply(x, w.outputs(split, w.m - split), rest, (other, None), after);
         }
         let to = if let After::Gate(room) = after { room } else { y };
-        let b = Mat { t: !w.transposed, ..Mat::new(w.at, w.ld) };
-        self.multiply((rows, w.m, w.k), x.mat(), b, Onto::of(bias), to.mat(), matches!(after, After::Relu))?;
+        let relu = matches!(after, After::Relu);
+        self.multiply((rows, w.m, w.k), x.mat(), w.mat().t(), Onto::of(bias), to.mat(), relu)?;
         if matches!(after, After::Gate(_)) { self.gate(x, to, y) } else { Ok(()) }
     }
 
@@ -120,19 +146,27 @@ impl<'a> Tape<'a> {
     }
 
     /// At the end: the gradient `[out, in]` (`transposed`: `[in, out]`) of a weight that made all rows of `y` from those of
-    /// `x`, to `to` with rows `ld` apart; and that of a bias (0: none).
-    pub fn learn(&self, x: Var, y: Var, (to, ld): (u64, usize), transposed: bool, bias: u64) {
+    /// `x`, to `to` with rows `ld` apart; and that of a bias, where there is one. `to` is `None` where nothing is learnt.
+    pub fn learn(
+        &self,
+        x: Var<'a>,
+        y: Var<'a>,
+        (to, ld): (Option<DeviceSlice<'a, f32>>, usize),
+        transposed: bool,
+        bias: Option<DeviceSlice<'a, f32>>,
+    ) {
+        let Some(to) = to else { return };
         self.at_end(move |t| {
-            let (x, dy) = (x, Var { v: y.d, ..y });
+            let (x, dy) = (x, Var { v: y.gradient()?, ..y });
             let (a, b) = if transposed { (x, dy) } else { (dy, x) };
             product(t.device(), (a.cols, b.cols, x.rows), a.mat().t(), b.mat(), 0.0, Mat::new(to, ld), 1)?;
-            if bias != 0 { t.column_sum(dy, None, bias) } else { Ok(()) }
+            bias.map_or(Ok(()), |bias| t.column_sum(dy, None, bias))
         });
     }
 
     /// [`Tape::learn`] of a linear layer with its own weight and bias.
-    pub fn learn_layer(&self, name: &str, x: Var, y: Var) -> Result<()> {
-        let (w, bias) = (self.g(&format!("{name}.weight"))?, self.g(&format!("{name}.bias"))?);
+    pub fn learn_layer(&self, name: &str, x: Var<'a>, y: Var<'a>) -> Result<()> {
+        let (w, bias) = (self.weight_gradient(name)?, self.bias_gradient(name)?);
         self.learn(x, y, (w, x.cols), false, bias);
         Ok(())
     }

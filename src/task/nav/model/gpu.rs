@@ -5,7 +5,7 @@ use crate::nn::adam::Adam;
 use crate::nn::cuda::operands::{Transitions, Var};
 use crate::nn::cuda::tape::{Memory, Tape};
 use crate::nn::cuda::workspace::{Workspace as Common, rows, steps};
-use crate::nn::cuda::{self, Arg};
+use crate::nn::cuda::{self, Arg, DeviceSlice};
 use crate::nn::decoder::Rolled;
 use crate::nn::loss;
 use crate::nn::params::Params;
@@ -38,8 +38,8 @@ pub(crate) struct Workspace {
     common: Common,
     memory: Mutex<Option<Arc<Kept>>>,
     writing: Mutex<HashMap<String, Arc<Writing>>>,
-    leading: Mutex<HashMap<String, Ready<Leading>>>,
-    wording: Mutex<HashMap<String, Ready<Wording>>>,
+    leading: Mutex<HashMap<String, Ready<Leading<'static>>>>,
+    wording: Mutex<HashMap<String, Ready<Wording<'static>>>>,
     /// Whether weights stay as they are, and what is made of them as well.
     settled: AtomicBool,
 }
@@ -70,7 +70,7 @@ type Kept = Mutex<Memory>;
 /// Descriptions on their way in a workspace's memory: what steps write to, kept under the name of their sizes, as graphs
 /// of later steps may be captured when the beginning already is.
 struct Writing {
-    words: Mutex<Option<Words>>,
+    words: Mutex<Option<Words<'static>>>,
     /// Keeps padding and START from being written.
     never: Tensor,
     previous: Tensor,
@@ -110,8 +110,8 @@ impl Workspace {
         if !ready.current {
             let (memory, made) = (ready.memory.clone(), &mut ready.made);
             self.common.graphs.run(device, name, || {
-                let memory = memory.lock().unwrap();
-                let tape = Tape::new(params, &memory, None);
+                let mut memory = memory.lock().unwrap();
+                let tape = Tape::new(params, &mut memory, None);
                 *made = Some(make(&tape)?);
                 tape.flush()
             })?;
@@ -128,12 +128,26 @@ struct Parcel {
     data: Vec<u32>,
 }
 
+/// A part of a parcel.
+#[derive(Clone, Copy)]
+struct Part {
+    from: usize,
+    n: usize,
+}
+
+impl Part {
+    /// The part of a parcel that has arrived at `slot`.
+    fn of<'m>(&self, slot: DeviceSlice<'m, u32>) -> DeviceSlice<'m, u32> {
+        slot.part(self.from, self.n)
+    }
+}
+
 impl Parcel {
-    /// Adds a part; where it begins.
-    fn add(&mut self, part: impl IntoIterator<Item = u32>) -> usize {
-        let at = self.data.len();
+    /// Adds a part.
+    fn add(&mut self, part: impl IntoIterator<Item = u32>) -> Part {
+        let from = self.data.len();
         self.data.extend(part);
-        at
+        Part { from, n: self.data.len() - from }
     }
 
     /// Adds `steps` times `padded` elements of the parts of `groups` groups of `real` rows: `of(t, i)` for row i of step t.
@@ -143,19 +157,19 @@ impl Parcel {
         groups: usize,
         (real, padded): (usize, usize),
         of: impl Fn(usize, usize) -> u32,
-    ) -> usize {
-        let at = self.data.len();
+    ) -> Part {
+        let from = self.data.len();
         for t in 0..steps {
             for g in 0..groups {
                 self.data.extend((0..padded).map(|b| if b < real { of(t, g * real + b) } else { 0 }));
             }
         }
-        at
+        Part { from, n: self.data.len() - from }
     }
 }
 
 /// The table of views and transitions as kernels have it, where walks have poses in it.
-fn transitions(views: &ViewTable) -> Result<Option<Transitions>> {
+fn transitions(views: &ViewTable) -> Result<Option<Transitions<'_>>> {
     let Some((transitions, table)) =
         views.transitions().and_then(|transitions| Some((transitions, transitions.table()?)))
     else {
@@ -164,15 +178,18 @@ fn transitions(views: &ViewTable) -> Result<Option<Transitions>> {
     if transitions.actions() > MOST_ACTIONS {
         return Ok(None);
     }
-    let Some(features) = cuda::half_address(views.rows())? else { return Ok(None) };
+    let features = views.rows();
+    if features.dtype() != DType::F16 || !features.device().is_cuda() || !features.is_contiguous() {
+        return Ok(None);
+    }
     Ok(Some(Transitions {
-        table: features,
-        rows: cuda::at(&table.rows)?,
-        next: cuda::at(&table.next)?,
-        directions: cuda::at(&table.directions)?,
-        actions: transitions.actions() as i32,
-        features: views.features() as i32,
-        poses: transitions.poses() as i32,
+        table: DeviceSlice::of(features)?,
+        rows: DeviceSlice::of(&table.rows)?,
+        next: DeviceSlice::of(&table.next)?,
+        directions: DeviceSlice::of(&table.directions)?,
+        actions: transitions.actions(),
+        features: views.features(),
+        poses: transitions.poses(),
     }))
 }
 
@@ -185,11 +202,11 @@ fn posed(walks: &[Walk]) -> bool {
     walks.iter().all(|w| w.seen.len() == w.actions.len() && !w.is_empty() && w.seen.iter().all(|s| s.pose.is_some()))
 }
 
-/// Requests in a parcel: rows, length, and where their parts begin.
+/// Requests in a parcel: rows, length, and their parts.
 struct Asked {
     rows: usize,
     length: usize,
-    at: [usize; 3],
+    parts: [Part; 3],
 }
 
 impl Asked {
@@ -208,24 +225,24 @@ impl Asked {
         let longest = requests.iter().map(Vec::len).max().unwrap_or(1) as u32;
         let counted = |n: u32| if student.reading.reference_padding { longest } else { n };
         let of = |b: usize| real.get(b).map_or(1, |n| *n as u32);
-        let at = [parcel.add(ids), parcel.add((0..padded).map(of)), parcel.add((0..padded).map(|b| counted(of(b))))];
-        Ok(Self { rows: padded, length, at })
+        let parts = [parcel.add(ids), parcel.add((0..padded).map(of)), parcel.add((0..padded).map(|b| counted(of(b))))];
+        Ok(Self { rows: padded, length, parts })
     }
 
-    fn there(&self, slot: u64) -> Requests {
-        let [ids, lengths, counted] = self.at.map(|at| slot + 4 * at as u64);
+    fn there<'m>(&self, slot: DeviceSlice<'m, u32>) -> Requests<'m> {
+        let [ids, lengths, counted] = self.parts.map(|part| part.of(slot));
         Requests { rows: self.rows, length: self.length, ids, lengths, counted }
     }
 }
 
 impl NavStudent {
-    fn encodings(&self, length: usize, device: &Device) -> Result<u64> {
+    fn encodings(&self, length: usize, device: &Device) -> Result<Option<Tensor>> {
         if !self.reading.positions {
-            return Ok(0);
+            return Ok(None);
         }
         // Kept, since captured graphs know where they are.
         let made = || positions(length, self.sizes.hidden, device);
-        cuda::at(&self.gpu.common.kept(&format!("positions {length}"), made)?)
+        self.gpu.common.kept(&format!("positions {length}"), made).map(Some)
     }
 
     /// One step of the optimiser, where the views say what can be done at the walks' poses.
@@ -246,7 +263,7 @@ impl NavStudent {
         if n != copies * asked || lesson.targets.len() != n * steps || lesson.weights.len() != n * steps {
             bail!("a lesson of {} targets for {n} walks of {asked} requests, {steps} steps", lesson.targets.len())
         }
-        if lesson.targets.iter().any(|a| *a >= transitions.actions as u32) {
+        if lesson.targets.iter().any(|a| *a as usize >= transitions.actions) {
             bail!("a target that is no action")
         }
         let mut parcel = Parcel::default();
@@ -257,8 +274,7 @@ impl NavStudent {
         let targets = parcel.rows(steps, copies, sizes, |t, i| lesson.targets[t * n + i]);
         let weights = parcel.rows(steps, copies, sizes, |t, i| lesson.weights[t * n + i].to_bits());
         let bonus = !lesson.entropy.is_empty();
-        let entropy =
-            if bonus { parcel.rows(steps, copies, sizes, |t, i| lesson.entropy[t * n + i].to_bits()) } else { 0 };
+        let entropy = bonus.then(|| parcel.rows(steps, copies, sizes, |t, i| lesson.entropy[t * n + i].to_bits()));
         let name = format!("step {} {} {copies} {steps} {bonus}", requests.rows, requests.length);
         let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let encodings = self.encodings(requests.length, device)?;
@@ -266,17 +282,16 @@ impl NavStudent {
         let training = self.gpu.common.training(&self.params)?;
         let kept = self.gpu.memory(device)?;
         self.gpu.common.graphs.run(device, &name, || {
-            let slot = cuda::at(&slot)?;
-            let place = |at: usize| slot + 4 * at as u64;
-            let memory = kept.lock().unwrap();
-            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            let (slot, encodings) = (DeviceSlice::of(&slot)?, encodings.as_ref().map(DeviceSlice::of).transpose()?);
+            let mut memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &mut memory, Some(&training.grads));
             let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
-            let course = (place(poses), place(actions));
+            let course = (poses.of(slot), actions.of(slot));
             let scores = pass.student(&requests.there(slot), encodings, course, steps, copies)?;
-            let logits = tape.var(scores.rows, transitions.actions as usize)?;
-            tape.action_scores(scores, transitions, place(poses), tape.bias_of(PREDICTOR_OUTPUT)?, logits)?;
-            let bonus = if bonus { place(entropy) } else { 0 };
-            tape.loss(logits, place(targets), place(weights), bonus, cuda::at(&loss)?)?;
+            let logits = tape.var(scores.rows, transitions.actions)?;
+            tape.action_scores(scores, transitions, course.0, tape.bias_of(PREDICTOR_OUTPUT)?, logits)?;
+            let bonus = entropy.map(|part| part.of(slot).bits());
+            tape.loss(logits, targets.of(slot), weights.of(slot).bits(), bonus, DeviceSlice::of(&loss)?)?;
             tape.backward()?;
             adam.apply_from(&training.grads)
         })?;
@@ -315,7 +330,7 @@ impl NavStudent {
         &self,
         requests: &[Vec<u32>],
         poses: &[u32],
-        transitions: Transitions,
+        transitions: Transitions<'_>,
         horizon: usize,
         draw: impl Fn(usize, usize) -> f32,
     ) -> Result<Vec<Vec<u32>>> {
@@ -333,16 +348,20 @@ impl NavStudent {
         let kept = self.gpu.memory(device)?;
         let leading =
             self.gpu.ready(&self.gpu.leading, (&format!("ready to lead {horizon}"), &self.params), |tape| {
-                Pass { tape, sizes: self.sizes, transitions }.leading(horizon)
+                let transitions = transitions.resident();
+                Pass { tape, sizes: self.sizes, transitions }.leading(horizon).map(Leading::resident)
             })?;
         self.gpu.common.graphs.run(device, &name, || {
-            let slot = cuda::at(&slot)?;
-            let place = |at: usize| slot + 4 * at as u64;
-            let memory = kept.lock().unwrap();
-            let tape = Tape::new(&self.params, &memory, None);
+            let (slot, encodings) = (DeviceSlice::of(&slot)?, encodings.as_ref().map(DeviceSlice::of).transpose()?);
+            let mut memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &mut memory, None);
             let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
-            let (draws, actions) = (place(draws), cuda::at(&made)?);
-            let walkers = Walkers { poses: place(places), draws, done: place(done), actions };
+            let walkers = Walkers {
+                poses: places.of(slot),
+                draws: draws.of(slot).bits(),
+                done: done.of(slot),
+                actions: DeviceSlice::of(&made)?,
+            };
             pass.lead(&leading, &asked.there(slot), encodings, &walkers, horizon)
         })?;
         Ok(cuda::download(&made)?.chunks(r).map(|step| step[..n].to_vec()).collect())
@@ -353,7 +372,7 @@ impl NavStudent {
 struct Told {
     rows: usize,
     steps: usize,
-    at: [usize; 4],
+    parts: [Part; 4],
 }
 
 impl Told {
@@ -362,17 +381,17 @@ impl Told {
         let (n, b) = (walks.len(), rows(walks.len()));
         let length = |i: usize| walks.get(i).map_or(1, Walk::len);
         let last = |i: usize| if reference_padding { steps } else { length(i) };
-        let at = [
+        let parts = [
             parcel.rows(steps, 1, (n, b), |t, i| pose(&walks[i], t).unwrap_or(0)),
             parcel.rows(steps, 1, (n, b), |t, i| walks[i].actions.get(t).copied().unwrap_or(0)),
             parcel.add((0..b).map(|i| length(i) as u32)),
             parcel.add((0..b).map(|i| ((last(i) - 1) * b + i) as u32)),
         ];
-        Self { rows: b, steps, at }
+        Self { rows: b, steps, parts }
     }
 
-    fn there(&self, slot: u64) -> Paths {
-        let [poses, actions, lengths, last] = self.at.map(|at| slot + 4 * at as u64);
+    fn there<'m>(&self, slot: DeviceSlice<'m, u32>) -> Paths<'m> {
+        let [poses, actions, lengths, last] = self.parts.map(|part| part.of(slot));
         Paths { rows: self.rows, steps: self.steps, poses, actions, lengths, last }
     }
 }
@@ -418,13 +437,12 @@ impl NavDescriber {
         let training = self.gpu.common.training(&self.params)?;
         let kept = self.gpu.memory(device)?;
         self.gpu.common.graphs.run(device, &name, || {
-            let slot = cuda::at(&slot)?;
-            let place = |at: usize| slot + 4 * at as u64;
-            let memory = kept.lock().unwrap();
-            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            let slot = DeviceSlice::of(&slot)?;
+            let mut memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &mut memory, Some(&training.grads));
             let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
-            let logits = pass.describer(&told.there(slot), place(ids), words)?;
-            tape.loss(logits, place(targets), place(weights), 0, cuda::at(&loss)?)?;
+            let logits = pass.describer(&told.there(slot), ids.of(slot), words)?;
+            tape.loss(logits, targets.of(slot), weights.of(slot).bits(), None, DeviceSlice::of(&loss)?)?;
             tape.backward()?;
             adam.apply_from(&training.grads)
         })?;
@@ -454,23 +472,24 @@ impl NavDescriber {
         let name = format!("propose {} {} {copies} {horizon}", told.rows, told.steps);
         let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let kept = self.gpu.memory(device)?;
-        let slot_at = cuda::at(&slot)?;
+        let slot = DeviceSlice::of(&slot)?;
         let writing = self.writing(&name, r, horizon)?;
         let ready = format!("ready to describe {} {horizon}", told.steps);
         let wording = self.gpu.ready(&self.gpu.wording, (&ready, &self.params), |tape| {
             let v = self.sizes.words;
-            let never = Var { v: cuda::at(&writing.never)?, d: 0, rows: 1, cols: v, ld: v, bias: 0 };
-            Pass { tape, sizes: self.sizes, transitions }.wording(told.steps, horizon, never)
+            let never = Var::dense(DeviceSlice::of(&writing.never)?, 1, v)?.resident();
+            let transitions = transitions.resident();
+            Pass { tape, sizes: self.sizes, transitions }.wording(told.steps, horizon, never).map(Wording::resident)
         })?;
         self.gpu.common.graphs.run(device, &format!("{name} begin"), || {
-            let memory = kept.lock().unwrap();
-            let tape = Tape::new(&self.params, &memory, None);
+            let mut memory = kept.lock().unwrap();
+            let tape = Tape::new(&self.params, &mut memory, None);
             let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
-            let previous = cuda::at(&writing.previous)?;
-            let args = [Arg::Address(previous), Arg::Int(START as i32), Arg::Int(r as i32)];
+            let previous = DeviceSlice::of(&writing.previous)?;
+            let args = [Arg::from(previous), Arg::Int(START as i32), Arg::Int(r as i32)];
             cuda::launch(device.as_cuda_device()?, "set_all", cuda::each(r), &args)?;
-            let words = pass.words(&wording, &told.there(slot_at), copies, horizon, previous)?;
-            *writing.words.lock().unwrap() = Some(words);
+            let words = pass.words(&wording, &told.there(slot), copies, horizon, previous)?;
+            *writing.words.lock().unwrap() = Some(words.resident());
             tape.flush()
         })?;
         let Some(words) = *writing.words.lock().unwrap() else { bail!("nothing is being written") };
@@ -482,10 +501,10 @@ impl NavDescriber {
                 let memory = kept.lock().unwrap();
                 let tape = Tape::again(&self.params, &memory);
                 let pass = Pass { tape: &tape, sizes: self.sizes, transitions };
+                let (draws, symbols) = (draws.of(slot).bits(), DeviceSlice::of(&writing.symbols)?);
                 tape.begin_steps(r)?;
                 for t in from..to {
-                    let at = |from: u64, n: usize| from + 4 * n as u64;
-                    pass.word(&words, t, at(slot_at, draws + t * r), at(cuda::at(&writing.symbols)?, t * r))?;
+                    pass.word(&words, t, draws.part(t * r, r), symbols.part(t * r, r))?;
                 }
                 tape.end_steps(r)
             })?;

@@ -2,6 +2,7 @@
 //! and [`crate::task::nav::model::describer`] say in Candle's operations, which they are compared with (`model::agreement`). Biases
 //! and encodings of time lie in the results before products are added to them; what all steps have in common is one product.
 
+use crate::nn::cuda::DeviceSlice;
 use crate::nn::cuda::operands::{Attention, Heads, Transitions, Var, Weight};
 use crate::nn::cuda::tape::Tape;
 use crate::task::nav::model::NavSizes;
@@ -9,30 +10,30 @@ use crate::task::nav::model::names::*;
 use candle_core::Result;
 
 /// Requests on the device: B of L ids each.
-pub(crate) struct Requests {
+pub(crate) struct Requests<'a> {
     pub rows: usize,
     pub length: usize,
     /// Ids `[B, L]`, real lengths `[B]`, and how many positions the summary counts `[B]`.
-    pub ids: u64,
-    pub lengths: u64,
-    pub counted: u64,
+    pub ids: DeviceSlice<'a, u32>,
+    pub lengths: DeviceSlice<'a, u32>,
+    pub counted: DeviceSlice<'a, u32>,
 }
 
 /// A sublayer's result, the norm that follows, and what that keeps.
-struct Normed {
+struct Normed<'a> {
     name: String,
-    y: Var,
-    stats: u64,
+    y: Var<'a>,
+    stats: DeviceSlice<'a, f32>,
 }
 
 /// A pass over one of the models.
 pub(crate) struct Pass<'a, 'b> {
     pub tape: &'b Tape<'a>,
     pub sizes: NavSizes,
-    pub transitions: Transitions,
+    pub transitions: Transitions<'a>,
 }
 
-impl Pass<'_, '_> {
+impl<'a> Pass<'a, '_> {
     fn heads(&self) -> Heads {
         let NavSizes { hidden, heads, .. } = self.sizes;
         Heads {
@@ -52,7 +53,7 @@ impl Pass<'_, '_> {
     }
 
     /// The sizes of the attentions of R decoders over their own outputs, entries R rows apart in `memory`; `most` in the end.
-    pub(super) fn own_heads(&self, memory: Var, rows: usize, most: usize) -> Heads {
+    pub(super) fn own_heads(&self, memory: Var<'a>, rows: usize, most: usize) -> Heads {
         Heads {
             memories: rows as i32,
             memory: memory.ld as i32,
@@ -64,7 +65,7 @@ impl Pass<'_, '_> {
 
     /// The sizes of attentions of `queries` of each memory over memories that are there, of `places` entries each: `[memories, places]`, or
     /// (`by_step`) `[places, memories]`.
-    pub(super) fn source_heads(&self, memory: Var, places: usize, queries: usize, by_step: bool) -> Heads {
+    pub(super) fn source_heads(&self, memory: Var<'a>, places: usize, queries: usize, by_step: bool) -> Heads {
         let b = memory.rows / places;
         let (of, entry) = if by_step { (1, b) } else { (places, 1) };
         Heads {
@@ -80,45 +81,45 @@ impl Pass<'_, '_> {
     }
 
     /// Result of a linear layer, which is added to its bias.
-    fn result(&self, name: &str, rows: usize) -> Result<Var> {
+    fn result(&self, name: &str, rows: usize) -> Result<Var<'a>> {
         let y = self.tape.var(rows, self.tape.weight(name)?.m)?;
-        Ok(Var { bias: self.tape.bias_of(name)?, ..y })
+        Ok(Var { bias: Some(self.tape.bias_of(name)?), ..y })
     }
 
     /// Result of layers side by side, which is added to their biases.
-    fn results(&self, parts: &[String], rows: usize) -> Result<Var> {
+    fn results(&self, parts: &[String], rows: usize) -> Result<Var<'a>> {
         let m = parts.len() * self.sizes.hidden;
         let bias = self.tape.constant(1, m)?;
         self.biases(parts, bias)?;
-        Ok(Var { bias: bias.v, ..self.tape.var(rows, m)? })
+        Ok(Var { bias: Some(bias.v), ..self.tape.var(rows, m)? })
     }
 
     /// A linear layer over all rows at once.
-    fn linear(&self, name: &str, x: Var) -> Result<Var> {
+    fn linear(&self, name: &str, x: Var<'a>) -> Result<Var<'a>> {
         let y = self.result(name, x.rows)?;
         self.tape.linear(x, self.tape.weight(name)?, y, false)?;
         self.tape.learn_layer(name, x, y)?;
         Ok(y)
     }
 
-    fn normed(&self, name: &str, y: Var) -> Result<Normed> {
+    fn normed(&self, name: &str, y: Var<'a>) -> Result<Normed<'a>> {
         Ok(Normed { name: part(name, NORM), y, stats: self.tape.room(2 * y.rows)? })
     }
 
     /// `out` = LayerNorm(a + y), rows from `from` on.
-    fn norm(&self, a: Var, n: &Normed, from: usize, out: Var) -> Result<()> {
+    fn norm(&self, a: Var<'a>, n: &Normed<'a>, from: usize, out: Var<'a>) -> Result<()> {
         let at = (self.tape.weight_of(&n.name)?, self.tape.bias_of(&n.name)?);
-        self.tape.norm(a, n.y.rows(from, out.rows), at, out, n.stats + 8 * from as u64)
+        self.tape.norm(a, n.y.rows(from, out.rows), at, out, n.stats.part(2 * from, 2 * out.rows))
     }
 
-    fn learn_norm(&self, a: Var, n: &Normed, out: Var) -> Result<()> {
+    fn learn_norm(&self, a: Var<'a>, n: &Normed<'a>, out: Var<'a>) -> Result<()> {
         let at = (self.tape.weight_gradient(&n.name)?, self.tape.bias_gradient(&n.name)?);
         self.tape.learn_norm(a, n.y, out, n.stats, at);
         Ok(())
     }
 
     /// Several layers over the same input as one weight, side by side: those of `parts` with the first `inputs` columns.
-    fn joined(&self, parts: &[String], inputs: usize) -> Result<Weight> {
+    fn joined(&self, parts: &[String], inputs: usize) -> Result<Weight<'a>> {
         let weights = parts.iter().map(|name| self.tape.weight(name)).collect::<Result<Vec<_>>>()?;
         let m = weights.iter().map(|w| w.m).sum();
         let all = self.tape.constant(m, inputs)?;
@@ -131,7 +132,7 @@ impl Pass<'_, '_> {
     }
 
     /// The biases of layers side by side, in `y`.
-    fn biases(&self, parts: &[String], y: Var) -> Result<()> {
+    fn biases(&self, parts: &[String], y: Var<'a>) -> Result<()> {
         let h = self.sizes.hidden;
         for (i, name) in parts.iter().enumerate() {
             self.tape.bias_init(y.cols(i * h, h), self.tape.bias_of(name)?, None)?;
@@ -144,12 +145,12 @@ impl Pass<'_, '_> {
     fn source(
         &self,
         name: &str,
-        memory: Var,
-        lengths: u64,
+        memory: Var<'a>,
+        lengths: DeviceSlice<'a, u32>,
         places: usize,
         (steps, copies): (usize, usize),
         by_step: bool,
-    ) -> Result<Attention> {
+    ) -> Result<Attention<'a>> {
         let h = self.sizes.hidden;
         let b = memory.rows / places;
         let n = steps * copies * b;
@@ -159,7 +160,7 @@ impl Pass<'_, '_> {
             heads,
             q,
             memory,
-            lengths,
+            lengths: Some(lengths),
             seen: self.tape.var(n, h)?,
             kept: self.tape.kept(n * heads.heads as usize * places)?,
         };
@@ -168,7 +169,7 @@ impl Pass<'_, '_> {
     }
 
     /// The attention over a decoder's own outputs: entries in `memory`, R rows a step. All steps.
-    fn growing(&self, name: &str, memory: Var, rows: usize, steps: usize) -> Result<Attention> {
+    fn growing(&self, name: &str, memory: Var<'a>, rows: usize, steps: usize) -> Result<Attention<'a>> {
         let h = self.sizes.hidden;
         let n = steps * rows;
         let heads = self.own_heads(memory, rows, steps);
@@ -176,7 +177,7 @@ impl Pass<'_, '_> {
             heads,
             q: self.result(&part(name, QUERY), n)?,
             memory,
-            lengths: 0,
+            lengths: None,
             seen: self.tape.var(n, h)?,
             kept: self.tape.kept(n * heads.heads as usize * steps)?,
         })
@@ -187,16 +188,16 @@ impl Pass<'_, '_> {
     fn attend(
         &self,
         name: &str,
-        all: &Attention,
+        all: &Attention<'a>,
         (t, rows, copies): (usize, usize, usize),
         asked: bool,
-        x: Var,
-        n: &Normed,
-        out: Var,
+        x: Var<'a>,
+        n: &Normed<'a>,
+        out: Var<'a>,
     ) -> Result<()> {
         let from = t * rows;
         let mut a = all.step(from, rows);
-        let own = all.lengths == 0;
+        let own = all.lengths.is_none();
         a.heads.queries = if own { 1 } else { copies as i32 };
         if own {
             a.heads.entries = t as i32 + 1;
@@ -211,38 +212,38 @@ impl Pass<'_, '_> {
     }
 
     /// The weights of an attention block from all its steps: inputs `x`, outputs `out`.
-    fn learn_attention(&self, name: &str, all: &Attention, x: Var, n: &Normed, out: Var) -> Result<()> {
+    fn learn_attention(&self, name: &str, all: &Attention<'a>, x: Var<'a>, n: &Normed<'a>, out: Var<'a>) -> Result<()> {
         self.tape.learn_layer(&part(name, QUERY), x, all.q)?;
         self.tape.learn_layer(&part(name, OUTPUT), all.seen, n.y)?;
         self.learn_norm(x, n, out)
     }
 
     /// One step of a feed-forward block.
-    fn forward(&self, name: &str, from: usize, x: Var, inner: Var, n: &Normed, out: Var) -> Result<()> {
+    fn forward(&self, name: &str, from: usize, x: Var<'a>, inner: Var<'a>, n: &Normed<'a>, out: Var<'a>) -> Result<()> {
         let inner = inner.rows(from, x.rows);
         self.tape.linear_relu(x, self.tape.weight(&part(name, INNER))?, inner)?;
         self.tape.linear(inner, self.tape.weight(&part(name, OUTER))?, n.y.rows(from, x.rows), false)?;
         self.norm(x, n, from, out)
     }
 
-    fn learn_forward(&self, name: &str, x: Var, inner: Var, n: &Normed, out: Var) -> Result<()> {
+    fn learn_forward(&self, name: &str, x: Var<'a>, inner: Var<'a>, n: &Normed<'a>, out: Var<'a>) -> Result<()> {
         self.tape.learn_layer(&part(name, INNER), x, inner)?;
         self.tape.learn_layer(&part(name, OUTER), inner, n.y)?;
         self.learn_norm(x, n, out)
     }
 
     /// The key of an attention over views, which maps queries into their space.
-    fn key(&self, name: &str) -> Result<Weight> {
+    fn key(&self, name: &str) -> Result<Weight<'a>> {
         let NavSizes { hidden: h, features: f, .. } = self.sizes;
         let at = self.tape.weight_of(&part(name, KEY))?;
         Ok(Weight { at, ld: f, m: f, k: h, transposed: true })
     }
 
     /// Gradients of layers that were joined, without the biases of keys, which have none.
-    fn learn_joined(&self, parts: &[String], x: Var, y: Var) -> Result<()> {
+    fn learn_joined(&self, parts: &[String], x: Var<'a>, y: Var<'a>) -> Result<()> {
         let h = self.sizes.hidden;
         for (i, name) in parts.iter().enumerate() {
-            let bias = if name.ends_with(".key") { 0 } else { self.tape.bias_gradient(name)? };
+            let bias = if name.ends_with(".key") { None } else { self.tape.bias_gradient(name)? };
             let w = self.tape.weight(name)?;
             self.tape.learn(x, y.cols(i * h, h), (self.tape.weight_gradient(name)?, w.ld), false, bias);
         }
@@ -250,7 +251,7 @@ impl Pass<'_, '_> {
     }
 
     /// Layers over all rows of something read, side by side.
-    fn of_read(&self, parts: &[String], x: Var) -> Result<Var> {
+    fn of_read(&self, parts: &[String], x: Var<'a>) -> Result<Var<'a>> {
         let y = self.results(parts, x.rows)?;
         self.tape.linear(x, self.joined(parts, x.cols)?, y, false)?;
         self.learn_joined(parts, x, y)?;
@@ -258,12 +259,16 @@ impl Pass<'_, '_> {
     }
 
     /// Keys and values of something read.
-    pub(super) fn entries(&self, name: &str, x: Var) -> Result<Var> {
+    pub(super) fn entries(&self, name: &str, x: Var<'a>) -> Result<Var<'a>> {
         self.of_read(&[part(name, KEY), part(name, VALUE)], x)
     }
 
     /// The request encoder: contexts `[B · L, H]` and summaries `[B, H]`.
-    pub(super) fn read(&self, requests: &Requests, encodings: u64) -> Result<(Var, Var)> {
+    pub(super) fn read(
+        &self,
+        requests: &Requests<'a>,
+        encodings: Option<DeviceSlice<'a, f32>>,
+    ) -> Result<(Var<'a>, Var<'a>)> {
         let (h, tape) = (self.sizes.hidden, self.tape);
         let (b, l) = (requests.rows, requests.length);
         let x = tape.var(b * l, h)?;
@@ -284,7 +289,7 @@ impl Pass<'_, '_> {
             ..self.heads()
         };
         let kept = tape.kept(b * l * l * self.sizes.heads)?;
-        let all = Attention { heads, q, memory, lengths: requests.lengths, seen: tape.var(b * l, h)?, kept };
+        let all = Attention { heads, q, memory, lengths: Some(requests.lengths), seen: tape.var(b * l, h)?, kept };
         tape.learn_memory(all);
         tape.attend(all, false)?;
         let n = self.normed(name, self.linear(&part(name, OUTPUT), all.seen)?)?;
@@ -305,22 +310,22 @@ impl Pass<'_, '_> {
     }
 
     /// tanh of the bridge.
-    pub(super) fn bridge(&self, x: Var) -> Result<Var> {
+    pub(super) fn bridge(&self, x: Var<'a>) -> Result<Var<'a>> {
         let y = self.linear(BRIDGE, x)?;
         self.tape.tanh(y)?;
         Ok(y)
     }
 
     /// The student on `copies` known walks of each request, S steps: scores' inputs `[S · R, F + 5]`. Poses and actions `[S, R]`.
-    /// `encodings`: of positions, or 0.
+    /// `encodings`: of positions, where there are any.
     pub fn student(
         &self,
-        requests: &Requests,
-        encodings: u64,
-        (poses, actions): (u64, u64),
+        requests: &Requests<'a>,
+        encodings: Option<DeviceSlice<'a, f32>>,
+        (poses, actions): (DeviceSlice<'a, u32>, DeviceSlice<'a, u32>),
         steps: usize,
         copies: usize,
-    ) -> Result<Var> {
+    ) -> Result<Var<'a>> {
         let NavSizes { hidden: h, features: f, direction: d, .. } = self.sizes;
         let (tape, transitions) = (self.tape, self.transitions);
         let r = requests.rows * copies;
@@ -349,9 +354,9 @@ impl Pass<'_, '_> {
         let text_input = tape.weight(TEXT_INPUT)?;
         let previous = tape.fold_directions(TEXT_INPUT, false, h, (f, d), text_input.ld)?;
         let w_previous = Weight { at: previous.v, ld: f + 4, m: h, k: f + 4, transposed: false };
-        let w_current = Weight { at: text_input.at + 4 * (f + d) as u64, k: f, ..text_input };
+        let w_current = text_input.inputs(f + d, f);
         let state_input = tape.weight(STATE_INPUT)?;
-        let w_next = Weight { at: state_input.at + 4 * h as u64, k: f, ..state_input };
+        let w_next = state_input.inputs(h, f);
         let (current, next) = (self.key(CURRENT_VIEW)?, self.key(NEXT_VIEW)?);
         let inputs = tape.var(n, h)?;
         tape.bias_init(inputs, tape.bias_of(TEXT_INPUT)?, Some((time, r)))?;
@@ -389,12 +394,12 @@ impl Pass<'_, '_> {
         let gate_w = tape.weight(STATE_GATE)?;
         tape.begin_steps(r)?;
         for t in 0..steps {
-            let (at, places) = (t * r, poses + 4 * (t * r) as u64);
-            let now = |x: Var| x.rows(at, r);
+            let (at, places) = (t * r, poses.part(t * r, r));
+            let now = |x: Var<'a>| x.rows(at, r);
             let output = now(outputs);
             tape.linear(output, w_output, now(from_outputs), false)?;
             tape.linear(now(from_outputs).cols(0, h), current, now(query1), true)?;
-            tape.attend_views(now(query1), transitions, places, now(seen1), kept1 + 4 * (36 * at) as u64)?;
+            tape.attend_views(now(query1), transitions, places, now(seen1), kept1.part(36 * at, 36 * r))?;
             let x = now(inputs);
             tape.linear(now(seen1), w_current, x, false)?;
             self.attend(TEXT_MEMORY, &own, (t, r, copies), false, x, &own_n, now(after_own))?;
@@ -405,7 +410,7 @@ impl Pass<'_, '_> {
             let from_text = from_texts.rows(at + r, r);
             tape.linear(text, w_text, from_text, false)?;
             tape.linear(from_text.cols(0, h), next, now(query2), true)?;
-            tape.attend_views(now(query2), transitions, places, now(seen2), kept2 + 4 * (36 * at) as u64)?;
+            tape.attend_views(now(query2), transitions, places, now(seen2), kept2.part(36 * at, 36 * r))?;
             let x = from_text.cols(h, h);
             tape.linear(now(seen2), w_next, x, false)?;
             self.attend(STATE_MEMORY, &state, (t, r, copies), false, x, &state_n, now(after_state))?;
@@ -422,15 +427,15 @@ impl Pass<'_, '_> {
         self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
         self.learn_joined(&from_text, texts, from_texts)?;
         for (name, query, of) in [(CURRENT_VIEW, query1, from_outputs), (NEXT_VIEW, query2, from_texts.rows(r, n))] {
-            tape.learn(of.cols(0, h), query, (tape.weight_gradient(&part(name, KEY))?, f), true, 0);
+            tape.learn(of.cols(0, h), query, (tape.weight_gradient(&part(name, KEY))?, f), true, None);
         }
-        let text_g = tape.weight_gradient(TEXT_INPUT)?;
+        let text_g = tape.weight_gradient(TEXT_INPUT)?.map(|all| all.rest(f + d));
         if steps > 1 {
-            tape.learn(made.rows(0, n - r), inputs.rows(r, n - r), (previous.d, f + 4), false, 0);
+            tape.learn(made.rows(0, n - r), inputs.rows(r, n - r), (previous.d, f + 4), false, None);
         }
-        tape.learn(seen1, inputs, (text_g + 4 * (f + d) as u64, text_input.ld), false, tape.bias_gradient(TEXT_INPUT)?);
-        let state_g = tape.weight_gradient(STATE_INPUT)?;
-        tape.learn(seen2, from_texts.cols(h, h).rows(r, n), (state_g + 4 * h as u64, state_input.ld), false, 0);
+        tape.learn(seen1, inputs, (text_g, text_input.ld), false, tape.bias_gradient(TEXT_INPUT)?);
+        let state_g = tape.weight_gradient(STATE_INPUT)?.map(|all| all.rest(h));
+        tape.learn(seen2, from_texts.cols(h, h).rows(r, n), (state_g, state_input.ld), false, None);
         self.learn_attention(TEXT_MEMORY, &own, inputs, &own_n, after_own)?;
         self.learn_attention(TEXT_REQUEST, &source, after_own, &source_n, after_source)?;
         self.learn_forward(TEXT_FORWARD, after_source, text_inner, &text_n, texts.rows(r, n))?;
@@ -438,17 +443,17 @@ impl Pass<'_, '_> {
         self.learn_forward(STATE_FORWARD, after_state, state_inner, &forward_n, gated.cols(0, h))?;
         tape.learn_layer(STATE_GATE, gated, gate)?;
         tape.learn_layer(PREDICTOR_STATE, outputs.rows(r, n), projected)?;
-        tape.learn(asked, scores, (score_w.d, f + 5), true, 0);
+        tape.learn(asked, scores, (score_w.d, f + 5), true, None);
         Ok(scores)
     }
 
     /// The path encoder on B known walks of S steps: contexts `[S · B, H]`.
-    fn path(&self, course: (u64, u64), b: usize, steps: usize) -> Result<Var> {
+    fn path(&self, course: (DeviceSlice<'a, u32>, DeviceSlice<'a, u32>), b: usize, steps: usize) -> Result<Var<'a>> {
         let NavSizes { hidden: h, features: f, direction: d, .. } = self.sizes;
         let (tape, transitions, n) = (self.tape, self.transitions, steps * b);
         let (poses, actions) = course;
         let outputs = tape.var(n + b, h)?;
-        tape.bias_init(outputs.rows(0, b), 0, None)?;
+        tape.bias_init(outputs.rows(0, b), None, None)?;
         let time = tape.time(PATH_TIME, steps, h)?;
         let from_output = [part(PATH_VIEW, QUERY), part(PATH_MEMORY, KEY), part(PATH_MEMORY, VALUE)];
         let w_output = self.joined(&from_output, h)?;
@@ -456,7 +461,7 @@ impl Pass<'_, '_> {
         let input = tape.weight(PATH_INPUT)?;
         let brought = tape.fold_directions(PATH_INPUT, false, h, (f, d), input.ld)?;
         let w_brought = Weight { at: brought.v, ld: f + 4, m: h, k: f + 4, transposed: false };
-        let w_current = Weight { at: input.at + 4 * (f + d) as u64, k: f, ..input };
+        let w_current = input.inputs(f + d, f);
         let inputs = tape.var(n, h)?;
         tape.bias_init(inputs, tape.bias_of(PATH_INPUT)?, Some((time, b)))?;
         let made = tape.constant(n, f + 4)?;
@@ -472,19 +477,19 @@ impl Pass<'_, '_> {
         tape.begin_steps(b)?;
         for t in 0..steps {
             let at = t * b;
-            let now = |x: Var| x.rows(at, b);
+            let now = |x: Var<'a>| x.rows(at, b);
             tape.linear(now(outputs), w_output, now(from_outputs), false)?;
             tape.linear(now(from_outputs).cols(0, h), key, now(query), true)?;
-            tape.attend_views(now(query), transitions, poses + 4 * at as u64, now(seen), kept + 4 * (36 * at) as u64)?;
+            tape.attend_views(now(query), transitions, poses.part(at, b), now(seen), kept.part(36 * at, 36 * b))?;
             tape.linear(now(seen), w_current, now(inputs), false)?;
             self.attend(PATH_MEMORY, &own, (t, b, 1), false, now(inputs), &own_n, now(after_own))?;
             self.forward(PATH_FORWARD, at, now(after_own), inner, &forward_n, outputs.rows(at + b, b))?;
         }
         tape.end_steps(b)?;
         self.learn_joined(&from_output, outputs.rows(0, n), from_outputs)?;
-        tape.learn(from_outputs.cols(0, h), query, (tape.weight_gradient(&part(PATH_VIEW, KEY))?, f), true, 0);
-        tape.learn(made, inputs, (brought.d, f + 4), false, 0);
-        let w = tape.weight_gradient(PATH_INPUT)? + 4 * (f + d) as u64;
+        tape.learn(from_outputs.cols(0, h), query, (tape.weight_gradient(&part(PATH_VIEW, KEY))?, f), true, None);
+        tape.learn(made, inputs, (brought.d, f + 4), false, None);
+        let w = tape.weight_gradient(PATH_INPUT)?.map(|all| all.rest(f + d));
         tape.learn(seen, inputs, (w, input.ld), false, tape.bias_gradient(PATH_INPUT)?);
         self.learn_attention(PATH_MEMORY, &own, inputs, &own_n, after_own)?;
         self.learn_forward(PATH_FORWARD, after_own, inner, &forward_n, outputs.rows(b, n))?;
@@ -492,7 +497,7 @@ impl Pass<'_, '_> {
     }
 
     /// Logits `[T · B, V]` of known descriptions `ids` `[T, B]` of walks.
-    pub fn describer(&self, paths: &Paths, ids: u64, words: usize) -> Result<Var> {
+    pub fn describer(&self, paths: &Paths<'a>, ids: DeviceSlice<'a, u32>, words: usize) -> Result<Var<'a>> {
         let (h, tape) = (self.sizes.hidden, self.tape);
         let (b, s) = (paths.rows, paths.steps);
         let n = words * b;
@@ -515,7 +520,7 @@ impl Pass<'_, '_> {
         let inner = self.result(&part(WORD_FORWARD, INNER), n)?;
         let forward_n = self.normed(WORD_FORWARD, self.result(&part(WORD_FORWARD, OUTER), n)?)?;
         let (embedded, inputs) = (tape.var(n, h)?, tape.var(n, h)?);
-        tape.embed(WORD_EMBEDDING, ids, 1.0, (0, 1), embedded)?;
+        tape.embed(WORD_EMBEDDING, ids, 1.0, (None, 1), embedded)?;
         tape.bias_init(inputs, tape.bias_of(WORD_INPUT)?, Some((time, b)))?;
         tape.linear(embedded, tape.weight(WORD_INPUT)?, inputs, false)?;
         tape.learn_layer(WORD_INPUT, embedded, inputs)?;
@@ -523,7 +528,7 @@ impl Pass<'_, '_> {
         tape.begin_steps(b)?;
         for t in 0..words {
             let (at, place) = (t * b, (t, b, 1));
-            let now = |x: Var| x.rows(at, b);
+            let now = |x: Var<'a>| x.rows(at, b);
             tape.linear(now(outputs), w_entries, now(entries), false)?;
             self.attend(WORD_MEMORY, &own, place, true, now(inputs), &own_n, now(after_own))?;
             self.attend(WORD_PATH, &path, place, false, now(after_own), &path_n, now(after_path))?;
@@ -540,12 +545,12 @@ impl Pass<'_, '_> {
 
 /// Known walks on the device: B of S steps.
 #[derive(Clone, Copy)]
-pub(crate) struct Paths {
+pub(crate) struct Paths<'a> {
     pub rows: usize,
     pub steps: usize,
     /// Poses and actions `[S, B]`, lengths `[B]`, and the row (of `[S, B]`) that descriptions begin from `[B]`.
-    pub poses: u64,
-    pub actions: u64,
-    pub lengths: u64,
-    pub last: u64,
+    pub poses: DeviceSlice<'a, u32>,
+    pub actions: DeviceSlice<'a, u32>,
+    pub lengths: DeviceSlice<'a, u32>,
+    pub last: DeviceSlice<'a, u32>,
 }

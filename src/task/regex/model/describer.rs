@@ -245,8 +245,8 @@ impl RegexDescriber {
             let mut packed = Unpacking::new(&slot);
             let pairs = self.pairs_at(&mut packed, shape)?;
             let targets = packed.targets(shape.0, outputs, false)?;
-            let memory = training.memory.lock().unwrap();
-            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            let mut memory = training.memory.lock().unwrap();
+            let tape = Tape::new(&self.params, &mut memory, Some(&training.grads));
             gpu_training::describer(&tape, &pairs.tokens, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;

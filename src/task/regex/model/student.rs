@@ -327,8 +327,8 @@ impl RegexStudent {
             let words = packed.tokens(shape.reads, shape.words, 1)?;
             let requests = packed.tokens(shape.reads, shape.requests, 1)?;
             let targets = packed.targets(shape.reads * shape.copies, shape.outputs, bonus)?;
-            let memory = training.memory.lock().unwrap();
-            let tape = Tape::new(&self.params, &memory, Some(&training.grads));
+            let mut memory = training.memory.lock().unwrap();
+            let tape = Tape::new(&self.params, &mut memory, Some(&training.grads));
             gpu_training::student(&tape, &words, &requests, &targets, &loss)?;
             adam.apply_from(&training.grads)
         })?;

@@ -153,7 +153,7 @@ impl Family for RegexFamily {
     fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
         let pairs = read(view)?;
         match audience {
-            Audience::Teacher => ExecutionPage { pairs: &pairs }.render(),
+            Audience::Teacher | Audience::Beside => ExecutionPage { pairs: &pairs }.render(),
             Audience::Researcher => ExecutionRow { pairs: &pairs }.render(),
         }
         .map_err(failed)
@@ -266,6 +266,12 @@ impl Family for RegexFamily {
         device: &Device,
     ) -> anyhow::Result<Option<Box<dyn Teacher<RegexWorld>>>> {
         setup::teacher(config, world, device)
+    }
+
+    fn start_fields(&self, view: &Value) -> Value {
+        let words = view["pairs"].as_array().into_iter().flatten().filter_map(|pair| pair["in"].as_str());
+        let fields = words.enumerate().map(|(i, word)| (format!("words-{i}"), Value::from(word)));
+        Value::Object(fields.collect())
     }
 
     fn start_from_form(

@@ -5,7 +5,7 @@ import { count, el, percent } from "./format.js";
 
 const uPlot = window.uPlot;
 const MOST = 6;   // curves that can be told from each other; the table has all teachers
-const HEIGHT = 150;
+const HEIGHT = 180;
 const STYLES = [["you", []], ["agent", []], ["you", [7, 4]], ["agent", [7, 4]], ["you", [2, 3]], ["agent", [2, 3]]];
 
 const share = (rate) => `${percent(rate.value, 0)} of ${count(rate.n)}`;
@@ -55,14 +55,14 @@ export class Readings {
       return [rows.map(([x]) => x), rows.map(([, p]) => p.rate.value), rows.map(([, p]) => p.rate.n)];
     };
     const data = uPlot.join(this.#drawn.map(table));
-    const { colour, options } = look({ axis, width: host.clientWidth, height: HEIGHT, share: true, tall: false, labelled: true });
+    const { colour, options } = look({ axis, width: host.clientWidth, height: HEIGHT, share: true, tall: true, labelled: true });
     const series = [{}];
     this.#drawn.forEach((curve, i) => {
       const [key, dash] = STYLES[i];
       const line = { stroke: colour(key), width: 2, dash, spanGaps: true, points: { show: curve.points.length === 1, size: 6, fill: colour(key), stroke: colour(key) } };
       series.push(line, { scale: "n", stroke: "transparent", width: 0, points: { show: false } });
     });
-    const scales = { x: { time: false }, y: { range: (u, low, high) => [0, top(high)] }, n: { auto: false, range: [0, 1] } };
+    const scales = { x: { time: false, range: (u, low, high) => [0, Math.max(high ?? 1, 1)] }, y: { range: (u, low, high) => [0, top(high)] }, n: { auto: false, range: [0, 1] } };
     this.#plot = new uPlot({ ...options, series, scales, hooks: { setCursor: [(u) => this.#legend(u.cursor.idx)] } }, data, host);
     const canvas = host.querySelector("canvas");
     canvas.setAttribute("role", "img");

@@ -107,7 +107,7 @@ test("the dashboard draws what was understood before it was told", async () => {
   const { page, context, errors } = await person(browser, { reducedMotion: "reduce" });
   await page.goto(`${server.address}runs/${server.run}`);
   await page.locator("#readings canvas").waitFor();
-  assert.match(await page.locator("#readings .legend").innerText(), /teacher \d+ \d+% of 20/);
+  assert.match(await page.locator("#readings .legend").innerText(), /teacher \d+\s+\d+% of 20/);
   await page.locator("#readings-view summary").click();
   assert.equal(await page.locator("#readings-table tbody tr").count(), 2);
   await page.selectOption("#axis", "descriptions");

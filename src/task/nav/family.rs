@@ -418,6 +418,16 @@ mod tests {
     }
 
     #[test]
+    fn a_view_fills_the_fields_of_its_start() {
+        let fields = NAV.start_fields(&view());
+        let (path, heading) = GUIDE_WALK;
+        let expected =
+            json!({"house": EXAMPLE, "viewpoint": format!("{EXAMPLE}-{}", path[0]), "heading": heading.to_string()});
+        assert_eq!(fields, expected);
+        assert_eq!(NAV.start_fields(&json!({"house": EXAMPLE, "path": []})), Value::Null);
+    }
+
+    #[test]
     fn all_modules_of_a_walk_are_fetched_together() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("static/js/walk");
         let files = std::fs::read_dir(folder).unwrap();

@@ -318,6 +318,16 @@ mod tests {
     }
 
     #[test]
+    fn a_view_fills_the_fields_that_its_start_is_read_from() {
+        let world = RegexWorld::tiny(1);
+        let fields = RegexFamily.start_fields(&view(&[("banana", "bonono"), ("sky", "sky")]));
+        let start =
+            RegexFamily.start_from_form(&world, &fields, &mut crate::rng::stream(1, "form", 0)).expect("a start");
+        assert_eq!(start.words, ["banana", "sky"]);
+        assert_eq!(RegexFamily.start_fields(&Value::Null), json!({}));
+    }
+
+    #[test]
     fn nothing_typed_becomes_markup() {
         let hostile = view(&[("<b>", "<script>alert(1)</script>"), ("\"", "'&")]);
         for audience in [Audience::Teacher, Audience::Researcher] {

@@ -37,7 +37,7 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
 
     // Nothing looks at how the agent takes descriptions while updates are made again, so the same weights also show that
     // looking changes nothing of what is learnt.
-    let database = whole.path().join("iliad.sqlite");
+    let database = whole.path().join("test.sqlite");
     Store::open(&database).await.unwrap().close().await;
     let options = SqliteConnectOptions::new().filename(&database);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();

@@ -295,7 +295,7 @@ fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str) -
             format!("Thank you. The agent has learned from all {n} of your descriptions.")
         }
         (_, used, _) => {
-            format!("Thank you. The agent has learned from {} of your {n} descriptions; {rest}.", format::count(&used))
+            format!("Thank you. The agent has learned from {} of your {n}; {rest}.", format::count(&used))
         }
     }
 }
@@ -347,10 +347,10 @@ mod tests {
         assert!(
             said(45, 41).contains("41 of your 45") && said(45, 41).contains("the last 4 come with its next update")
         );
-        assert!(said(3, 2).contains("2 of your 3 descriptions; the last one comes with its next update."));
+        assert!(said(3, 2).contains("2 of your 3; the last one comes with its next update."));
         assert!(said(3, 3).contains("all 3"));
         let counts = TeacherCounts { described: 2, used: 1 };
         let paused = thank(AnswerKind::Described, counts, "Nothing changed", "The agent is paused");
-        assert!(paused.ends_with("1 of your 2 descriptions; the agent is paused."), "{paused}");
+        assert!(paused.ends_with("1 of your 2; the agent is paused."), "{paused}");
     }
 }

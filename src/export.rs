@@ -179,6 +179,8 @@ struct Record<'a> {
     created_at: OffsetDateTime,
     #[serde(with = "time::serde::rfc3339::option")]
     withdrawn_at: Option<OffsetDateTime>,
+    understood_before: Option<bool>,
+    understood_after: Option<bool>,
 }
 
 fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
@@ -214,6 +216,8 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
             active_ms: row.active_ms,
             created_at: row.created_at,
             withdrawn_at: row.withdrawn_at,
+            understood_before: row.understood_before,
+            understood_after: row.understood_after,
         };
         writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
     }

@@ -68,6 +68,12 @@ pub trait Family: Send + Sync + 'static {
     /// [`crate::run::Command::Try`] carries as `start`.
     fn render_try_fields(&self) -> Result<String, RenderError>;
 
+    /// The start of an execution in the fields of the try-the-agent box ([`Family::render_try_fields`]), from its view: a text for
+    /// each field's name, or a list where fields share it. Null where the view does not tell.
+    fn start_fields(&self, _view: &serde_json::Value) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
     /// Address under `/static/` of a JavaScript module that the pages load for this family, if it has one.
     fn script(&self) -> Option<&'static str> {
         None

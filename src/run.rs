@@ -2,7 +2,7 @@
 //! else holds a [`RunHandle`]. These types are the whole contract between trainer, store recorder and web.
 
 use crate::config::run::TeacherMode;
-use crate::ids::RunId;
+use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::protocol::{Rate, ReserveRows};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -157,6 +157,38 @@ pub struct CheckpointRow {
     pub best: bool,
 }
 
+/// An execution of the agent that was asked in a person's own words, from the start of the execution that they describe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Family's view of it ([`crate::protocol::World::view`]).
+    pub view: serde_json::Value,
+    /// One plain line of it.
+    pub summary: String,
+    /// Whether it does what the person described ([`crate::protocol::World::understood`]).
+    pub understood: bool,
+}
+
+/// How the agent took a person's description: before an update learned from it, and after.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comprehension {
+    /// The answer.
+    pub answer: AnswerId,
+    /// Who gave it.
+    pub teacher: TeacherId,
+    /// Update that learns from it.
+    pub update: u64,
+    /// Episodes by then.
+    pub episodes: u64,
+    /// Descriptions that the agent had learned from before, all sources.
+    pub descriptions: u64,
+    /// Training seconds by then.
+    pub seconds: f64,
+    /// What the agent did before the update.
+    pub before: Attempt,
+    /// What it did after the update; `None` until then.
+    pub after: Option<Attempt>,
+}
+
 /// The trainer's messages to the world. Siblings (recorder, event stream, progress bar) only listen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "lowercase")]
@@ -169,6 +201,9 @@ pub enum Event {
     Episode(EpisodeRow),
     /// A checkpoint was written.
     Checkpoint(CheckpointRow),
+    /// People's descriptions were carried out: those of one update, before it learns from them (`after` is `None`) and
+    /// once more after it.
+    Comprehension(Vec<Comprehension>),
     /// A plain sentence for the run's log.
     Log {
         /// The sentence.
@@ -185,6 +220,30 @@ pub struct Tried {
     pub summary: String,
     /// Whether it was a valid execution.
     pub valid: bool,
+    /// Update the agent was at.
+    pub update: u64,
+}
+
+/// A description that a person gave, with the trainer's own trace of the execution that it describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnDescription {
+    /// The description, exactly as typed.
+    pub text: String,
+    /// Trace of the execution.
+    pub trace: serde_json::Value,
+}
+
+/// A person's description as the agent carries it out now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reviewed {
+    /// The description.
+    pub text: String,
+    /// Whether the start is another than that of the described execution.
+    pub elsewhere: bool,
+    /// What the agent did.
+    pub attempt: Attempt,
+    /// View of what would have been right, from the same start.
+    pub wanted: serde_json::Value,
     /// Update the agent was at.
     pub update: u64,
 }
@@ -210,6 +269,16 @@ pub enum Command {
         start: serde_json::Value,
         /// The answer, or a plain sentence.
         reply: oneshot::Sender<Result<Tried, String>>,
+    },
+    /// Let greedy π_θ carry out a few of a person's own descriptions: of different kinds where possible, and from other starts
+    /// where the world can say what would be right there.
+    Review {
+        /// The person's descriptions.
+        described: Vec<OwnDescription>,
+        /// Number of the review, which keys the choice.
+        number: u64,
+        /// What was done, or a plain sentence.
+        reply: oneshot::Sender<Result<Vec<Reviewed>, String>>,
     },
     /// A person answered; look into the store.
     DescriptionArrived,

@@ -8,7 +8,7 @@
 //!
 //! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
 //! [`answers`](Store::answer), [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update),
-//! [`episodes`](Store::record_simulated), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
+//! [`episodes`](Store::record_simulated), [`comprehension`](Store::record_comprehension), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
 //! [`export`](Store::export_page).
 //!
 //! Invariants:
@@ -25,6 +25,7 @@
 mod answers;
 mod checkpoints;
 mod clock;
+mod comprehension;
 mod connection;
 mod consistency;
 mod convert;
@@ -49,6 +50,7 @@ use crate::run::Source;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
+pub use comprehension::{LatestComprehension, NewestDescription, Reading, TeacherReading};
 pub use connection::Store;
 pub use counters::Standing;
 pub use error::{Result, StoreError};
@@ -301,6 +303,10 @@ pub struct ExportRow {
     /// When the teacher took the answer back.
     #[serde(with = "time::serde::rfc3339::option")]
     pub withdrawn_at: Option<OffsetDateTime>,
+    /// Whether the agent, asked in these words, did what they describe before it learned from them; `None` where nobody looked.
+    pub understood_before: Option<bool>,
+    /// Whether it did so right after it had learned from them.
+    pub understood_after: Option<bool>,
 }
 
 #[cfg(test)]

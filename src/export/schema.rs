@@ -46,7 +46,7 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Column
 }
 
 /// All columns, in the order of the file.
-pub const COLUMNS: [Column; 20] = [
+pub const COLUMNS: [Column; 22] = [
     column("run", Kind::Text, "run id"),
     column("family", Kind::Text, "task family"),
     column("answer", Kind::Integer, "key of the row, unique in the database, growing with time"),
@@ -75,6 +75,12 @@ pub const COLUMNS: [Column; 20] = [
     optional("active_ms", Kind::Integer, "milliseconds of activity on it, pauses left out, as the page measured"),
     column("created_at", Kind::Time, "when the answer was stored"),
     optional("withdrawn_at", Kind::Time, "when the person took the answer back"),
+    optional(
+        "understood_before",
+        Kind::Boolean,
+        "whether the agent, asked in these words, did what they describe before it learnt from them",
+    ),
+    optional("understood_after", Kind::Boolean, "whether it did so right after it had learnt from them"),
 ];
 
 impl Kind {

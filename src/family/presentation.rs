@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 pub enum Audience {
     /// Large and calm: the execution alone.
     Teacher,
-    /// Small, for a table row or the try-the-agent box.
+    /// Small, for a table row.
     Researcher,
+    /// Of middle size, beside what the person is at: an attempt of the agent that is compared with another.
+    Beside,
 }
 
 /// Whether an execution changed anything, as far as its family can tell from the view.

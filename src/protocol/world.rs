@@ -92,6 +92,18 @@ pub trait World: Send + Sync + 'static {
     fn performs(&self, start: &Self::Start, execution: &Self::Execution, reference: &Self::Execution, tau: f64)
     -> bool;
 
+    /// Whether an agent that was asked in the words of a description has understood them: `execution` does what was described,
+    /// on the whole of the start that the person was shown (REGEX: every word becomes what it became there).
+    fn understood(
+        &self,
+        start: &Self::Start,
+        execution: &Self::Execution,
+        described: &Self::Execution,
+        tau: f64,
+    ) -> bool {
+        self.valid(start, execution) && self.performs(start, execution, described, tau)
+    }
+
     /// The kind of an execution, for query selection: executions of one kind teach much the same
     /// (REGEX: the expression whatever its letters).
     fn kind(&self, _start: &Self::Start, execution: &Self::Execution) -> String {
@@ -123,6 +135,17 @@ pub trait World: Send + Sync + 'static {
     /// should tell about every kind soon. `None` where no task asks for such an execution.
     fn task_kind(&self, start: &Self::Start, execution: &Self::Execution) -> Option<String> {
         Some(self.kind(start, execution))
+    }
+
+    /// Another start, with the execution that does there what was done here; `None` where the world cannot tell (REGEX: the
+    /// same edit of other words of the dictionary).
+    fn another_start(
+        &self,
+        _start: &Self::Start,
+        _execution: &Self::Execution,
+        _stream: &mut Stream,
+    ) -> Option<(Self::Start, Self::Execution)> {
+        None
     }
 
     /// Scores a (greedy) execution of a task against its gold execution.

@@ -38,6 +38,8 @@ pub trait AnyFamily: Send + Sync {
     fn nothing_changed(&self) -> &'static str;
     /// [`Family::render_try_fields`].
     fn render_try_fields(&self) -> Result<String, RenderError>;
+    /// [`Family::start_fields`].
+    fn start_fields(&self, view: &serde_json::Value) -> serde_json::Value;
     /// [`Family::script`].
     fn script(&self) -> Option<&'static str>;
     /// [`Family::modules`].
@@ -132,6 +134,10 @@ impl<F: Family> AnyFamily for F {
 
     fn render_try_fields(&self) -> Result<String, RenderError> {
         Family::render_try_fields(self)
+    }
+
+    fn start_fields(&self, view: &serde_json::Value) -> serde_json::Value {
+        Family::start_fields(self, view)
     }
 
     fn script(&self) -> Option<&'static str> {

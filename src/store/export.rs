@@ -37,6 +37,8 @@ struct Row {
     active_ms: Option<i64>,
     created_at: i64,
     withdrawn_at: Option<i64>,
+    understood_before: Option<bool>,
+    understood_after: Option<bool>,
 }
 
 impl Row {
@@ -66,6 +68,8 @@ impl Row {
             active_ms: self.active_ms.map(from_int),
             created_at: from_nanos(self.created_at),
             withdrawn_at: self.withdrawn_at.map(from_nanos),
+            understood_before: self.understood_before,
+            understood_after: self.understood_after,
         })
     }
 }
@@ -84,12 +88,15 @@ macro_rules! select_page {
                    answers.kind AS "kind!", answers.text AS "text!", answers.request_shown AS "request_shown!: bool",
                    answers.policy_update AS "policy_update!", answers.used_in_update,
                    answers.supersedes AS "supersedes?: AnswerId", answers.superseded_by AS "superseded_by?: AnswerId",
-                   answers.shown_at, answers.active_ms, answers.created_at AS "created_at!", answers.withdrawn_at
+                   answers.shown_at, answers.active_ms, answers.created_at AS "created_at!", answers.withdrawn_at,
+                   comprehension.before_understood AS "understood_before?: bool",
+                   comprehension.after_understood AS "understood_after?: bool"
                FROM answers
                LEFT JOIN runs ON runs.id = answers.run
                LEFT JOIN executions ON executions.id = answers.execution
                LEFT JOIN execution_bodies AS body ON body.execution = answers.execution
                LEFT JOIN episodes ON episodes.answer = answers.id
+               LEFT JOIN comprehension ON comprehension.answer = answers.id
                WHERE "# + $condition + " ORDER BY answers.id LIMIT ?",
             $($parameter),+
         )

@@ -65,7 +65,7 @@ impl<K: Family> Trainer<'_, K> {
         }
         let mut described = Vec::new();
         let mut rows = Vec::new();
-        let mut teachers = Vec::new();
+        let (mut teachers, mut ids) = (Vec::new(), Vec::new());
         for answer in answers {
             let Episode { task, execution, .. }: Episode<K::World> = serde_json::from_value(answer.trace)
                 .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
@@ -84,11 +84,14 @@ impl<K: Family> Trainer<'_, K> {
                 let example = Example { start: task.start, words: answer.text, execution };
                 described.push(DescribedEpisode { episode: answer.episode, example });
                 teachers.push(answer.teacher.unwrap_or_default());
+                ids.push(answer.answer);
             }
         }
+        let comprehension = self.before_learning(&described, &ids, &teachers);
         self.learn_words(&described, &teachers)?;
         self.progress.counters.human += described.len() as u64;
         self.learn(&described)?;
+        self.after_learning(&described, comprehension);
         if !self.recovering {
             for row in rows {
                 self.events.send(Event::Episode(row));

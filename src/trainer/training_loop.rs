@@ -135,6 +135,9 @@ impl<K: Family> Trainer<'_, K> {
                     Command::Try { request, start, reply } => {
                         let _ = reply.send(self.execute_request(&request, &start));
                     }
+                    Command::Review { described, number, reply } => {
+                        let _ = reply.send(self.review(described, number));
+                    }
                     Command::DescriptionArrived => self.supply.wake(),
                 }
                 next = self.commands.try_next();

@@ -6,8 +6,8 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, answers, assets, docs, events, export, guide, health, home, launch_api, not_found, run, run_api, runs,
-    teach, teach_api, undo,
+    access, answers, assets, comprehension_api, docs, events, export, guide, health, home, launch_api, not_found, run,
+    run_api, runs, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -62,6 +62,9 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/stop", post(run_api::stop))
         .route("/api/runs/{run}/teacher", post(run_api::teacher))
         .route("/api/runs/{run}/try", post(run_api::try_agent))
+        .route("/api/runs/{run}/readings", get(comprehension_api::readings))
+        .route("/api/runs/{run}/comprehension", get(comprehension_api::own))
+        .route("/api/runs/{run}/review", post(comprehension_api::review))
         .route("/api/runs/{run}/lease", post(teach_api::lease))
         .route("/api/runs/{run}/executions/{execution}/renew", post(teach_api::renew))
         .route("/api/runs/{run}/executions/{execution}/release", post(teach_api::release))
@@ -73,6 +76,7 @@ fn routes(state: &AppState) -> Router<AppState> {
     let long = Router::new()
         .route("/events", get(events::shared))
         .route("/runs/{run}/events", get(events::stream))
+        .route("/api/runs/{run}/comprehension/events", get(comprehension_api::events))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema));

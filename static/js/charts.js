@@ -4,7 +4,7 @@ import { count, duration, percent } from "./format.js";
 
 const uPlot = window.uPlot;
 const share = (value) => (value == null ? "–" : percent(value));
-const AXES = {
+export const AXES = {
   episodes: { read: (p) => p.episodes, label: "episodes", write: count },
   descriptions: { read: (p) => p.descriptions, label: "descriptions", write: count },
   seconds: { read: (p) => p.seconds, label: "training time", write: duration },
@@ -17,13 +17,33 @@ const CHARTS = {
 };
 
 // Shares begin at 0 and end at a round number above the highest, so that a young agent's curve is no line on the floor.
-const top = (high) => [0.1, 0.2, 0.4, 0.6, 0.8].find((end) => (high ?? 0) <= end * 0.96) ?? 1;
+export const top = (high) => [0.1, 0.2, 0.4, 0.6, 0.8].find((end) => (high ?? 0) <= end * 0.96) ?? 1;
 
 // The points with a new one at their end. A run that goes on from a checkpoint makes its last points again.
 function joined(points, point) {
   const before = points.length > 0 && points.at(-1).update >= point.update ? points.filter((p) => p.update < point.update) : points;
   before.push(point);
   return before;
+}
+
+// The look that all charts of the page have: colours of the theme, axes, grid.
+export function look({ axis, height, width, share: isShare, tall, labelled }) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (key) => style.getPropertyValue(`--${key}`).trim();
+  const font = `12px ${style.getPropertyValue("--sans")}`;
+  const grid = { stroke: colour("line"), width: 1 };
+  const options = {
+    width,
+    height,
+    padding: [10, 22, 0, 0],
+    legend: { show: false },
+    cursor: { sync: { key: "run" }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
+    axes: [
+      { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: labelled ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },
+      { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: tall ? 50 : 22, values: (u, ticks) => ticks.map((t) => (isShare ? percent(t, 0) : String(Number(t.toFixed(3))))) },
+    ],
+  };
+  return { colour, options };
 }
 
 const value = (point, key) => (key === "validation" ? point.validation?.value : point[key]) ?? null;
@@ -43,6 +63,7 @@ export class Charts {
     document.addEventListener("iliad:theme", () => this.redraw());
   }
 
+  get axis() { return this.#axis; }
   set axis(name) { this.#axis = name; this.redraw(); }
   set points(points) { this.#own = points; this.#schedule(); }
   get points() { return this.#own; }
@@ -127,10 +148,8 @@ export class Charts {
 
   #options(entry) {
     const { chart, name, host } = entry;
-    const style = getComputedStyle(document.documentElement);
-    const colour = (key) => style.getPropertyValue(`--${key}`).trim();
-    const font = `12px ${style.getPropertyValue("--sans")}`;
-    const axis = AXES[this.#axis];
+    const main = name === "success";
+    const { colour, options } = look({ axis: AXES[this.#axis], width: host.clientWidth, height: chart.height, share: chart.share, tall: main, labelled: main });
     const line = ([, , key, width], dash) => ({
       stroke: colour(key), width, spanGaps: true, dash,
       // A single reading has no line yet.
@@ -144,21 +163,11 @@ export class Charts {
       bands.push({ series: [4, 3], fill: `${colour("agent")}2b` });
     }
     if (this.#other) series.push(...chart.lines.map((l) => line([l[0], l[1], l[2] === "agent" ? "you" : "line-strong", Math.max(l[3] - 0.5, 1)], [6, 4])));
-    const grid = { stroke: colour("line"), width: 1 };
-    const main = name === "success";
     return {
-      width: host.clientWidth,
-      height: chart.height,
-      padding: [10, 22, 0, 0],
+      ...options,
       series,
       bands,
-      legend: { show: false },
-      cursor: { sync: { key: "run" }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: false }, y: { range: chart.share ? (u, low, high) => [0, top(high)] : (u, low, high) => uPlot.rangeNum(low ?? 0, high ?? 1, 0.1, true) }, n: { auto: false, range: [0, 1] } },
-      axes: [
-        { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: main ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },
-        { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: main ? 50 : 22, values: (u, ticks) => ticks.map((t) => (chart.share ? percent(t, 0) : String(Number(t.toFixed(3))))) },
-      ],
       hooks: { setCursor: [(u) => this.#legend(entry, u.cursor.idx)] },
     };
   }

@@ -2,13 +2,16 @@
 
 import { AXIS_NAMES, Charts, fillTable } from "./charts.js";
 import { Episodes } from "./episodes.js";
-import { ago, bytes, count, duration, el, percent, quoted, time } from "./format.js";
+import { ago, bytes, count, duration, el, percent, time } from "./format.js";
 import { ask } from "./net.js";
+import { Readings } from "./readings.js";
 import { Stream } from "./stream.js";
+import { setUpTry } from "./try.js";
 
 const $ = (id) => document.getElementById(id);
 const config = JSON.parse($("run").dataset.config);
 const charts = new Charts($("charts"));
+const readings = new Readings({ figure: $("readings"), view: $("readings-view"), table: $("readings-table") }, () => charts.axis);
 const episodes = new Episodes($("episodes"), $("episodes-empty"), $("episodes-new"), config.learns);
 const WORDS = { starting: "Getting ready", running: "Learning", paused: "Paused", stopped: "Ended", failed: "Stopped by an error" };
 const over = (state) => state === "stopped" || state === "failed";
@@ -146,11 +149,12 @@ const part = (run, what) => ask(`${config.runs}/${encodeURIComponent(run)}${what
 
 async function snapshot() {
   const compared = other;
-  const parts = ["", "/points", "/episodes", "/checkpoints"].map((what) => part(config.run, what));
-  const [run, points, rows, marks, others] = await Promise.all([...parts, compared ? part(compared, "/points") : null]);
+  const parts = ["", "/points", "/episodes", "/checkpoints", "/readings"].map((what) => part(config.run, what));
+  const [run, points, rows, marks, curves, others] = await Promise.all([...parts, compared ? part(compared, "/points") : null]);
   live = run.live;
   showStatus(run.status);
   showPoints(points);
+  readings.show(curves);
   if (compared && compared === other) charts.compared = others;
   episodes.fill(rows);
   showCheckpoints(marks);
@@ -189,12 +193,22 @@ async function renew() {
   held.splice(0).forEach(({ run, name, data }) => happened(run, name, data));
 }
 
+// Many descriptions at once make one request.
+let renewingReadings = 0;
+function renewReadings() {
+  renewingReadings ||= setTimeout(async () => {
+    renewingReadings = 0;
+    await part(config.run, "/readings").then((curves) => readings.show(curves), () => {});
+  }, 1000);
+}
+
 const HAPPENED = {
   status: (now) => { live = true; showStatus(now); },
   point: (point) => { charts.add(point); afterPoints(); },
   episode: (episode) => episodes.add(episode),
   checkpoint: addCheckpoint,
   log: ({ message }) => addLog(new Date().toISOString(), message),
+  comprehension: renewReadings,
   absent: () => { if (live) resync(); },
 };
 
@@ -270,46 +284,15 @@ $("teacher").addEventListener("change", async () => {
 });
 $("share").addEventListener("input", () => { $("share-out").textContent = `${$("share").value}%`; });
 
-// Fields that share a name make a list, others a text: the family's own form decides.
-function fields(form, without) {
-  const start = {};
-  const data = new FormData(form);
-  for (const name of new Set(data.keys())) {
-    if (name === without) continue;
-    const values = data.getAll(name);
-    start[name] = form.elements[name] instanceof RadioNodeList ? values : values[0];
-  }
-  return start;
-}
-
-$("try").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const go = $("try-go");
-  if (go.getAttribute("aria-disabled") === "true") return;
-  go.setAttribute("aria-disabled", "true");
-  const tell = (text) => { $("try-problem").textContent = text; $("try-problem").hidden = !text; };
-  tell("");
-  const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
-  try {
-    const tried = await ask(`${config.api}/try`, { body: { request: $("request").value, start: fields($("try"), "request") } });
-    const drawing = el("div", { class: "drawing", translate: "no" });
-    drawing.innerHTML = tried.html;
-    $("tried").replaceChildren(
-      drawing,
-      el("p", { class: "small muted" }, tried.valid ? "What it did: " : "What it did cannot be carried out: ", quoted("code", {}, tried.summary), `, after ${count(tried.update)} updates.`),
-    );
-  } catch (error) {
-    $("tried").replaceChildren();
-    tell(error.detail ?? "Something went wrong on this page; reload it and try again.");
-  } finally {
-    clearTimeout(slow);
-    go.removeAttribute("aria-disabled");
-  }
-});
+setUpTry(config.api);
 
 // ---- Curves --------------------------------------------------------------------------------------------------------
 
-$("axis").addEventListener("change", () => { charts.axis = $("axis").value; });
+function setAxis() {
+  charts.axis = $("axis").value;
+  readings.redraw();
+}
+$("axis").addEventListener("change", setAxis);
 document.querySelector(".table-view").addEventListener("toggle", afterPoints);
 
 // Runs that began since the page was opened can be compared with, too.
@@ -335,7 +318,7 @@ const KEYS = {
   c: () => { if (!$("checkpoint").hidden) $("checkpoint").click(); },
   x: () => {
     $("axis").value = AXIS_NAMES[(AXIS_NAMES.indexOf($("axis").value) + 1) % AXIS_NAMES.length];
-    charts.axis = $("axis").value;
+    setAxis();
   },
   t: () => $("request").focus(),
   e: () => episodes.focus(),

@@ -2,6 +2,7 @@
 // next execution is there already, and text survives whatever happens to the connection.
 
 import { Activity } from "./activity.js";
+import { Comprehension } from "./comprehension.js";
 import { Drafts } from "./drafts.js";
 import { ask, newKey, whole } from "./net.js";
 import { watchScreen } from "./screen.js";
@@ -11,6 +12,7 @@ const config = JSON.parse($("teach").dataset.config);
 const [box, form, skip, skipForm] = [$("text"), $("describe"), $("skip"), $("skip-form")];
 const drafts = new Drafts(config.run);
 const activity = new Activity();
+const comprehension = new Comprehension(config, () => box.focus({ preventScroll: true }));
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(`iliad.${config.run}`) : null;
 const LEASE = config.lease_seconds * 1000;
 const UNDO = 10_000;          // how long the last answer can be taken back with one press
@@ -91,7 +93,7 @@ function show(shown, { announce = "Next" } = {}) {
   $("idle").hidden = true;
   if (shown.html !== undefined) {
     $("asked").hidden = !shown.request;
-    $("request").textContent = shown.request ?? "";
+    $("asked-words").textContent = shown.request ?? "";
     $("execution").innerHTML = shown.html;
     $("execution").dispatchEvent(new CustomEvent("iliad:execution", { bubbles: true }));
   }
@@ -277,6 +279,7 @@ async function send(kind, text, { times = 0, confirmed = false } = {}) {
     tabs?.postMessage({ answered: execution });
     notice(stored.thanks);
     offerUndo(stored.answer);
+    if (kind === "described") comprehension.sent(text);
     lock(false);
     await advance();
   } catch (error) {
@@ -337,6 +340,7 @@ async function undo() {
     const back = await ask(`${config.api}/answers/${answer}/undo`, { body: {} });
     lock(false);
     endOffer();
+    comprehension.refresh();
     putBack(back);
   } catch (error) {
     lock(false);
@@ -519,7 +523,7 @@ if (current) {
   const rendered = box.value;
   const [told, doubtful] = [$("problem").textContent, !$("doubt").hidden];
   // As the server drew it, before the family's script makes a walk of it: it may have to be put back.
-  const drawn = { html: $("execution").innerHTML, request: $("asked").hidden ? null : $("request").textContent };
+  const drawn = { html: $("execution").innerHTML, request: $("asked").hidden ? null : $("asked-words").textContent };
   show(current, { announce: null });
   Object.assign(current, drawn);
   if (told) problem(told);

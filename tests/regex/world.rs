@@ -186,3 +186,21 @@ fn kinds_forget_letters_and_further_words_are_changed_ones() {
     let idle = Edit::of("()(0)()@", &start);
     assert_eq!(world.elsewhere(&start, &idle, &mut stream(1, "test", 0)), Some((start, idle)));
 }
+
+#[test]
+fn an_edit_is_done_elsewhere_and_understood_on_all_words() {
+    let world = RegexWorld::tiny(1);
+    let (task, gold) = (world.task(Split::Train, 0), world.gold(Split::Train, 0));
+    let (start, there) = world.another_start(&task.start, &gold, &mut stream(1, "test", 0)).unwrap();
+    assert_eq!((start.words.len(), &there.expression), (PAIRS, &gold.expression));
+    assert!(start != task.start && there == Edit::of(&gold.expression, &start) && world.describable(&start, &there));
+    let again = world.another_start(&task.start, &gold, &mut stream(1, "test", 0)).unwrap();
+    assert_eq!(again, (start.clone(), there.clone()));
+    // Four words of five are enough for the simulated teacher, and not for a person who described all five.
+    let mut nearly = there.clone();
+    nearly.outputs.as_mut().unwrap()[1].push('q');
+    assert!(world.performs(&start, &nearly, &there, 0.5) && !world.understood(&start, &nearly, &there, 0.5));
+    assert!(world.understood(&start, &there, &there, 0.5));
+    let invalid = Edit { outputs: None, ..there.clone() };
+    assert!(!world.understood(&start, &invalid, &there, 0.5));
+}

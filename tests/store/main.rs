@@ -4,6 +4,7 @@
 mod agreement;
 mod answers;
 mod complaints;
+mod comprehension;
 mod concurrency;
 mod damage;
 mod export;

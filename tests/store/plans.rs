@@ -5,7 +5,7 @@
 use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
 use iliad::ids::AnswerId;
-use iliad::run::{CheckpointRow, Point};
+use iliad::run::{Attempt, CheckpointRow, Comprehension, Point};
 use iliad::store::UpdateRecord;
 use sqlx::{Connection, Row, SqliteConnection};
 use std::collections::BTreeSet;
@@ -77,6 +77,23 @@ async fn call_everything(bench: &Bench) {
     store.record_update(&RUN, &record).await.unwrap();
     store.record_update(&RUN, &record).await.unwrap();
     store.record_update(&RUN, &UpdateRecord { update: 2, ..record }).await.unwrap_err();
+    let attempt = Attempt { view: ().into(), summary: "s".into(), understood: true };
+    let carried_out = Comprehension {
+        answer: keys[0],
+        teacher,
+        update: 1,
+        episodes: 1,
+        descriptions: 0,
+        seconds: 1.0,
+        before: attempt.clone(),
+        after: Some(attempt),
+    };
+    store.record_comprehension(&RUN, &[carried_out]).await.unwrap();
+    store.readings(&RUN, teacher, 9).await.unwrap();
+    store.readings_of_all(&RUN, 9).await.unwrap();
+    store.latest_comprehension(&RUN, teacher).await.unwrap();
+    store.newest_description(&RUN, teacher).await.unwrap();
+    store.learnt_descriptions(&RUN, teacher, 9).await.unwrap();
     store.next_episode(&RUN).await.unwrap();
     store.updates_after(&RUN, 0).await.unwrap();
     store.used_answers(&RUN, 9).await.unwrap();

@@ -48,6 +48,11 @@ async fn costs(bench: &Bench, n: i64, busy: TeacherId) -> Costs {
     of(store, costs, "a teacher", async |_| store.teacher("busy").await.unwrap()).await;
     of(store, costs, "a teacher's figures", async |_| store.teacher_counts(&RUN, busy).await.unwrap()).await;
     of(store, costs, "own answers", async |_| store.own_answers(&RUN, busy, 20).await.unwrap()).await;
+    of(store, costs, "own readings", async |_| store.readings(&RUN, busy, 50).await.unwrap()).await;
+    of(store, costs, "readings of all", async |_| store.readings_of_all(&RUN, 100).await.unwrap()).await;
+    of(store, costs, "the latest attempt", async |_| store.latest_comprehension(&RUN, busy).await.unwrap()).await;
+    of(store, costs, "the newest description", async |_| store.newest_description(&RUN, busy).await.unwrap()).await;
+    of(store, costs, "what was learnt", async |_| store.learnt_descriptions(&RUN, busy, 50).await.unwrap()).await;
     of(store, costs, "points", async |_| assert_eq!(store.points(&RUN, 50).await.unwrap().len(), 50)).await;
     of(store, costs, "episodes", async |_| assert_eq!(store.recent_episodes(&RUN, 40).await.unwrap().len(), 40)).await;
     of(store, costs, "checkpoints", async |_| {

@@ -6,7 +6,8 @@ use sqlx::{Connection, SqliteConnection};
 use std::path::Path;
 
 /// Fills the run beside the store's back: `n` answers of the three teachers in turn to as many executions, `n` simulated
-/// ones, `n` points (one in ten with a reading), `n` checkpoints. All answers are used.
+/// ones, `n` points (one in ten with a reading), `n` checkpoints. All answers are used, and
+/// carried out before.
 pub async fn fill(file: &Path, run: &str, teachers: [TeacherId; 3], n: i64) {
     let options = SqliteConnectOptions::new().filename(file).foreign_keys(false);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
@@ -26,6 +27,12 @@ pub async fn fill(file: &Path, run: &str, teachers: [TeacherId; 3], n: i64) {
                  policy_update, created_at, used_in_update, used_position, used_at)
              {numbers} SELECT '{run}', i, 'human', i, CASE i % 3 WHEN 0 THEN {a} WHEN 1 THEN {b} ELSE {c} END,
                  'k' || i, 'described', 't', 0, i, i, i, 0, i FROM n"
+        ),
+        format!(
+            "INSERT INTO comprehension (answer, run, teacher, update_no, episodes, descriptions, seconds, told_before,
+                 before_understood, before_summary, before_view)
+             {numbers} SELECT i, '{run}', CASE i % 3 WHEN 0 THEN {a} WHEN 1 THEN {b} ELSE {c} END, i, i, i, i, 0, i % 2,
+                 's', '{view}' FROM n"
         ),
         format!("INSERT INTO updates {numbers} SELECT '{run}', i, '{{}}', i FROM n"),
         format!(

@@ -16,8 +16,9 @@ use iliad::protocol::Rate;
 use iliad::protocol::{Evaluation, Split};
 use iliad::registry::AnyFamily;
 use iliad::rng;
-use iliad::run::{CheckpointRow, Command, EpisodeRow, Event, Point, RunHandle, RunState, Source, Status, Tried};
-use iliad::store::{AnswerKind, NewExecution, Run, Store, UpdateRecord};
+use iliad::run::{Attempt, CheckpointRow, Command, Comprehension, EpisodeRow, Event, OwnDescription, Point};
+use iliad::run::{Reviewed, RunHandle, RunState, Source, Status, Tried};
+use iliad::store::{AnswerKind, NewExecution, Run, Store, TrainerAnswer, UpdateRecord};
 use iliad::trainer::{FinalReport, Launch};
 use iliad::web::{AppState, Runs, WebSettings};
 use rand::RngExt;
@@ -113,6 +114,10 @@ impl AnyFamily for Pairs {
     }
     fn nothing_changed(&self) -> &'static str {
         "Nothing changed"
+    }
+    fn start_fields(&self, view: &Value) -> Value {
+        let words: Vec<String> = Self::read(view).unwrap_or_default().into_iter().map(|(before, _)| before).collect();
+        json!({ "words": words })
     }
     fn report_example(&self, _: &Value, _: &Value) -> Option<ReportExample> {
         None
@@ -334,6 +339,9 @@ impl Fake {
                 Ok(Command::Try { request, start, reply }) => {
                     let _ = reply.send(self.attempt(&request, &start));
                 }
+                Ok(Command::Review { described, reply, .. }) => {
+                    let _ = reply.send(Ok(self.review(described)));
+                }
                 Ok(Command::DescriptionArrived) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Command::Shutdown | Command::Conclude) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -378,6 +386,7 @@ impl Fake {
         let update = self.status.update;
         let record = UpdateRecord { update, data: json!({}), answers: answers.iter().map(|a| a.answer).collect() };
         self.runtime.block_on(self.store.record_update(&run, &record)).expect("the update is recorded");
+        self.tell_comprehension(&answers);
         for answer in answers {
             self.status.episodes += 1;
             self.status.descriptions_human += u64::from(answer.kind == AnswerKind::Described);
@@ -415,6 +424,44 @@ impl Fake {
         }
         self.status.episodes_per_second = 4.0;
         self.point();
+    }
+
+    /// The made-up agent understands every second description before it is told, and all of them afterwards.
+    fn tell_comprehension(&self, answers: &[TrainerAnswer]) {
+        let described = answers.iter().filter(|answer| answer.kind == AnswerKind::Described);
+        let rows = |told: bool| -> Vec<Comprehension> {
+            let row = |answer: &TrainerAnswer| Comprehension {
+                answer: answer.answer,
+                teacher: answer.teacher.unwrap_or_default(),
+                update: self.status.update,
+                episodes: self.status.episodes,
+                descriptions: self.status.descriptions_human + self.status.descriptions_simulated,
+                seconds: self.status.seconds,
+                before: made_up_attempt(&answer.view, answer.answer.0 % 2 == 0),
+                after: told.then(|| made_up_attempt(&answer.view, true)),
+            };
+            described.clone().map(row).collect()
+        };
+        for told in [false, true] {
+            let rows = rows(told);
+            if rows.is_empty() {
+                return;
+            }
+            self.runtime.block_on(self.store.record_comprehension(&self.status.run, &rows)).expect("recorded");
+            let _ = self.events.send(Arc::new(Event::Comprehension(rows)));
+        }
+    }
+
+    fn review(&self, described: Vec<OwnDescription>) -> Vec<Reviewed> {
+        let view = |at: u64| execution(7, at, 0).view;
+        let done = |(at, one): (u64, OwnDescription)| Reviewed {
+            text: one.text,
+            elsewhere: at > 0,
+            attempt: made_up_attempt(&view(at), at != 1),
+            wanted: view(at),
+            update: self.status.update,
+        };
+        (0..).zip(described).take(3).map(done).collect()
     }
 
     fn episode(&self, row: EpisodeRow) {
@@ -483,6 +530,13 @@ impl Fake {
         let pairs: Vec<(String, String)> = words.iter().map(|word| (word.clone(), edit(word))).collect();
         Ok(Tried { view: pairs_view(&pairs), summary: summary.to_owned(), valid: true, update: self.status.update })
     }
+}
+
+/// What the person was shown, or the words as they were where it was not understood.
+fn made_up_attempt(view: &Value, understood: bool) -> Attempt {
+    let pairs = Pairs::read(view).unwrap_or_default().into_iter();
+    let pairs: Vec<_> = pairs.map(|(word, output)| (word.clone(), if understood { output } else { word })).collect();
+    Attempt { view: pairs_view(&pairs), summary: "made up".to_owned(), understood }
 }
 
 /// Stores an ended run with a curve, to be compared with.

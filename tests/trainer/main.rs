@@ -1,5 +1,6 @@
 //! The trainer: it learns, it does not learn from shuffled descriptions, and a killed run reaches the same state.
 
+mod comprehension;
 mod full_disk;
 mod learning;
 mod many_people;

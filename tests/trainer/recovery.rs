@@ -3,6 +3,9 @@
 use crate::support::{go_live, wait_for_work, weights};
 use iliad::config::run::TeacherMode;
 use iliad::run::{Command, RunState};
+use iliad::store::Store;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
 use std::path::Path;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,13 +28,24 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
     }
     let used = live.store.used_answers(&"live".into(), u64::MAX >> 1).await.unwrap();
     assert_eq!(used.len(), 7);
+    let readings = live.store.readings_of_all(&"live".into(), 100).await.unwrap();
+    assert_eq!(readings.iter().map(|r| r.update).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
     // What a crash leaves: the store as it is, the checkpoint of update 4. The later updates are lost with the memory.
     let whole = copy(dir.path());
     live.end(Command::Shutdown).await;
     let expected = weights(&dir.path().join("run"));
 
+    // Nothing looks at how the agent takes descriptions while updates are made again, so the same weights also show that
+    // looking changes nothing of what is learnt.
+    let database = whole.path().join("test.sqlite");
+    Store::open(&database).await.unwrap().close().await;
+    let options = SqliteConnectOptions::new().filename(&database);
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::query("DELETE FROM comprehension").execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
     let again = go_live(whole.path(), &overrides).await;
     again.until("the lost updates to be made again", |s| s.state == RunState::Running && s.update == 7).await;
+    assert!(again.store.readings_of_all(&"live".into(), 100).await.unwrap().is_empty());
     assert_eq!(again.store.used_answers(&"live".into(), u64::MAX >> 1).await.unwrap().len(), 7);
     again.end(Command::Shutdown).await;
     assert_eq!(weights(&whole.path().join("run")), expected);

@@ -13,7 +13,7 @@ async fn open_to_the_world() -> Server {
     Server::with(settings, TeacherMode::Human).await
 }
 
-const STEERING: [&str; 10] = [
+const STEERING: [&str; 11] = [
     "/events?runs=study",
     "/runs",
     "/runs/study",
@@ -23,6 +23,7 @@ const STEERING: [&str; 10] = [
     "/api/runs",
     "/api/runs/study",
     "/api/runs/study/points",
+    "/api/runs/study/readings",
     "/api/runs/study/episodes",
 ];
 

@@ -1,5 +1,6 @@
 //! Walking through houses as people meet it: words, an example, and how walks look.
 
+use super::action::{HEADINGS, VIEW_STEP};
 use super::drawing::Map;
 use super::houses::{EXAMPLE, Houses};
 use super::tables::TABLES;
@@ -19,7 +20,7 @@ use crate::rng::Stream;
 use askama::Template;
 use candle_core::Device;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -151,7 +152,7 @@ pub(super) fn render(houses: &Houses, view: &Value, audience: Audience) -> Resul
             let data = crate::output::json::line(&shown).map_err(failed)?;
             ExecutionPage { data, words: &words }.render()
         }
-        Audience::Researcher => {
+        Audience::Researcher | Audience::Beside => {
             // Only a house that is at hand: a list of many walks must not make a house for each.
             let sheet = houses.kept(&house);
             let map = Map::of(&path, sheet.as_ref().and_then(|sheet| sheet.house.as_ref()));
@@ -225,6 +226,15 @@ impl Family for NavFamily {
             .collect();
         let (houses, rooms) = self.houses.known();
         TryFields { houses, rooms, headings }.render().map_err(failed)
+    }
+
+    fn start_fields(&self, view: &Value) -> Value {
+        let first = &view["path"][0];
+        let (Some(viewpoint), Some(heading)) = (first["viewpoint"].as_str(), first["heading"].as_f64()) else {
+            return Value::Null;
+        };
+        let heading = (heading / VIEW_STEP).round() as usize % HEADINGS;
+        json!({"house": view["house"], "viewpoint": viewpoint, "heading": heading.to_string()})
     }
 
     fn script(&self) -> Option<&'static str> {
@@ -405,6 +415,16 @@ mod tests {
         assert!(html.contains("<svg") && html.contains("role=\"img\""), "{html}");
         assert_eq!(html.matches("class=\"map-stop").count(), stops);
         assert!(!html.contains("data-walk"));
+    }
+
+    #[test]
+    fn a_view_fills_the_fields_of_its_start() {
+        let fields = NAV.start_fields(&view());
+        let (path, heading) = GUIDE_WALK;
+        let expected =
+            json!({"house": EXAMPLE, "viewpoint": format!("{EXAMPLE}-{}", path[0]), "heading": heading.to_string()});
+        assert_eq!(fields, expected);
+        assert_eq!(NAV.start_fields(&json!({"house": EXAMPLE, "path": []})), Value::Null);
     }
 
     #[test]

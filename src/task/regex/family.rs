@@ -153,7 +153,7 @@ impl Family for RegexFamily {
     fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
         let pairs = read(view)?;
         match audience {
-            Audience::Teacher => ExecutionPage { pairs: &pairs }.render(),
+            Audience::Teacher | Audience::Beside => ExecutionPage { pairs: &pairs }.render(),
             Audience::Researcher => ExecutionRow { pairs: &pairs }.render(),
         }
         .map_err(failed)
@@ -268,6 +268,12 @@ impl Family for RegexFamily {
         setup::teacher(config, world, device)
     }
 
+    fn start_fields(&self, view: &Value) -> Value {
+        let words = view["pairs"].as_array().into_iter().flatten().filter_map(|pair| pair["in"].as_str());
+        let fields = words.enumerate().map(|(i, word)| (format!("words-{i}"), Value::from(word)));
+        Value::Object(fields.collect())
+    }
+
     fn start_from_form(
         &self,
         world: &RegexWorld,
@@ -309,6 +315,16 @@ mod tests {
         assert_eq!(html.matches("<ins").count(), 3);
         assert_eq!(html.matches("<li").count(), 2);
         assert!(html.contains("banana becomes bonono") && html.contains("sky stays as it is"), "{html}");
+    }
+
+    #[test]
+    fn a_view_fills_the_fields_that_its_start_is_read_from() {
+        let world = RegexWorld::tiny(1);
+        let fields = RegexFamily.start_fields(&view(&[("banana", "bonono"), ("sky", "sky")]));
+        let start =
+            RegexFamily.start_from_form(&world, &fields, &mut crate::rng::stream(1, "form", 0)).expect("a start");
+        assert_eq!(start.words, ["banana", "sky"]);
+        assert_eq!(RegexFamily.start_fields(&Value::Null), json!({}));
     }
 
     #[test]

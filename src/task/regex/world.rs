@@ -169,6 +169,11 @@ impl World for RegexWorld {
         same as f64 / ours.len() as f64 >= tau.min(1.0)
     }
 
+    /// Half of the words are enough for the simulated teacher; a person who says what became of five words means them all.
+    fn understood(&self, start: &Words, execution: &Edit, described: &Edit, _tau: f64) -> bool {
+        self.performs(start, execution, described, 1.0)
+    }
+
     fn kind(&self, _start: &Words, execution: &Edit) -> String {
         form(&execution.expression)
     }
@@ -208,6 +213,15 @@ impl World for RegexWorld {
             }
         }
         Some((start, execution))
+    }
+
+    /// Five words of the dictionary, of which the expression changes the first and at least two more.
+    fn another_start(&self, _start: &Words, execution: &Edit, stream: &mut Stream) -> Option<(Words, Edit)> {
+        if self.corpus.words.is_empty() {
+            return None;
+        }
+        let (words, outputs) = self.fresh_examples(&execution.expression, stream)?.into_iter().unzip();
+        Some((Words { words }, Edit { expression: execution.expression.clone(), outputs: Some(outputs) }))
     }
 
     /// Success: the first word becomes what the gold expression makes of it. The figure `similarity` is the paper's

@@ -112,12 +112,13 @@ fn told(family: &dyn AnyFamily, update: u64, told: &RunEvent) -> Option<Told> {
         RunEvent::Point(point) => Told::new("point", update, point),
         RunEvent::Episode(row) => Told::new("episode", update, &EpisodeJson::of(family, row.clone())),
         RunEvent::Checkpoint(row) => Told::new("checkpoint", update, row),
+        RunEvent::Comprehension(rows) => Told::new("comprehension", update, rows),
         RunEvent::Log { .. } => return None,
     })
 }
 
 /// Server-sent events until the server ends.
-fn response(state: &AppState, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+pub(crate) fn response(state: &AppState, events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let events = events.enumerate().map(|(i, event)| if i == 0 { event.retry(RETRY) } else { event });
     let events = events.take_until(state.shutdown.clone().cancelled_owned());
     let sse = Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));

@@ -8,6 +8,7 @@ use crate::store::PoolCounts;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Json, Path, Query};
+use crate::web::extractors::visitor::Returned;
 use crate::web::page::episode::EpisodeJson;
 use crate::web::page::run_view::RunView;
 use crate::web::services::commands;
@@ -198,13 +199,27 @@ pub(crate) struct TriedJson {
     update: u64,
 }
 
-/// `POST /api/runs/{run}/try`: what the agent would do now.
+/// Whether the visitor may try the agent: who steers, and who has described what it did.
+async fn may_try(state: &AppState, run: &RunId, steering: Result<Steering>, visitor: Result<Returned>) -> Result<bool> {
+    let Err(refused) = steering else { return Ok(true) };
+    if let Ok(Returned(Some(visitor))) = visitor
+        && state.store.teacher_counts(run, visitor.teacher.id).await?.described > 0
+    {
+        return Ok(false);
+    }
+    Err(refused)
+}
+
+/// `POST /api/runs/{run}/try`: what the agent would do now. Teachers get the drawing without the line for researchers.
 pub(crate) async fn try_agent(
-    _: Steering,
+    steering: Result<Steering>,
+    visitor: Result<Returned>,
     State(state): State<AppState>,
     Path(run): Path<RunId>,
-    Json(TryBody { request, start }): Json<TryBody>,
+    body: Result<Json<TryBody>>,
 ) -> Result<axum::Json<TriedJson>> {
+    let steers = may_try(&state, &run, steering, visitor).await?;
+    let Json(TryBody { request, start }) = body?;
     let view = RunView::load(&state, &run).await?;
     if request.trim().is_empty() {
         return Err(Error::change("empty", "Write what the agent should do first."));
@@ -219,7 +234,7 @@ pub(crate) async fn try_agent(
     Ok(axum::Json(TriedJson {
         html: view.family.render(&tried.view, Audience::Teacher)?,
         text: view.family.render_text(&tried.view)?,
-        summary: tried.summary,
+        summary: if steers { tried.summary } else { String::new() },
         valid: tried.valid,
         update: tried.update,
     }))

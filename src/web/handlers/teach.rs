@@ -42,6 +42,8 @@ struct TeachPage {
     /// The answer that may be taken back with one press: the one that was just stored.
     undo: Option<AnswerId>,
     reasons: &'static [&'static str],
+    /// The start fields of the box in which the agent is tried.
+    try_fields: String,
     /// Data for the script, as JSON.
     data: String,
 }
@@ -76,7 +78,7 @@ pub(crate) async fn page(
     let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
     let Some(kind) = said else { return Ok(page::html(&teach_page(&state, page, view, shown, None))) };
     let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
-    let thanks = teaching::sentence(kind, counts, view.family.nothing_changed());
+    let thanks = teaching::sentence(kind, counts, &view);
     let undo = state.store.own_answers(&run, visitor.teacher.id, 1).await?.first().map(|own| own.answer);
     Ok(page::html(&TeachPage { undo, ..teach_page(&state, page, view, shown, Some(thanks)) }))
 }
@@ -104,6 +106,10 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         doubt: false,
         undo: None,
         reasons: &SKIP_REASONS,
+        try_fields: view.family.render_try_fields().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the start fields of the try box cannot be drawn");
+            String::new()
+        }),
         data: data.to_string(),
         asked: shown.as_ref().is_some_and(|shown| shown.request.is_some()),
         page,

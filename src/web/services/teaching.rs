@@ -3,7 +3,7 @@
 use crate::family::{Audience, Change};
 use crate::ids::{AnswerId, ExecutionId, TeacherId};
 use crate::registry::AnyFamily;
-use crate::run::Command;
+use crate::run::{Command, RunState};
 use crate::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::cookie::new_token;
@@ -257,25 +257,45 @@ async fn thanks(
     stored: Stored,
 ) -> Result<Thanks> {
     let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
-    let thanks = sentence(kind, counts, view.family.nothing_changed());
+    let thanks = sentence(kind, counts, view);
     Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks })
 }
 
-/// One line of thanks with something true in it. `nothing`: the words of the button for an execution that did nothing.
-pub(crate) fn sentence(kind: AnswerKind, counts: TeacherCounts, nothing: &str) -> String {
+/// One line of thanks with something true in it.
+pub(crate) fn sentence(kind: AnswerKind, counts: TeacherCounts, view: &RunView) -> String {
+    let learns = match view.status.state {
+        _ if view.ended() => "The agent has ended and learns no more",
+        RunState::Paused => "The agent is paused and learns again when it goes on",
+        RunState::Starting { .. } => "The agent learns as soon as it is ready",
+        _ => "",
+    };
+    thank(kind, counts, view.family.nothing_changed(), learns)
+}
+
+/// The line of thanks. `nothing`: the words of the button for an execution that did nothing. `learns`: when the agent learns
+/// from what it has not used, where that is not its next update.
+fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str) -> String {
     let n = format::count(&counts.described);
+    let waiting = counts.described.saturating_sub(counts.used);
+    let rest = match (learns, waiting) {
+        ("", 0 | 1) => "the last one comes with its next update".to_owned(),
+        ("", more) => format!("the last {} come with its next update", format::count(&more)),
+        (other, _) => format::lower(other),
+    };
     match (kind, counts.used, counts.described) {
         (AnswerKind::Skipped, ..) => "Skipped. It waits under Back if you change your mind.".to_owned(),
         (AnswerKind::NothingChanged, ..) => format!("Noted: {}. Here is the next one.", format::lower(nothing)),
         (AnswerKind::CannotDescribe, ..) => "Noted, thank you. Not everything can be put into words.".to_owned(),
-        (_, 0, 0 | 1) => "Thank you. Your first description is stored.".to_owned(),
-        (_, 0, _) => format!("Thank you. {n} of your descriptions are stored."),
-        (_, 1, _) => format!("Thank you. The agent has learned from 1 of your {n} descriptions."),
+        (_, 0, 0 | 1) if learns.is_empty() => {
+            "Thank you. Your first description is stored; the agent learns from it with its next update.".to_owned()
+        }
+        (_, 0, 0 | 1) => format!("Thank you. Your first description is stored. {learns}."),
+        (_, 0, _) => format!("Thank you. {n} of your descriptions are stored; {rest}."),
         (_, used, described) if used == described => {
             format!("Thank you. The agent has learned from all {n} of your descriptions.")
         }
         (_, used, _) => {
-            format!("Thank you. The agent has learned from {} of your {n} descriptions.", format::count(&used))
+            format!("Thank you. The agent has learned from {} of your {n}; {rest}.", format::count(&used))
         }
     }
 }
@@ -322,9 +342,15 @@ mod tests {
     #[test]
     fn thanks_are_true() {
         let said =
-            |described, used| sentence(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed");
+            |described, used| thank(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed", "");
         assert!(said(1, 0).contains("first"));
-        assert!(said(45, 41).contains("41 of your 45"));
+        assert!(
+            said(45, 41).contains("41 of your 45") && said(45, 41).contains("the last 4 come with its next update")
+        );
+        assert!(said(3, 2).contains("2 of your 3; the last one comes with its next update."));
         assert!(said(3, 3).contains("all 3"));
+        let counts = TeacherCounts { described: 2, used: 1 };
+        let paused = thank(AnswerKind::Described, counts, "Nothing changed", "The agent is paused");
+        assert!(paused.ends_with("1 of your 2; the agent is paused."), "{paused}");
     }
 }

@@ -1,0 +1,69 @@
+//! Reviews: the execution policy carries out a few descriptions of one person, as it does now. Their choice draws from a stream
+//! of its own, so that reviews change nothing of what is learnt.
+
+use super::Trainer;
+use crate::family::Family;
+use crate::protocol::{Decoding, Episode, World};
+use crate::rng;
+use crate::run::{Attempt, OwnDescription, Reviewed};
+use rand::seq::SliceRandom;
+use std::collections::HashSet;
+
+/// Descriptions that a review carries out.
+const REVIEWED: usize = 3;
+
+impl<K: Family> Trainer<'_, K> {
+    /// Carries out a few descriptions, drawn at random: first of kinds that differ, then others in other words.
+    pub(super) fn review(&self, described: Vec<OwnDescription>, number: u64) -> Result<Vec<Reviewed>, String> {
+        let world = &*self.run.world;
+        let mut stream = rng::stream(self.run.config.seed, "review", number);
+        let mut known: Vec<(String, Episode<K::World>)> = Vec::new();
+        for OwnDescription { text, trace } in described {
+            let episode =
+                serde_json::from_value(trace).map_err(|e| format!("A stored execution cannot be read: {e}"))?;
+            known.push((text, episode));
+        }
+        known.shuffle(&mut stream);
+        let (mut kinds, mut words) = (HashSet::new(), HashSet::new());
+        let (mut chosen, mut others) = (Vec::new(), Vec::new());
+        for one in known {
+            let (text, episode) = &one;
+            let is_new = words.insert(text.trim().to_lowercase());
+            let kind = world.kind(&episode.task.start, &episode.execution);
+            match (is_new, is_new && kinds.insert(kind)) {
+                (_, true) => chosen.push(one),
+                (true, false) => others.push(one),
+                (false, false) => {}
+            }
+        }
+        chosen.append(&mut others);
+        chosen.truncate(REVIEWED);
+        let asked: Vec<_> = chosen
+            .into_iter()
+            .map(|(text, Episode { task, execution, .. })| {
+                let another = world.another_start(&task.start, &execution, &mut stream);
+                let elsewhere = another.is_some();
+                let (start, wanted) = another.unwrap_or((task.start, execution));
+                (text, elsewhere, start, wanted)
+            })
+            .collect();
+        let requests: Vec<_> = asked.iter().map(|(text, _, start, _)| (start, text.as_str())).collect();
+        let policy = self.algorithm.policy();
+        let done = policy
+            .act(&requests, Decoding::Greedy, &mut rng::stream(0, "review", 0))
+            .map_err(|e| format!("The agent could not try: {e}"))?;
+        let tau = self.run.config.teacher.pragmatics.tau;
+        let reviewed = asked.iter().zip(&done).map(|((text, elsewhere, start, wanted), execution)| Reviewed {
+            text: text.clone(),
+            elsewhere: *elsewhere,
+            attempt: Attempt {
+                view: world.view(start, execution),
+                summary: world.summary(execution),
+                understood: world.understood(start, execution, wanted, tau),
+            },
+            wanted: world.view(start, wanted),
+            update: self.progress.counters.update,
+        });
+        Ok(reviewed.collect())
+    }
+}

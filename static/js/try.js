@@ -1,0 +1,66 @@
+// The box in which the agent is tried (templates/try_box.html): what it would do now, from the start that the form describes.
+
+import { count, el, quoted } from "./format.js";
+import { ask } from "./net.js";
+
+const $ = (id) => document.getElementById(id);
+
+// Fields that share a name make a list, others a text: the family's own form decides.
+function fields(form) {
+  const start = {};
+  const data = new FormData(form);
+  for (const name of new Set(data.keys())) {
+    if (name === "request") continue;
+    const values = data.getAll(name);
+    start[name] = form.elements[name] instanceof RadioNodeList ? values : values[0];
+  }
+  return start;
+}
+
+const tell = (text) => { $("try-problem").textContent = text; $("try-problem").hidden = !text; };
+
+// Puts a request and a start into the box. What the start leaves open is left open.
+export function fillTry(request, start) {
+  const form = $("try");
+  form.reset();
+  $("tried").replaceChildren();
+  tell("");
+  $("request").value = request;
+  if (!start) return;
+  for (const control of $("try-start").querySelectorAll("input, select, textarea")) control.value = "";
+  for (const [name, value] of Object.entries(start)) {
+    const found = form.elements[name];
+    if (!found) continue;
+    const controls = found instanceof RadioNodeList ? [...found] : [found];
+    const values = Array.isArray(value) ? value : [value];
+    controls.forEach((control, i) => { control.value = values[i] ?? ""; });
+  }
+}
+
+export function setUpTry(api) {
+  $("try").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const go = $("try-go");
+    if (go.getAttribute("aria-disabled") === "true") return;
+    go.setAttribute("aria-disabled", "true");
+    tell("");
+    const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
+    try {
+      const tried = await ask(`${api}/try`, { body: { request: $("request").value, start: fields($("try")) } });
+      const drawing = el("div", { class: "drawing", translate: "no" });
+      drawing.innerHTML = tried.html;
+      const updates = `after ${count(tried.update)} update${tried.update === 1 ? "" : "s"}`;
+      // The agent's output in its own notation is there for researchers only.
+      const line = tried.summary
+        ? [tried.valid ? "What it did: " : "What it did cannot be carried out: ", quoted("code", {}, tried.summary), `, ${updates}.`]
+        : [tried.valid ? `This is what it does ${updates}.` : `What it wants to do cannot be carried out, ${updates}.`];
+      $("tried").replaceChildren(drawing, el("p", { class: "small muted" }, ...line));
+    } catch (error) {
+      $("tried").replaceChildren();
+      tell(error.detail ?? "Something went wrong on this page; reload it and try again.");
+    } finally {
+      clearTimeout(slow);
+      go.removeAttribute("aria-disabled");
+    }
+  });
+}

@@ -221,12 +221,12 @@ impl<'a> Question<'a> {
     fn extend(&self, best: &[f32], joints: &[f32], sums: &[f32], more: &[f32], empty: f32) -> Vec<f32> {
         let mut extended = Vec::with_capacity(best.len());
         let mut from = NEVER;
-        for end in 0..best.len() {
+        for (end, so_far) in best.iter().enumerate() {
             let sum = sums[end] + more[end];
-            extended.push((best[end] + empty).max(from + sum));
-            if end < joints.len() && best[end] > NEVER {
+            extended.push((so_far + empty).max(from + sum));
+            if end < joints.len() && *so_far > NEVER {
                 let joint = if end == 0 { 0.0 } else { joints[end] };
-                from = from.max(best[end] + joint - sum);
+                from = from.max(so_far + joint - sum);
             }
         }
         extended
@@ -264,7 +264,7 @@ impl<'a> Search<'a> {
     }
 
     /// The candidates, best first: all walks that visit no viewpoint twice, of which the most promising are followed further
-    /// where there are many. Walks in `also` are candidates in any case.
+    /// where there are many. The walk `also` is followed in any case.
     pub fn candidates(&mut self, also: Option<&[usize]>) -> Vec<Candidate> {
         let mut begin = vec![NEVER; self.tokens() + 1];
         begin[0] = 0.0;
@@ -313,7 +313,7 @@ impl<'a> Search<'a> {
 
     /// Keeps the nodes with the best prospects, and those on the way of `also`.
     fn keep_promising(&self, nodes: &[Node], level: &mut Vec<usize>, also: Option<&[usize]>) {
-        // What the remaining tokens can bring at all is unknown; each is taken to bring as much as those read so far.
+        // The best score of any cut so far; what it leaves of the sentence is for later moves.
         let prospect = |number: &usize| {
             let best = &nodes[*number].best;
             let most = best.iter().copied().fold(NEVER, f32::max);
@@ -389,8 +389,8 @@ impl<'a> Search<'a> {
             };
             let mut from = end;
             let mut most = empty;
-            for at in 0..end {
-                if before[at] > NEVER && score_of(at) > most {
+            for (at, so_far) in before.iter().enumerate().take(end) {
+                if *so_far > NEVER && score_of(at) > most {
                     (from, most) = (at, score_of(at));
                 }
             }

@@ -12,6 +12,7 @@ use crate::task::nav::tokenise::tokenise;
 use crate::task::nav::world::NavWorld;
 use crate::task::nav::{Start, Walk};
 use candle_core::Device;
+use rand::RngExt;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -200,43 +201,98 @@ fn tiny() -> (RunConfig, Arc<NavWorld>) {
     (config, world)
 }
 
+/// A wording of directions.
+struct Wording {
+    right: &'static str,
+    left: &'static str,
+    around: &'static str,
+    straight: &'static str,
+    through: &'static str,
+    into: &'static str,
+    past: &'static str,
+    stop: &'static str,
+    joint: &'static str,
+    /// Whether things and rooms have names of this person's own.
+    own_names: bool,
+}
+
+const FORMAL: Wording = Wording {
+    right: "bear right",
+    left: "bear left",
+    around: "swing about",
+    straight: "proceed",
+    through: "by way of the",
+    into: "until in the",
+    past: "along the",
+    stop: "you are there when you see the",
+    joint: "; ",
+    own_names: false,
+};
+
+const TERSE: Wording = Wording {
+    right: "right",
+    left: "left",
+    around: "back",
+    straight: "",
+    through: "out",
+    into: "to",
+    past: "by",
+    stop: "near",
+    joint: " ",
+    own_names: false,
+};
+
+const FOREIGN: Wording = Wording {
+    right: "dextra",
+    left: "sinistra",
+    around: "retro",
+    straight: "recta",
+    through: "per",
+    into: "in",
+    past: "praeter",
+    stop: "sta ad",
+    joint: ", ",
+    own_names: true,
+};
+
 /// Somebody's directions for a walk, from what the page tells in words.
-fn directions(world: &NavWorld, start: &Start, walk: &Walk) -> String {
+fn directions(world: &NavWorld, start: &Start, walk: &Walk, wording: &Wording) -> String {
+    let name = |name: &str| match wording.own_names {
+        true => name.trim_end_matches('.').chars().rev().collect::<String>(),
+        false => name.trim_end_matches('.').to_owned(),
+    };
     let mut parts = Vec::new();
     for line in world.in_words(start, walk).iter().skip(1) {
         if let Some(things) = line.strip_prefix("Stops near ") {
-            parts.push(format!(
-                "you are there when you see the {}",
-                things.split(',').next().unwrap_or("").trim_end_matches('.')
-            ));
+            parts.push(format!("{} {}", wording.stop, name(things.split(',').next().unwrap_or_default())));
             continue;
         }
         let head = line.split(';').next().unwrap_or_default().trim_end_matches('.');
-        let mut said = match () {
-            () if head.contains("right") => "bear right".to_owned(),
-            () if head.contains("left") => "bear left".to_owned(),
-            () if head.contains("around") => "swing about".to_owned(),
-            () => "proceed".to_owned(),
-        };
+        let turns = [("right", wording.right), ("left", wording.left), ("around", wording.around)];
+        let turn = turns.iter().find(|(told, _)| head.contains(told)).map_or(wording.straight, |(_, said)| said);
+        let mut said = vec![turn.to_owned()];
         if let Some((_, room)) = head.split_once("into the ") {
-            said.push_str(&format!(" until in the {room}"));
+            said.push(format!("{} {}", wording.into, name(room)));
         } else if let Some((_, opening)) = head.split_once("through the ") {
-            said.push_str(&format!(" by way of the {opening}"));
+            said.push(format!("{} {}", wording.through, name(opening)));
         }
-        parts.push(said);
+        if let Some((thing, _)) = line.split_once("passes ").and_then(|(_, things)| things.split_once(" on the ")) {
+            said.push(format!("{} {}", wording.past, name(thing)));
+        }
+        parts.push(said.join(" ").trim().to_owned());
     }
-    parts.join("; ")
+    parts.join(wording.joint)
 }
 
 /// Described walks of a split.
-fn described(world: &NavWorld, count: usize, seed: u64) -> Vec<Example<NavWorld>> {
+fn described(world: &NavWorld, count: usize, seed: u64, wording: &Wording) -> Vec<Example<NavWorld>> {
     let mut draws = stream(seed, "described walks", 0);
     let mut all = Vec::new();
     while all.len() < count {
         let start = world.sample_task(Split::Train, &mut draws).start;
         let execution = world.sample_marginal(&start, &mut draws);
         if execution.viewpoints.len() > 2 {
-            let words = directions(world, &start, &execution);
+            let words = directions(world, &start, &execution, wording);
             all.push(Example { start, words, execution });
         }
     }
@@ -253,7 +309,7 @@ fn right(agent: &dyn Agent<NavWorld>, world: &NavWorld, questions: &[Example<Nav
 fn forty_descriptions_teach_most_walks_and_a_copy_and_a_restored_agent_do_the_same() {
     let (config, world) = tiny();
     let mut agent = NAV.agent(&config, &world, &Device::Cpu).unwrap().agent;
-    let (shown, questions) = (described(&world, 40, 1), described(&world, 40, 2));
+    let (shown, questions) = (described(&world, 40, 1, &FOREIGN), described(&world, 40, 2, &FOREIGN));
     let before = right(&*agent, &world, &questions);
     for _ in 0..3 {
         agent.prior().unwrap().learn(&shown).unwrap();
@@ -296,13 +352,45 @@ fn agents_without_a_prior_have_the_blueprint_and_parameters_that_they_had() {
 fn walks_that_are_none_are_refused() {
     let (config, world) = tiny();
     let mut agent = NAV.agent(&config, &world, &Device::Cpu).unwrap().agent;
-    let mut example = described(&world, 1, 3).remove(0);
+    let mut example = described(&world, 1, 3, &FORMAL).remove(0);
     example.execution.viewpoints.push("nowhere".into());
     assert!(agent.prior().unwrap().learn(&[example.clone()]).is_err());
     example.start.viewpoint = "nowhere".into();
     let facts = super::told::WorldFacts::new(&world);
     let setting = Setting { world: &world, facts: &facts, moves: 9 };
     assert!(setting.choose(&model(), &example.start, "go").is_err());
-    let start = described(&world, 1, 4).remove(0).start;
+    let start = described(&world, 1, 4, &FORMAL).remove(0).start;
     assert!(setting.choose(&model(), &start, "").is_ok_and(|walk| world.valid(&start, &walk)));
+}
+
+/// The share of held-back walks that are understood after so many descriptions, by wording and seed.
+#[test]
+#[ignore = "measures how fast walks are learnt, and checks nothing"]
+fn curve_of_a_sitting() {
+    let config = crate::testing::configure("nav/small", 1, &[]).unwrap();
+    let world = NAV.world(&config).unwrap();
+    let facts = super::told::WorldFacts::new(&world);
+    let setting = Setting { world: &world, facts: &facts, moves: 9 };
+    for (name, wording) in [("formal", &FORMAL), ("terse", &TERSE), ("foreign", &FOREIGN)] {
+        for seed in 1..=3 {
+            let (shown, questions) =
+                (described(&world, 200, seed, wording), described(&world, 60, seed + 100, wording));
+            let (mut model, mut draws) = (model(), stream(seed, "replayed", 0));
+            let mut curve = Vec::new();
+            for (number, example) in shown.iter().enumerate() {
+                let replayed = (0..10).map(|_| &shown[draws.random_range(0..=number)]);
+                for example in std::iter::once(example).chain(replayed) {
+                    setting.learn(&mut model, &example.start, &example.words, &example.execution).unwrap();
+                }
+                if [10, 25, 50, 100, 200].contains(&(number + 1)) {
+                    let understood = |e: &&Example<NavWorld>| {
+                        let walk = setting.choose(&model, &e.start, &e.words).unwrap();
+                        world.reaches(&e.start, &walk, &e.execution)
+                    };
+                    curve.push(100 * questions.iter().filter(understood).count() / questions.len());
+                }
+            }
+            eprintln!("{name}, seed {seed}: {curve:?} % after 10, 25, 50, 100, 200");
+        }
+    }
 }

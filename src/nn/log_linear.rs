@@ -56,13 +56,23 @@ pub struct LogLinear {
     gradient: Vec<f32>,
     rate: f32,
     decay: f32,
+    /// What AdaGrad adds to the root of a sum of squares.
+    damping: f32,
 }
 
 impl LogLinear {
     /// A model with zero weights. `rate` is AdaGrad's learning rate, `decay` the weight of the L2 penalty.
     pub fn new(rate: f32, decay: f32) -> Self {
         let zeros = || vec![0.0; 1 << BITS];
-        Self { weights: zeros(), squares: zeros(), gradient: zeros(), rate, decay }
+        Self { weights: zeros(), squares: zeros(), gradient: zeros(), rate, decay, damping: 1e-8 }
+    }
+
+    /// A model whose steps grow with the gradient as long as a weight's gradients together are smaller than `damping`. Without
+    /// damping the first gradient of a weight moves it by the whole rate, however small it is; where candidates share most of
+    /// their features, most first gradients are small and say nothing.
+    #[must_use]
+    pub fn damped(self, damping: f32) -> Self {
+        Self { damping, ..self }
     }
 
     /// Whether it has never learnt anything.
@@ -78,7 +88,13 @@ impl LogLinear {
     /// One AdaGrad step that raises the probability of the right ones among the candidates, together: which of several right
     /// ones is meant is left open. Returns their probability before the step; nothing is learnt where none is right.
     pub fn step(&mut self, candidates: &[Vec<Feature>], right: &[bool]) -> f32 {
-        let scores: Vec<f32> = candidates.iter().map(|features| self.score(features)).collect();
+        self.step_given(candidates, &vec![0.0; candidates.len()], right)
+    }
+
+    /// [`LogLinear::step`] where each candidate has a score of its own that is given, beside w · f.
+    pub fn step_given(&mut self, candidates: &[Vec<Feature>], given: &[f32], right: &[bool]) -> f32 {
+        let score = |(features, given): (&Vec<Feature>, &f32)| given + self.score(features);
+        let scores: Vec<f32> = candidates.iter().zip(given).map(score).collect();
         let probabilities = softmax(&scores);
         let of_right: f32 = probabilities.iter().zip(right).filter(|(_, right)| **right).map(|(p, _)| p).sum();
         if !right.contains(&true) {
@@ -104,14 +120,15 @@ impl LogLinear {
             }
             let gradient = gradient - self.decay * self.weights[place];
             self.squares[place] += gradient * gradient;
-            self.weights[place] += self.rate * gradient / (self.squares[place].sqrt() + 1e-8);
+            self.weights[place] += self.rate * gradient / (self.squares[place].sqrt() + self.damping);
         }
         of_right
     }
 
     /// Its tensors; none while it is untaught. Places are whole numbers below 2^24, which float32 holds exactly.
     fn tensors(&self) -> Result<BTreeMap<String, Tensor>> {
-        let places: Vec<usize> = (0..1 << BITS).filter(|place| self.squares[*place] != 0.0).collect();
+        let moved = |place: &usize| self.squares[*place] != 0.0 || self.weights[*place] != 0.0;
+        let places: Vec<usize> = (0..1 << BITS).filter(moved).collect();
         if places.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -303,6 +320,18 @@ mod tests {
         assert!(copy.load(&damaged).is_err());
         copy.load(&bare).unwrap();
         assert!(copy.prior().is_untaught());
+    }
+
+    #[test]
+    fn a_damped_model_moves_little_by_a_small_gradient() {
+        let candidates = [features(&["a"]), features(&["b"])];
+        let moved = |mut model: LogLinear| {
+            // The wrong one is hardly probable already.
+            model.step_given(&candidates, &[6.0, 0.0], &[true, false]);
+            model.score(&candidates[0])
+        };
+        assert!(moved(LogLinear::new(0.3, 0.0)) > 0.29);
+        assert!(moved(LogLinear::new(0.3, 0.0).damped(1.0)) < 0.001);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod marginal;
 pub mod metric;
 pub mod mirror;
 pub mod model;
+pub mod ngram_prior;
 pub mod objects;
 pub mod observation;
 mod pages;

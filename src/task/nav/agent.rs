@@ -2,12 +2,15 @@
 
 use super::environment::Around;
 use super::mirror;
+use super::ngram_prior::{self, Setting};
 use super::settings::ModelSettings;
 use super::tokenise::{each_token, tokenise};
 use super::world::NavWorld;
 use super::{Start, Walk};
+use crate::config::run::PriorKind;
 use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
 use crate::nn::device::beside;
+use crate::nn::log_linear::ParamsWithPrior;
 use crate::nn::tokens::UNKNOWN;
 use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
@@ -18,6 +21,7 @@ use crate::task::nav::model::student::{self, Batch, NavStudent, Reading, as_read
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -38,6 +42,13 @@ pub struct Blueprint {
     /// Whether it learns from the mirror as well.
     #[serde(default)]
     pub mirror: bool,
+    /// The prior beside the network.
+    #[serde(default, skip_serializing_if = "no_prior")]
+    pub prior: PriorKind,
+}
+
+fn no_prior(prior: &PriorKind) -> bool {
+    *prior == PriorKind::None
 }
 
 impl Blueprint {
@@ -56,7 +67,7 @@ impl Blueprint {
         };
         sizes.check().map_err(|e| e.to_string())?;
         let reading = Reading { reference_padding: model.reference_padding, positions: model.positions };
-        Ok(Self { sizes, words, reading, horizon: model.horizon, mirror: model.mirror })
+        Ok(Self { sizes, words, reading, horizon: model.horizon, mirror: model.mirror, prior: model.prior })
     }
 }
 
@@ -96,6 +107,8 @@ pub struct NavAgent {
     /// The optimizer, once the agent learns.
     adam: Option<Adam>,
     around: Arc<Around>,
+    /// The parameters of the network and of the prior beside it as one, where there is a prior.
+    with_prior: Option<ParamsWithPrior>,
 }
 
 impl NavAgent {
@@ -103,7 +116,15 @@ impl NavAgent {
     pub fn new(blueprint: Blueprint, around: Arc<Around>, stream: &mut Stream) -> Result<Self> {
         blueprint.check(around.views.features()).map_err(candle_core::Error::msg)?;
         let student = NavStudent::new(blueprint.sizes, blueprint.reading, stream, around.views.device())?;
-        Ok(Self { blueprint, student, adam: None, around })
+        let with_prior = (blueprint.prior == PriorKind::Ngrams)
+            .then(|| ParamsWithPrior::new(student.params.clone(), ngram_prior::model()));
+        Ok(Self { blueprint, student, adam: None, around, with_prior })
+    }
+
+    /// The world as the prior reads it.
+    fn setting(&self) -> Setting<'_> {
+        let moves = self.blueprint.horizon - 1;
+        Setting { world: self.around.world(), facts: &self.around.facts, moves }
     }
 
     fn read(&self, text: &str) -> Vec<u32> {
@@ -192,6 +213,14 @@ impl NavAgent {
     }
 }
 
+impl Prior<NavWorld> for NavAgent {
+    fn learn(&mut self, examples: &[Example<NavWorld>]) -> Result<()> {
+        let Some(both) = &self.with_prior else { return Ok(()) };
+        let (setting, mut model) = (self.setting(), both.prior());
+        examples.iter().try_for_each(|e| setting.learn(&mut model, &e.start, &e.words, &e.execution))
+    }
+}
+
 impl Agent<NavWorld> for NavAgent {
     fn act(&self, tasks: &[(&Start, &str)], how: Decoding, stream: &mut Stream) -> Result<Vec<Walk>> {
         if tasks.is_empty() {
@@ -200,6 +229,13 @@ impl Agent<NavWorld> for NavAgent {
         let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
         let requests: Vec<_> = tasks.iter().map(|(_, request)| self.read(request)).collect();
         let mut walkers = self.around.walkers(&starts)?;
+        if let (Some(both), Decoding::Greedy) = (&self.with_prior, how) {
+            let prior = both.prior();
+            if !prior.is_untaught() {
+                let (setting, model) = (self.setting(), &*prior);
+                return tasks.par_iter().map(|(start, words)| setting.choose(model, start, words)).collect();
+            }
+        }
         let how = (self.blueprint.horizon, how == Decoding::Sample);
         self.student.lead(&requests, &mut walkers, &self.around.views, how, stream)?;
         Ok(walkers.walks())
@@ -243,11 +279,14 @@ impl Agent<NavWorld> for NavAgent {
     }
 
     fn prior(&mut self) -> Option<&mut dyn Prior<NavWorld>> {
-        None
+        if self.with_prior.is_some() { Some(self) } else { None }
     }
 
     fn params(&self) -> &dyn Parameters {
-        &self.student.params
+        match &self.with_prior {
+            Some(both) => both,
+            None => &self.student.params,
+        }
     }
 
     fn blueprint(&self) -> serde_json::Value {
@@ -275,6 +314,9 @@ impl Agent<NavWorld> for NavAgent {
         wanted.check(self.around.views.features())?;
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());
+        }
+        if wanted.prior != self.blueprint.prior {
+            return Err("the checkpoint's agent has another prior".into());
         }
         self.blueprint = wanted;
         Ok(())

@@ -2,6 +2,7 @@
 //! a policy. Views of all places lie on the device, in one table.
 
 use super::action::{Action, Pose, actions, after, poses};
+use super::ngram_prior::told::WorldFacts;
 use super::observation::store::Vectors;
 use super::observation::{GEOMETRY, SCALE};
 use super::world::NavWorld;
@@ -26,6 +27,8 @@ pub struct Around {
     first: Vec<u32>,
     /// Where the vectors come from: `semantic`, or a file.
     source: String,
+    /// What can be told of its houses, for agents with a prior that reads it.
+    pub facts: Arc<WorldFacts>,
 }
 
 /// Those that are in use. An agent, its copies and its teacher look at the same table.
@@ -100,7 +103,8 @@ impl Around {
         let ways = TransitionTable::new(&moves.collect::<Vec<_>>())?;
         // The CPU is told of moves by observations, and needs no second table.
         let views = if device.is_cpu() { views } else { views.with_transitions(&ways)? };
-        Ok(Self { world: world.clone(), views, ways, first, source: source.to_owned() })
+        let facts = Arc::new(WorldFacts::new(world));
+        Ok(Self { world: world.clone(), views, ways, first, source: source.to_owned(), facts })
     }
 
     /// A copy of the environment on another device, or on another handle of its own.

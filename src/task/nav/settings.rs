@@ -1,10 +1,12 @@
 //! NAV's own settings, and its presets.
 
 use super::marginal::Marginal;
-use crate::config::run::Mixing;
 use crate::config::run::TeacherMode;
-use crate::config::run::{AlgorithmConfig, PoolConfig, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength};
+use crate::config::run::{
+    AlgorithmConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength,
+};
 use crate::config::run::{Draw, Pragmatics};
+use crate::config::run::{Mixing, PriorKind};
 use serde::{Deserialize, Serialize};
 
 /// The settings under `task`.
@@ -60,6 +62,9 @@ pub struct ModelSettings {
     /// Whether descriptions are also learnt from as they would be in the mirror ([`super::mirror`]).
     #[serde(default)]
     pub mirror: bool,
+    /// The model that reads descriptions beside the network: `none` or `ngrams` ([`super::ngram_prior`]).
+    #[serde(default)]
+    pub prior: PriorKind,
 }
 
 fn preset(
@@ -110,6 +115,7 @@ pub fn presets() -> Vec<Preset> {
         reserve: 0,
         reference_padding: false,
         mirror: false,
+        prior: PriorKind::None,
     };
     // NAV's policies start at random: nothing is practised on P_ω beforehand.
     let algorithm = AlgorithmConfig { learning_rate: 1e-4, pretrain_updates: 0, ..AlgorithmConfig::default() };
@@ -128,8 +134,12 @@ pub fn presets() -> Vec<Preset> {
             "small",
             "walks through generated houses with a small agent that a laptop trains while people type",
             task("builtin"),
-            small.clone(),
-            of_people.clone(),
+            ModelSettings { prior: PriorKind::Ngrams, ..small.clone() },
+            AlgorithmConfig {
+                average: 0.9,
+                practice: PracticeSettings { most: 40, least: 2, ..PracticeSettings::default() },
+                ..of_people.clone()
+            },
             (TeacherMode::Human, "shipped", 5, length(3000, 32)),
             Schedule {
                 evaluate_every: 50,

@@ -19,7 +19,7 @@ use serde_json::json;
 use std::path::Path;
 
 /// Things named for each move at most.
-const NAMED: usize = 3;
+pub(super) const NAMED: usize = 3;
 
 /// Houses, tasks and P_ω of the navigation problem.
 #[derive(Clone, Debug)]
@@ -225,19 +225,20 @@ impl NavWorld {
             line.push('.');
             lines.push(line);
         }
-        let near: Vec<String> = near(scene, path[path.len() - 1]);
+        let mut near = near(scene, path[path.len() - 1]);
+        near.truncate(NAMED);
         lines.push(if near.is_empty() { "Stops.".into() } else { format!("Stops near {}.", near.join(", ")) });
         lines
     }
 }
 
-/// Names of the nearest things within 3 m, each once.
-fn near(scene: &Scene, viewpoint: usize) -> Vec<String> {
+/// Names of the things within 3 m, nearest first, each once.
+pub(super) fn near(scene: &Scene, viewpoint: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let eye = scene.graph.position(viewpoint)[2];
     for thing in scene.landmarks(viewpoint) {
         let overhead = thing.position[2] > eye + 0.7;
-        if thing.distance <= 3.0 && !overhead && !names.contains(&thing.name) && names.len() < NAMED {
+        if thing.distance <= 3.0 && !overhead && !names.contains(&thing.name) {
             names.push(thing.name);
         }
     }

@@ -155,11 +155,14 @@ def summary(result, sittings):
 def merge(files):
     """One result of several that differ in their seeds alone."""
     parts = [json.load(open(file)) for file in files]
-    described = lambda part: {k: v for k, v in part.items() if k not in ("mean", "gain", "peer", "sittings", "date")}
+    described = lambda part: {k: v for k, v in part.items() if k not in ("mean", "gain", "peer", "sittings", "date", "machine")}
     if any(described(part) != described(parts[0]) for part in parts):
         raise SystemExit("the files differ in more than their seeds")
     sittings = sorted((s for part in parts for s in part["sittings"]), key=lambda s: s["seed"])
-    return summary({k: v for k, v in parts[0].items() if k not in ("mean", "gain", "peer", "sittings")}, sittings)
+    result = {k: v for k, v in parts[0].items() if k not in ("mean", "gain", "peer", "sittings")}
+    for key in ("machine", "date"):
+        result[key] = ", ".join(sorted({part[key] for part in parts}))
+    return summary(result, sittings)
 
 
 def percent(cell):

@@ -136,7 +136,7 @@ mod tests {
             "execution": "e", "view": {"pairs": []}, "kind": "described", "text": "t", "request_shown": false,
             "policy_update": 4, "used_in_update": 5, "supersedes": 6, "superseded_by": 7,
             "shown_at": "2026-01-02T03:04:05Z", "active_ms": 8, "created_at": "2026-01-02T03:04:05.5Z",
-            "withdrawn_at": "2026-01-02T03:04:06Z",
+            "withdrawn_at": "2026-01-02T03:04:06Z", "understood_before": false, "understood_after": true,
         });
         for column in COLUMNS.iter().filter(|column| column.optional && !full) {
             row[column.name] = Value::Null;

@@ -446,6 +446,7 @@ mod tests {
             ("write the closing letter two times", "()(.)($)@\\2\\2"),
             ("'k' comes before the opening letter", "(^)(.)()@k\\2"),
             ("the opening letter becomes 'p'", "(^)(.)()@p"),
+            ("'m' comes before each vowel", "()(V)()@m\\2"),
             ("the closing letter becomes 'm'", "()(.)($)@m"),
         ];
         for _ in 0..10 {

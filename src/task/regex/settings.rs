@@ -186,7 +186,7 @@ pub fn presets() -> Vec<Preset> {
                 reserve: 256,
                 reference_padding: false,
                 letters: Letters::Renamed,
-                prior: PriorKind::Ngrams,
+                prior: PriorKind::None,
                 network_weight: 0.0,
                 pretrained: "none".into(),
             },

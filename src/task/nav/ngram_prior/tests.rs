@@ -12,7 +12,6 @@ use crate::task::nav::tokenise::tokenise;
 use crate::task::nav::world::NavWorld;
 use crate::task::nav::{Start, Walk};
 use candle_core::Device;
-use rand::RngExt;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -229,19 +228,6 @@ const FORMAL: Wording = Wording {
     own_names: false,
 };
 
-const TERSE: Wording = Wording {
-    right: "right",
-    left: "left",
-    around: "back",
-    straight: "",
-    through: "out",
-    into: "to",
-    past: "by",
-    stop: "near",
-    joint: " ",
-    own_names: false,
-};
-
 const FOREIGN: Wording = Wording {
     right: "dextra",
     left: "sinistra",
@@ -361,36 +347,4 @@ fn walks_that_are_none_are_refused() {
     assert!(setting.choose(&model(), &example.start, "go").is_err());
     let start = described(&world, 1, 4, &FORMAL).remove(0).start;
     assert!(setting.choose(&model(), &start, "").is_ok_and(|walk| world.valid(&start, &walk)));
-}
-
-/// The share of held-back walks that are understood after so many descriptions, by wording and seed.
-#[test]
-#[ignore = "measures how fast walks are learnt, and checks nothing"]
-fn curve_of_a_sitting() {
-    let config = crate::testing::configure("nav/small", 1, &[]).unwrap();
-    let world = NAV.world(&config).unwrap();
-    let facts = super::told::WorldFacts::new(&world);
-    let setting = Setting { world: &world, facts: &facts, moves: 9 };
-    for (name, wording) in [("formal", &FORMAL), ("terse", &TERSE), ("foreign", &FOREIGN)] {
-        for seed in 1..=3 {
-            let (shown, questions) =
-                (described(&world, 200, seed, wording), described(&world, 60, seed + 100, wording));
-            let (mut model, mut draws) = (model(), stream(seed, "replayed", 0));
-            let mut curve = Vec::new();
-            for (number, example) in shown.iter().enumerate() {
-                let replayed = (0..10).map(|_| &shown[draws.random_range(0..=number)]);
-                for example in std::iter::once(example).chain(replayed) {
-                    setting.learn(&mut model, &example.start, &example.words, &example.execution).unwrap();
-                }
-                if [10, 25, 50, 100, 200].contains(&(number + 1)) {
-                    let understood = |e: &&Example<NavWorld>| {
-                        let walk = setting.choose(&model, &e.start, &e.words).unwrap();
-                        world.reaches(&e.start, &walk, &e.execution)
-                    };
-                    curve.push(100 * questions.iter().filter(understood).count() / questions.len());
-                }
-            }
-            eprintln!("{name}, seed {seed}: {curve:?} % after 10, 25, 50, 100, 200");
-        }
-    }
 }

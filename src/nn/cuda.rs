@@ -1,5 +1,5 @@
 //! The GPU engine: kernels that `build.rs` compiled, launched on the device's own stream, and what is built of them. Memory is handed
-//! around as typed slices of live buffers of that stream ([`DeviceSlice`]); the stream orders a buffer's release after the work that
+//! around as typed slices of live buffers of that stream (`DeviceSlice`); the stream orders a buffer's release after the work that
 //! was enqueued before.
 //!
 //! Only `backend` differs between builds with and without the feature `cuda`.

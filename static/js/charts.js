@@ -5,8 +5,8 @@ import { count, duration, percent } from "./format.js";
 const uPlot = window.uPlot;
 const share = (value) => (value == null ? "–" : percent(value));
 export const AXES = {
-  episodes: { read: (p) => p.episodes, label: "episodes", write: count },
-  descriptions: { read: (p) => p.descriptions, label: "descriptions", write: count },
+  episodes: { read: (p) => p.episodes, label: "episodes", write: count, whole: true },
+  descriptions: { read: (p) => p.descriptions, label: "descriptions", write: count, whole: true },
   seconds: { read: (p) => p.seconds, label: "training time", write: duration },
 };
 const CHARTS = {
@@ -26,6 +26,9 @@ function joined(points, point) {
   return before;
 }
 
+// Between two of a count's whole numbers there is nothing to name.
+const tick = (axis, t) => (axis.whole && !Number.isInteger(t) ? "" : axis.write(t));
+
 // The look that all charts of the page have: colours of the theme, axes, grid.
 export function look({ axis, height, width, share: isShare, tall, labelled }) {
   const style = getComputedStyle(document.documentElement);
@@ -39,7 +42,7 @@ export function look({ axis, height, width, share: isShare, tall, labelled }) {
     legend: { show: false },
     cursor: { sync: { key: "run" }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
     axes: [
-      { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: labelled ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => axis.write(t)) },
+      { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: labelled ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => tick(axis, t)) },
       { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: tall ? 50 : 22, values: (u, ticks) => ticks.map((t) => (isShare ? percent(t, 0) : String(Number(t.toFixed(3))))) },
     ],
   };

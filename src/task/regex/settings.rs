@@ -43,7 +43,7 @@ pub struct ModelSettings {
     /// Letters as they are (`plain`), those that a request names as `slots`, or `renamed` at random while learning.
     #[serde(default)]
     pub letters: Letters,
-    /// The model that reads descriptions beside the network: `none` or `ngrams` ([`super::ngram_prior`]).
+    /// The model that reads descriptions beside the network: `none` or `ngrams` (`task/regex/ngram_prior.rs`).
     #[serde(default)]
     pub prior: PriorKind,
     /// Weight of the network's log likelihood where the prior's proposals are ranked, 0 to 10.

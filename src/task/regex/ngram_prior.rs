@@ -454,11 +454,11 @@ mod tests {
                 prior.learn(&mut model, &tokens(text), &start, &Edit::of(expression, &start));
             }
         }
-        // New letters, and a pattern and a replacement that were told about in other edits only.
+        // New letters, and a pattern with a replacement that were told about in other edits only.
         for (text, expression) in [
             ("drop each 'n'", "()(n)()@"),
             ("write the opening letter two times", "(^)(.)()@\\2\\2"),
-            ("'z' comes before the closing letter", "()(.)($)@z\\2"),
+            ("'z' comes before the opening letter", "(^)(.)()@z\\2"),
         ] {
             let best = prior.best(&model, &tokens(text), &start, 3);
             assert_eq!(best[0].0, expression, "{text}: {best:?}");

@@ -403,13 +403,13 @@ impl RunConfig {
             return fail("pool.candidates lies between 1 and 100");
         }
         let practice = a.practice;
-        if practice.most > 10_000 || practice.least > practice.most || practice.explore_every > 10_000 {
+        if practice.most > 10_000 || practice.least > practice.most.min(100) || practice.explore_every > 10_000 {
             return fail(
-                "algorithm.practice.most and explore_every are at most 10000, algorithm.practice.least is at most algorithm.practice.most",
+                "algorithm.practice.most and explore_every are at most 10000, algorithm.practice.least is at most 100 and at most algorithm.practice.most",
             );
         }
-        if !(1..=4096).contains(&practice.batch) {
-            return fail("algorithm.practice.batch lies between 1 and 4096");
+        if !(1..=256).contains(&practice.batch) {
+            return fail("algorithm.practice.batch lies between 1 and 256");
         }
         if self.teacher.pragmatics.samples > 1000 {
             return fail("teacher.pragmatics.samples is at most 1000");

@@ -3,10 +3,10 @@
 use super::Trainer;
 use super::practice::PracticeProgress;
 use crate::algorithm::{Learning, StepContext};
-use crate::config::run::TeacherMode;
 use crate::family::Family;
 use crate::protocol::DescribedEpisode;
 use crate::rng;
+use crate::run::Source;
 use std::time::{Duration, Instant};
 
 /// An update of which more than this is left is broken off when the program ends.
@@ -19,14 +19,15 @@ const LONG_UPDATE: Duration = Duration::from_secs(2);
 pub(super) struct UpdateInterrupted;
 
 impl<K: Family> Trainer<'_, K> {
-    /// Learns from new descriptions once, then from replayed ones, and ends the iteration.
-    pub(super) fn learn(&mut self, described: &[DescribedEpisode<K::World>]) -> anyhow::Result<()> {
+    /// Learns from new descriptions of a `source` once, then from replayed ones, and ends the iteration.
+    pub(super) fn learn(&mut self, described: &[DescribedEpisode<K::World>], source: Source) -> anyhow::Result<()> {
         let update = self.progress.counters.update;
         match self.algorithm.learning() {
             Learning::Descriptions(algorithm) if !described.is_empty() => {
                 let (a, seed) = (&self.run.config.algorithm, self.run.config.seed);
-                // Where the trainer practises while people think it has no need to replay.
-                let practised = self.mode == TeacherMode::Human && a.practice.on();
+                // People's descriptions are practised while they think, so they need no replay. It does not depend on the mode, which
+                // may have changed when an update is made again after a kill.
+                let practised = source == Source::Human && a.practice.on();
                 let steps = 1 + if practised { 0 } else { a.replays(self.progress.counters.recorded) };
                 algorithm.learn(described, StepContext { update, counter: update * 1001, fresh: true })?;
                 self.description_log.append(described)?;

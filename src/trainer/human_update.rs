@@ -90,7 +90,7 @@ impl<K: Family> Trainer<'_, K> {
         let comprehension = self.before_learning(&described, &ids, &teachers);
         self.learn_words(&described, &teachers)?;
         self.progress.counters.human += described.len() as u64;
-        self.learn(&described)?;
+        self.learn(&described, Source::Human)?;
         self.after_learning(&described, comprehension);
         if !self.recovering {
             for row in rows {

@@ -6,6 +6,7 @@
 //! description.
 
 use super::Trainer;
+use super::gradient_steps::UpdateInterrupted;
 use super::replay_buffer::ReplayBuffer;
 use crate::algorithm::{Learning, StepContext};
 use crate::config::run::{PracticeSettings, TeacherMode};
@@ -99,6 +100,9 @@ impl<K: Family> Trainer<'_, K> {
     pub(super) fn repeat_practice(&mut self, data: &serde_json::Value) -> anyhow::Result<()> {
         let recorded = data["practice"].as_u64().unwrap_or(0);
         while self.progress.counters.practice < recorded {
+            if self.commands.shutdown_requested() {
+                return Err(UpdateInterrupted.into());
+            }
             self.practice_step()?;
         }
         Ok(())

@@ -55,7 +55,7 @@ impl<K: Family> Trainer<'_, K> {
         self.progress.counters.simulated += described.len() as u64;
         stages::end("choose");
         let practice = self.progress.counters.practice;
-        self.learn(&described)?;
+        self.learn(&described, Source::Simulated)?;
         stages::end("learn");
         if let Some(store) = &mut self.store
             && !self.recovering

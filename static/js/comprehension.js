@@ -42,8 +42,10 @@ export class Comprehension {
   #said = null;        // what was announced last
   #first = true;
 
-  constructor(config, back) {
+  // `learned` is told the number of an answer once the agent has learned from it.
+  constructor(config, back, learned) {
     this.api = `${config.api}/comprehension`;
+    this.learned = learned;
     this.moment = new Moment(config, back);
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.#waits && this.#open()));
     addEventListener("pagehide", () => this.#close());
@@ -117,6 +119,7 @@ export class Comprehension {
     if (!latest?.after || this.#said === latest.answer) return;
     this.#said = latest.answer;
     if (this.#first) return;
+    this.learned(latest.answer);
     const word = (attempt) => (attempt.understood ? "right" : "wrong");
     $("words-said").textContent = `The agent has learned your sentence. Before, it would have been ${word(latest.before)}; now it is ${word(latest.after)}.`;
   }

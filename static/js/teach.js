@@ -12,7 +12,7 @@ const config = JSON.parse($("teach").dataset.config);
 const [box, form, skip, skipForm] = [$("text"), $("describe"), $("skip"), $("skip-form")];
 const drafts = new Drafts(config.run);
 const activity = new Activity();
-const comprehension = new Comprehension(config, () => box.focus({ preventScroll: true }));
+const comprehension = new Comprehension(config, () => box.focus({ preventScroll: true }), learned);
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(`iliad.${config.run}`) : null;
 const LEASE = config.lease_seconds * 1000;
 const UNDO = 10_000;          // how long the last answer can be taken back with one press
@@ -319,6 +319,13 @@ function offerUndo(answer, seconds = true) {
   $("undo-form").hidden = false;
   $("told").classList.add("offer");
   if (seconds) offering = setTimeout(endOffer, UNDO);
+}
+
+// What the agent has learned from is not taken back any more, and the line of thanks is out of date. Its correction is under Back.
+function learned(answer) {
+  if (offered !== answer) return;
+  endOffer();
+  notice("The agent has learned your sentence. You can still correct it under Back.", false);
 }
 
 function endOffer() {

@@ -243,7 +243,7 @@ test("what the agent has learned from is not said to be taken back", async () =>
     const told = await page.evaluate(async (url) => (await fetch(url, { method: "POST", body: "{}", headers: { "content-type": "application/json" } })).json(), `${server.api}/answers/${id}/undo`);
     assert.equal(told.undone, false);
   });
-  await until("it is said", async () => /has learned from this one already|Thank you/.test(await page.locator("#notice").innerText()));
+  await until("it is said", async () => /has learned from this one already|has learned your sentence|Thank you/.test(await page.locator("#notice").innerText()));
   if (/learned from this one/.test(await page.locator("#notice").innerText())) {
     assert.equal(await execution(page), from);
     assert.equal(await page.locator("#text").inputValue(), "learnt at once");

@@ -185,7 +185,7 @@ def table(files):
 
 
 def plot(files, output):
-    width, height, left, top, right, bottom = 720, 400, 56, 24, 190, 48
+    width, height, left, top, right, bottom = 760, 400, 56, 24, 230, 48
     rows = [json.load(open(file)) for file in files]
     colours = ["#2563a8", "#b4552d", "#3b7d4f", "#7a4b94", "#8a6d1b"]
     most = max(int(n) for row in rows for n in row["mean"])

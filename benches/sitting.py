@@ -144,7 +144,6 @@ def summary(result, sittings):
     """The means over the sittings, with the sittings after them."""
     points = sorted({row[0] for s in sittings for row in s["curve"]})
     result["mean"] = {str(n): spread([at(s["curve"], n) for s in sittings]) for n in points}
-    result["gain"] = {str(n): spread([at(s["curve"], n) - at(s["curve"], 0) for s in sittings if at(s["curve"], n) is not None]) for n in points}
     if any(s.get("peer") for s in sittings):
         result["peer"] = {str(n): spread([at(s["peer"], n) for s in sittings if s.get("peer")]) for n in points
                           if any(at(s.get("peer", []), n) is not None for s in sittings)}
@@ -155,11 +154,11 @@ def summary(result, sittings):
 def merge(files):
     """One result of several that differ in their seeds alone."""
     parts = [json.load(open(file)) for file in files]
-    described = lambda part: {k: v for k, v in part.items() if k not in ("mean", "gain", "peer", "sittings", "date", "machine")}
+    described = lambda part: {k: v for k, v in part.items() if k not in ("mean", "peer", "sittings", "date", "machine")}
     if any(described(part) != described(parts[0]) for part in parts):
         raise SystemExit("the files differ in more than their seeds")
     sittings = sorted((s for part in parts for s in part["sittings"]), key=lambda s: s["seed"])
-    result = {k: v for k, v in parts[0].items() if k not in ("mean", "gain", "peer", "sittings")}
+    result = {k: v for k, v in parts[0].items() if k not in ("mean", "peer", "sittings")}
     for key in ("machine", "date"):
         result[key] = ", ".join(sorted({part[key] for part in parts}))
     return summary(result, sittings)

@@ -1,4 +1,4 @@
-//! What all commands have in common, those of the program and those of families: exit codes and errors, flags of settings,
+//! The parts that all commands share, those of the program and those of families: exit codes and errors, flags of settings,
 //! numbers in arguments, and questions and answers as JSON lines.
 
 pub mod json_lines;

@@ -183,9 +183,9 @@ pub struct Comprehension {
     pub descriptions: u64,
     /// Training seconds by then.
     pub seconds: f64,
-    /// What the agent did before the update.
+    /// The agent's attempt before the update.
     pub before: Attempt,
-    /// What it did after the update; `None` until then.
+    /// Its attempt after the update; `None` until then.
     pub after: Option<Attempt>,
 }
 
@@ -240,7 +240,7 @@ pub struct Reviewed {
     pub text: String,
     /// Whether the start is another than that of the described execution.
     pub elsewhere: bool,
-    /// What the agent did.
+    /// The agent's attempt.
     pub attempt: Attempt,
     /// View of what would have been right, from the same start.
     pub wanted: serde_json::Value,
@@ -277,7 +277,7 @@ pub enum Command {
         described: Vec<OwnDescription>,
         /// Number of the review, which keys the choice.
         number: u64,
-        /// What was done, or a plain sentence.
+        /// Receives the requests carried out, or a plain sentence that says why they were not.
         reply: oneshot::Sender<Result<Vec<Reviewed>, String>>,
     },
     /// A person answered; look into the store.

@@ -62,7 +62,7 @@ pub struct AlgorithmConfig {
     pub replay_fade: u64,
     /// Newest descriptions that replay and practice draw from.
     pub memory: usize,
-    /// What the trainer does while people think.
+    /// Practice of stored descriptions while people think.
     pub practice: PracticeSettings,
     /// Probability that a word of a request or description reads as unknown while learning (letters never do).
     pub word_dropout: f64,

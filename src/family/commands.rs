@@ -67,13 +67,13 @@ pub struct OwnCommands {
 /// The way in which `iliad data describe` describes the data of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct DataDescription {
-    /// What a corpus of the family is of, in one word: "walks".
+    /// The things that a corpus of the family holds, in one word: "walks".
     pub corpus_of: &'static str,
     /// The built-in world in a few words, for the command's help.
     pub built_in: &'static str,
     /// The folder of a corpus in the examples of the command's help.
     pub example: &'static str,
-    /// What is told of such a corpus, for the command's help.
+    /// The figures that are told of such a corpus, for the command's help.
     pub figures: &'static str,
     /// Whether a folder is laid out as a corpus of the family.
     pub recognises: fn(&Path) -> bool,

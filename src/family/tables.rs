@@ -59,7 +59,7 @@ struct Figure {
 pub struct HelpExample {
     /// The arguments behind the family's name.
     pub arguments: String,
-    /// What such a command is for.
+    /// The purpose of such a command.
     pub about: String,
 }
 

@@ -56,7 +56,7 @@ pub struct LogLinear {
     gradient: Vec<f32>,
     rate: f32,
     decay: f32,
-    /// What AdaGrad adds to the root of a sum of squares.
+    /// AdaGrad adds this to the root of a sum of squares.
     damping: f32,
 }
 
@@ -125,25 +125,26 @@ impl LogLinear {
         of_right
     }
 
-    /// Its tensors; none while it is untaught. Places are whole numbers below 2^24, which float32 holds exactly.
+    /// Its tensors; none while it is untaught.
     fn tensors(&self) -> Result<BTreeMap<String, Tensor>> {
-        let moved = |place: &usize| self.squares[*place] != 0.0 || self.weights[*place] != 0.0;
-        let places: Vec<usize> = (0..1 << BITS).filter(moved).collect();
-        if places.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let of = |values: &[f32]| places.iter().map(|place| values[*place]).collect::<Vec<f32>>();
-        let tensor = |name: &str, values: Vec<f32>| {
-            let n = values.len();
-            Ok((name.to_owned(), Tensor::from_vec(values, n, &Device::Cpu)?))
+        ALL.into_iter()
+            .filter_map(|name| Some((name.to_owned(), self.tensor(name)?)))
+            .map(|(n, t)| Ok((n, t?)))
+            .collect()
+    }
+
+    /// The tensor of a name; `None` while it is untaught. Places are whole numbers below 2^24, which float32 holds exactly.
+    fn tensor(&self, name: &str) -> Option<Result<Tensor>> {
+        let places = (0..1 << BITS).filter(|place| self.squares[*place] != 0.0);
+        let values: Vec<f32> = match name {
+            PLACES => places.map(|place| place as f32).collect(),
+            WEIGHTS => places.map(|place| self.weights[place]).collect(),
+            _ => places.map(|place| self.squares[place]).collect(),
         };
-        [
-            tensor(WEIGHTS, of(&self.weights)),
-            tensor(SQUARES, of(&self.squares)),
-            tensor(PLACES, places.iter().map(|place| *place as f32).collect()),
-        ]
-        .into_iter()
-        .collect()
+        (!values.is_empty()).then(|| {
+            let n = values.len();
+            Tensor::from_vec(values, n, &Device::Cpu)
+        })
     }
 
     /// Takes tensors over; without any it is untaught again.
@@ -203,8 +204,7 @@ impl Parameters for ParamsWithPrior {
 
     fn tensor(&self, name: &str) -> Result<Tensor> {
         if ALL.contains(&name) {
-            let untaught = || candle_core::Error::msg("the prior is untaught");
-            return self.prior().tensors()?.remove(name).ok_or_else(untaught);
+            return self.prior().tensor(name).unwrap_or_else(|| bail!("the prior is untaught"));
         }
         self.network.tensor(name)
     }

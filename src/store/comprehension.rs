@@ -49,9 +49,9 @@ pub struct LatestComprehension {
     pub text: String,
     /// Update that learns from it.
     pub update: u64,
-    /// What the agent did before.
+    /// The agent's attempt before it learned.
     pub before: Attempt,
-    /// What it did after; `None` while it is learning, and where nobody looked.
+    /// Its attempt afterwards; `None` while it is learning, and where nobody looked.
     pub after: Option<Attempt>,
 }
 

@@ -68,11 +68,7 @@ impl QuerySelector {
                 (i, Candidate { kind: self.kind_for_people(world, task, execution), disagreement: 1.0 })
             })
             .unzip();
-        let mut selected = vec![false; batch.tasks.len()];
-        for i in self.told.choose(&candidates, pending, most) {
-            selected[positions[i]] = true;
-        }
-        Ok(selected)
+        Ok(marked(batch.tasks.len(), &positions, &self.told.choose(&candidates, pending, most)))
     }
 
     /// Counts that a person was asked about an execution, and whether it was described.
@@ -132,11 +128,7 @@ impl QuerySelector {
                 Candidate { kind: kinds.swap_remove(0), disagreement }
             })
             .collect();
-        let mut selected = vec![false; tasks.len()];
-        for i in self.counts.choose(&candidates, pending, most) {
-            selected[positions[i]] = true;
-        }
-        Ok(selected)
+        Ok(marked(tasks.len(), &positions, &self.counts.choose(&candidates, pending, most)))
     }
 
     /// Counts that a teacher was asked about an execution, and whether it was described.
@@ -151,4 +143,13 @@ impl QuerySelector {
             self.counts.record(&world.kind(&task.start, execution), described);
         }
     }
+}
+
+/// A mark for each of `length` episodes: whether it is one of the chosen candidates, which stand at these positions.
+fn marked(length: usize, positions: &[usize], chosen: &[usize]) -> Vec<bool> {
+    let mut marks = vec![false; length];
+    for candidate in chosen {
+        marks[positions[*candidate]] = true;
+    }
+    marks
 }

@@ -59,7 +59,7 @@ export class Comprehension {
     this.#open();
   }
 
-  // What the server knows now.
+  // Asks the server for the latest state.
   async refresh() {
     try {
       const own = await ask(this.api);

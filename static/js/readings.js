@@ -1,4 +1,4 @@
-// What the agent understood before it was told: a curve for each teacher, in the look of the learning curves, and as a table.
+// The share that the agent understood before it was told: a curve for each teacher, in the look of the learning curves, and as a table.
 
 import { AXES, look, top } from "./charts.js";
 import { count, el, percent } from "./format.js";

@@ -321,7 +321,8 @@ function offerUndo(answer, seconds = true) {
   if (seconds) offering = setTimeout(endOffer, UNDO);
 }
 
-// What the agent has learned from is not taken back any more, and the line of thanks is out of date. Its correction is under Back.
+// An answer that the agent has learned from cannot be taken back any more, and the line of thanks is out of date. Its correction
+// is under Back.
 function learned(answer) {
   if (offered !== answer) return;
   endOffer();

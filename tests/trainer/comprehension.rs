@@ -1,11 +1,11 @@
-//! What the agent does when it is asked in a person's words, before an update learns from them and after.
+//! The agent is asked in a person's words before an update learns from them and after; both attempts are kept.
 
 use crate::support::{go_live, wait_for_work};
 use iliad::ids::AnswerId;
 use iliad::run::{Command, Comprehension, Event};
 use std::collections::HashMap;
 
-/// What became of each word, in order.
+/// The outputs of the words, in order.
 fn outputs(view: &serde_json::Value) -> Vec<String> {
     view["pairs"].as_array().unwrap().iter().map(|pair| pair["out"].as_str().unwrap().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! What a person sees of how the agent takes their words, and the curves of all teachers.
+//! The page shows how the agent takes a person's words, and the dashboard has the curves of all teachers.
 
 use crate::Server;
 use axum::body::Body;

@@ -31,7 +31,8 @@ impl Arena {
         &self.device
     }
 
-    /// From the beginning. What was given out before is given out again, so nothing may borrow it any more.
+    /// Starts again at the beginning of the arena. Memory that was given out before is given out again, so nothing may borrow
+    /// it any more.
     pub fn reset(&mut self) {
         self.at.set((0, 0));
     }

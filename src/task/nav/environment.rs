@@ -27,7 +27,7 @@ pub struct Around {
     first: Vec<u32>,
     /// Where the vectors come from: `semantic`, or a file.
     source: String,
-    /// What can be told of its houses, for agents with a prior that reads it.
+    /// The facts that can be told of its houses, for agents with a prior that reads it.
     pub facts: Arc<WorldFacts>,
 }
 

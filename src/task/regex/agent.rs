@@ -9,7 +9,7 @@ use crate::config::run::PriorKind;
 use crate::nn::adam::{Adam, begun, begun_mut, renew_rows};
 use crate::nn::decoder::{Rolled, wrap};
 use crate::nn::device::beside;
-use crate::nn::log_linear::{LogLinear, ParamsWithPrior};
+use crate::nn::log_linear::ParamsWithPrior;
 use crate::nn::tokens::{END, START, UNKNOWN};
 use crate::protocol::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 use crate::protocol::{LearnedWords, ReserveRows, Utterance};
@@ -351,14 +351,15 @@ impl RegexAgent {
         own: Vec<Edit>,
         tasks: &[(&Words, &str)],
         prior: &Mutex<NgramPrior>,
-        model: &LogLinear,
+        params: &ParamsWithPrior,
     ) -> Result<Vec<Edit>> {
         let mut proposed = Vec::with_capacity(tasks.len());
         {
-            let mut prior = prior.lock().unwrap_or_else(|e| e.into_inner());
+            // Learning takes the locks in this order, too.
+            let (mut prior, model) = (prior.lock().unwrap_or_else(|e| e.into_inner()), params.prior());
             for (start, request) in tasks {
                 let tokens = request_tokens(request, &self.blueprint.requests);
-                let mut best = prior.best(model, &tokens, start, PROPOSED);
+                let mut best = prior.best(&model, &tokens, start, PROPOSED);
                 if best.first().is_none_or(|(_, most)| *most < LEAST_CERTAIN) {
                     best.clear();
                 }
@@ -434,7 +435,7 @@ impl Agent<RegexWorld> for RegexAgent {
         let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start));
         match (&self.prior, how) {
             (Some((prior, params)), Decoding::Greedy) if !params.prior().is_untaught() => {
-                self.reranked(executions.collect(), tasks, prior, &params.prior())
+                self.reranked(executions.collect(), tasks, prior, params)
             }
             _ => Ok(executions.collect()),
         }

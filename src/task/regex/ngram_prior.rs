@@ -12,7 +12,7 @@ use super::program::Executor;
 use super::{Edit, Words};
 use crate::nn::log_linear::{Feature, LogLinear, softmax};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// Patterns and replacements of the grid at most; the most frequent ones are kept.
 const MOST_PATTERNS: usize = 40;
@@ -66,6 +66,14 @@ impl Grid {
             patterns: most_frequent(patterns, MOST_PATTERNS),
             replacements: most_frequent(replacements, MOST_REPLACEMENTS),
         }
+    }
+
+    /// Number of the edits that so many letters for patterns and strings for replacements make.
+    fn candidates(&self, letters: usize, strings: usize) -> usize {
+        let of = |shapes: &[String], slot: &str, n: usize| -> usize {
+            shapes.iter().map(|shape| if shape.contains(slot) { n } else { 1 }).sum()
+        };
+        of(&self.patterns, "{x}", letters) * of(&self.replacements, "{y}", strings)
     }
 }
 
@@ -144,17 +152,23 @@ impl Reading {
         Self(read)
     }
 
-    /// Strings of letters that the description may name: groups, letters of groups, and words of one letter.
-    fn named(&self) -> BTreeSet<String> {
-        let mut named = BTreeSet::new();
+    /// Strings of letters that the description may name, in the order in which it does: groups, letters of groups, and words of
+    /// one letter.
+    fn named(&self) -> Vec<String> {
+        let mut named: Vec<String> = Vec::new();
+        let mut add = |string: String| {
+            if !named.contains(&string) {
+                named.push(string);
+            }
+        };
         for token in &self.0 {
             match token {
                 Token::Letters(group) if !group.is_empty() => {
-                    named.insert(group.clone());
-                    named.extend(group.chars().take(LONGEST_INSERTION).map(String::from));
+                    add(group.clone());
+                    group.chars().take(LONGEST_INSERTION).for_each(|letter| add(letter.to_string()));
                 }
                 Token::Word(word) if word.chars().count() == 1 && word.chars().all(char::is_alphabetic) => {
-                    named.insert(word.clone());
+                    add(word.clone());
                 }
                 _ => {}
             }
@@ -163,7 +177,7 @@ impl Reading {
     }
 }
 
-/// What a candidate does on a start.
+/// The effect of a candidate on a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Nothing,
@@ -221,10 +235,21 @@ impl NgramPrior {
 
     /// The edits that a description may mean.
     fn candidates(&self, reading: &Reading) -> Vec<Candidate> {
-        let named = reading.named();
         let none = [String::new()];
-        let single: Vec<String> = named.iter().filter(|n| n.chars().count() == 1).cloned().collect();
-        let short: Vec<String> = named.iter().filter(|n| n.chars().count() <= LONGEST_INSERTION).cloned().collect();
+        let mut named = reading.named();
+        let (single, short) = loop {
+            let at_most = |n: usize| {
+                let mut strings: Vec<String> = named.iter().filter(|s| s.chars().count() <= n).cloned().collect();
+                strings.sort();
+                strings
+            };
+            let (single, short) = (at_most(1), at_most(LONGEST_INSERTION));
+            // Where a description names many letters, the first of them are considered, in every edit.
+            if named.is_empty() || self.grid.candidates(single.len(), short.len()) <= MOST_CANDIDATES {
+                break (single, short);
+            }
+            named.pop();
+        };
         let mut all = Vec::new();
         for (r, replacement) in self.grid.replacements.iter().enumerate() {
             for (p, pattern) in self.grid.patterns.iter().enumerate() {
@@ -238,7 +263,6 @@ impl NgramPrior {
                 }
             }
         }
-        all.truncate(MOST_CANDIDATES);
         all
     }
 
@@ -432,7 +456,9 @@ mod tests {
             assert!(named.contains(&expression.into()), "{expression}");
         }
         let many = "'a' 'b' 'c' 'd' 'e' 'f' 'g' 'h' 'j' 'k' 'l' 'm' 'n' 'o' 'p' 'q' 'r' 's' 't' 'u'";
-        assert!(of(many).len() <= MOST_CANDIDATES);
+        let many = of(many);
+        assert!(many.len() <= MOST_CANDIDATES);
+        assert!(many.contains(&"(^)(.)()@a\\2".into()), "letters that are named first stand in every edit");
     }
 
     #[test]

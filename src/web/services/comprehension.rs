@@ -1,4 +1,4 @@
-//! What a person sees of the agent's learning from their words: how it took the latest of them, which it understood before it was
+//! The agent's learning as a person sees it in their own words: how it took the latest of them, which it understood before it was
 //! told, and a few of them carried out anew.
 
 use crate::family::Audience;
@@ -58,9 +58,9 @@ pub(crate) struct Latest {
     text: String,
     /// Update that learns from it.
     update: u64,
-    /// What the agent did before.
+    /// The agent's attempt before it learned.
     before: Drawn,
-    /// What it did after; absent while it is learning.
+    /// Its attempt afterwards; absent while it is learning.
     after: Option<Drawn>,
     /// Why there is nothing after, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ pub(crate) struct ReviewedJson {
     text: String,
     /// Whether the start is another than the one that was described.
     elsewhere: bool,
-    /// What the agent did.
+    /// The agent's attempt.
     attempt: Drawn,
     /// The start in the fields of the try-the-agent box; null where the family cannot tell.
     start: Value,

@@ -4,7 +4,7 @@ use super::*;
 use crate::nn::cuda::backend::dry_run;
 use candle_core::Device;
 
-/// What `body` says of a tape without parameters, in a dry run.
+/// Runs `body` on a tape without parameters and returns the launches that the dry run writes down.
 fn on_a_tape(body: impl FnOnce(&Tape<'_>) -> Result<()>) -> Result<Vec<String>> {
     let params = Params::new(&Device::Cpu);
     dry_run::launches(LaunchOptions::default(), |device| {

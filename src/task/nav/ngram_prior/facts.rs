@@ -47,7 +47,7 @@ pub struct HouseFacts {
     pub places: Vec<Place>,
 }
 
-/// What is told of a move.
+/// The facts that are told of a move.
 #[derive(Clone, Debug, Default)]
 pub struct MoveTold {
     /// The viewpoint it leads to.
@@ -62,7 +62,7 @@ pub struct MoveTold {
     pub passed: Vec<(String, bool)>,
 }
 
-/// What is told of a viewpoint.
+/// The facts that are told of a viewpoint.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceTold {
     /// Position of the eye.

@@ -1,4 +1,4 @@
-//! What the page tells of a house in words ([`NavWorld::in_words`]), for every viewpoint and move of it.
+//! The facts that the page tells of a house in words ([`NavWorld::in_words`]), for every viewpoint and move of it.
 
 use super::facts::{HouseFacts, MoveTold, PlaceTold};
 use crate::task::nav::scene::Scene;

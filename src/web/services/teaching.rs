@@ -265,7 +265,7 @@ async fn thanks(
 pub(crate) fn sentence(kind: AnswerKind, counts: TeacherCounts, view: &RunView) -> String {
     let learns = match view.status.state {
         _ if view.ended() => "The agent has ended and learns no more",
-        RunState::Paused => "The agent is paused and learns again when it goes on",
+        RunState::Paused => "The agent is paused and learns later",
         RunState::Starting { .. } => "The agent learns as soon as it is ready",
         _ => "",
     };

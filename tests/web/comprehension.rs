@@ -48,7 +48,7 @@ async fn a_sentence_waits_and_is_then_carried_out_before_and_after() {
     let mut status = server.run.status.clone();
     status.wait_for(|status| status.state == iliad::run::RunState::Paused).await.unwrap();
     let thanks = describe(&server, &cookie, "<b>first</b>").await;
-    assert!(thanks["thanks"].as_str().unwrap().contains("when it goes on"), "{thanks}");
+    assert!(thanks["thanks"].as_str().unwrap().contains("is paused and learns later"), "{thanks}");
     let own = server.get("/api/runs/study/comprehension", &cookie).await.json();
     assert_eq!(own["waiting"]["text"], "<b>first</b>");
     assert!(own["waiting"]["when"].as_str().unwrap().contains("paused"), "{own}");

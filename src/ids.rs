@@ -1,4 +1,4 @@
-//! Keys of runs, executions, answers and teachers. Each is a type of its own, so that the compiler refuses one where
+//! Keys of runs, studies, executions, answers, teachers and participants. Each is a type of its own, so that the compiler refuses one where
 //! another is meant. As JSON, in addresses, in exports and in the database they are plain text and plain integers.
 
 use serde::{Deserialize, Serialize};
@@ -9,90 +9,104 @@ use std::num::ParseIntError;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// Key of a run: its name, which is also the name of its folder.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
-#[serde(transparent)]
-#[sqlx(transparent)]
-pub struct RunId(String);
+/// A key that is a text.
+macro_rules! named_key {
+    ($(#[$documentation:meta])* $name:ident) => {
+        $(#[$documentation])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+        #[serde(transparent)]
+        #[sqlx(transparent)]
+        pub struct $name(String);
 
-impl RunId {
-    /// The key as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+        impl $name {
+            /// The key as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        /// In quotation marks, as messages show a name that may hold anything.
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Infallible;
+
+            fn from_str(text: &str) -> Result<$name, Infallible> {
+                Ok(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> $name {
+                $name(text)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> $name {
+                $name(text.to_owned())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(key: $name) -> String {
+                key.0
+            }
+        }
+
+        /// Functions that only read the text of a key take it as such.
+        impl Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        /// Maps with keys of this type can be asked by text.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                self.0 == text
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                self.0 == *text
+            }
+        }
+    };
 }
 
-/// In quotation marks, as messages show a name that may hold anything.
-impl fmt::Debug for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
+named_key! {
+    /// Key of a run: its name, which is also the name of its folder.
+    RunId
 }
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl FromStr for RunId {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<RunId, Infallible> {
-        Ok(text.into())
-    }
-}
-
-impl From<String> for RunId {
-    fn from(text: String) -> RunId {
-        RunId(text)
-    }
-}
-
-impl From<&str> for RunId {
-    fn from(text: &str) -> RunId {
-        RunId(text.to_owned())
-    }
-}
-
-impl From<RunId> for String {
-    fn from(run: RunId) -> String {
-        run.0
-    }
-}
-
-/// Functions that only read the text of a key take it as such.
-impl Deref for RunId {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for RunId {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Maps with keys of this type can be asked by text.
-impl Borrow<str> for RunId {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl PartialEq<str> for RunId {
-    fn eq(&self, text: &str) -> bool {
-        self.0 == text
-    }
-}
-
-impl PartialEq<&str> for RunId {
-    fn eq(&self, text: &&str) -> bool {
-        self.0 == *text
-    }
+named_key! {
+    /// Key of a study: its name in addresses.
+    StudyId
 }
 
 /// A key that the database numbers. `default()` is 0, which comes before all keys.
@@ -129,6 +143,10 @@ numbered_key! {
 numbered_key! {
     /// Key of an answer. Answers that come later have larger keys.
     AnswerId
+}
+numbered_key! {
+    /// Key of a teacher in a study.
+    ParticipantId
 }
 numbered_key! {
     /// Key of a teacher. It is a pseudonym: nothing about the person follows from it.

@@ -38,6 +38,7 @@ pub mod rng;
 pub mod run;
 pub mod stages;
 pub mod store;
+pub mod study;
 pub mod suggest;
 pub mod task;
 pub mod teacher;

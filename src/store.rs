@@ -9,7 +9,8 @@
 //! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
 //! [`answers`](Store::answer), [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update),
 //! [`episodes`](Store::record_simulated), [`comprehension`](Store::record_comprehension), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
-//! [`export`](Store::export_page).
+//! [`export`](Store::export_page), [`studies`](Store::create_study), [`participants`](Store::join_study), [`invitations`](Store::invite),
+//! [`qualification`](Store::choose_qualification), [`audit`](Store::audit), [`webhooks`](Store::due_webhooks).
 //!
 //! Invariants:
 //!
@@ -23,6 +24,8 @@
 //! * Text is stored and returned exactly as typed.
 
 mod answers;
+mod attention;
+mod audit;
 mod checkpoints;
 mod clock;
 mod comprehension;
@@ -33,16 +36,21 @@ mod counters;
 mod episodes;
 mod error;
 mod export;
+mod invitations;
 mod leases;
 mod opening;
+mod participants;
 mod points;
 mod pool;
+mod qualification;
 mod runs;
 mod schema;
+mod studies;
 mod teachers;
 mod undo;
 mod updates;
 mod visitors;
+mod webhooks;
 
 use crate::config::run::TeacherMode;
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
@@ -50,12 +58,19 @@ use crate::run::Source;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
+pub use attention::AttentionItem;
+pub use audit::AuditEntry;
 pub use comprehension::{LatestComprehension, NewestDescription, Reading, TeacherReading};
 pub use connection::Store;
 pub use counters::Standing;
 pub use error::{Result, StoreError};
 pub use export::Extent;
+pub use invitations::Invitation;
+pub use participants::{Joining, Participant, Person, SELF};
+pub use qualification::{QualificationAnswer, QualificationItem};
+pub use studies::{Study, StudyArm};
 pub use undo::WithdrawnAnswer;
+pub use webhooks::{WebhookMessage, WebhookRecord};
 
 /// A run as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]

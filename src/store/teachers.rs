@@ -26,7 +26,8 @@ async fn teacher_by_hash(executor: impl SqliteExecutor<'_>, hash: &[u8]) -> Resu
     let row = sqlx::query_as!(
         TeacherRow,
         r#"SELECT id AS "id!: TeacherId", seen_guide AS "seen_guide: bool", answered AS "answered: bool", created_at
-           FROM teachers WHERE token_hash = ?"#,
+           FROM teachers WHERE token_hash = ?1
+               OR id = (SELECT teacher FROM teacher_browsers WHERE teacher_browsers.token_hash = ?1)"#,
         hash,
     );
     Ok(row.fetch_optional(executor).await?.map(Teacher::from))

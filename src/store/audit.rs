@@ -1,0 +1,69 @@
+//! Who changed what in a study, and when. Rows are only ever added, in the transaction of the change itself.
+
+use super::Store;
+use super::convert::{from_json, from_nanos, to_json};
+use super::error::Result;
+use crate::ids::StudyId;
+use serde::Serialize;
+use sqlx::{Sqlite, Transaction};
+use time::OffsetDateTime;
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditEntry {
+    /// When.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// Who.
+    pub actor: String,
+    /// What was done, as one word for programs: `opened`, `settings_changed`.
+    pub action: String,
+    /// Details.
+    pub detail: serde_json::Value,
+}
+
+/// Adds an entry.
+pub(super) async fn note(
+    tx: &mut Transaction<'_, Sqlite>,
+    now: i64,
+    actor: &str,
+    study: &StudyId,
+    action: &str,
+    detail: &serde_json::Value,
+) -> Result<()> {
+    let detail = to_json(detail)?;
+    sqlx::query!(
+        "INSERT INTO audit (at, actor, study, action, detail) VALUES (?, ?, ?, ?, ?)",
+        now,
+        actor,
+        study,
+        action,
+        detail,
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+impl Store {
+    /// The newest changes of a study, newest first.
+    pub async fn audit(&self, study: &StudyId, limit: u32) -> Result<Vec<AuditEntry>> {
+        let rows = sqlx::query!(
+            "SELECT at, actor, action, detail FROM audit WHERE study = ? ORDER BY id DESC LIMIT ?",
+            study,
+            limit,
+        )
+        .fetch_all(self.readers())
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(AuditEntry {
+                    at: from_nanos(row.at),
+                    actor: row.actor,
+                    action: row.action,
+                    detail: from_json("an audit entry", &row.detail)?,
+                })
+            })
+            .collect()
+    }
+}

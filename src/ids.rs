@@ -1,4 +1,4 @@
-//! Keys of runs, executions, answers and teachers. Each is a type of its own, so that the compiler refuses one where
+//! Keys of runs, executions, answers, teachers and accounts. Each is a type of its own, so that the compiler refuses one where
 //! another is meant. As JSON, in addresses, in exports and in the database they are plain text and plain integers.
 
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,10 @@ numbered_key! {
 numbered_key! {
     /// Key of a teacher. It is a pseudonym: nothing about the person follows from it.
     TeacherId
+}
+numbered_key! {
+    /// Key of an account: somebody who signs in.
+    AccountId
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Keys of runs, studies, executions, answers, teachers and participants. Each is a type of its own, so that the compiler refuses one where
-//! another is meant. As JSON, in addresses, in exports and in the database they are plain text and plain integers.
+//! Keys of runs, studies, executions, answers, teachers, participants and accounts. Each is a type of its own, so that the
+//! compiler refuses one where another is meant. As JSON, in addresses, in exports and in the database they are plain text and
+//! plain integers.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -151,6 +152,10 @@ numbered_key! {
 numbered_key! {
     /// Key of a teacher. It is a pseudonym: nothing about the person follows from it.
     TeacherId
+}
+numbered_key! {
+    /// Key of an account: somebody who signs in.
+    AccountId
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Extractors: what handlers read from a request.
 
 pub(crate) mod access;
+pub(crate) mod actor;
 pub(crate) mod cookie;
 pub(crate) mod input;
 pub(crate) mod proxy;

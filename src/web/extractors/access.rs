@@ -22,14 +22,23 @@ impl FromRequestParts<AppState> for Steering {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        check(state, parts).map(|()| Steering)
+        check(state, parts).map(|_| Steering)
     }
 }
 
-/// Whether this request may steer.
-pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<(), Error> {
+/// What lets a request steer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permit {
+    /// It comes from the server's own machine, where that is enough.
+    ThisMachine,
+    /// It brings the access token.
+    Token,
+}
+
+/// Whether this request may steer, and by what.
+pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
     if from_this_machine(state, parts) {
-        return Ok(());
+        return Ok(Permit::ThisMachine);
     }
     let token = state.settings.access_token.as_deref().ok_or(Error::SteeringOff)?;
     let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -49,7 +58,7 @@ pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<(), Error> {
                 if let Some((_, limits)) = limits.as_ref().filter(|_| Some(given) == cookie) {
                     limits.guesses.remember(given);
                 }
-                return Ok(());
+                return Ok(Permit::Token);
             }
             Verdict::Wrong => {}
             Verdict::TooMany(standing) => refused = Error::TooMany(Box::new(standing)),

@@ -16,6 +16,7 @@ pub mod file;
 pub mod folder;
 pub mod json;
 pub mod lock;
+pub mod spreadsheet;
 
 use std::fmt::Arguments;
 use std::io::{self, Write};

@@ -280,6 +280,13 @@ pub enum Command {
         /// Receives the requests carried out, or a plain sentence that says why they were not.
         reply: oneshot::Sender<Result<Vec<Reviewed>, String>>,
     },
+    /// Let greedy π_θ carry out descriptions, each from the start of the execution that it describes.
+    CarryOut {
+        /// The descriptions with their executions.
+        described: Vec<OwnDescription>,
+        /// Receives an attempt for each, in order, or a plain sentence that says why there are none.
+        reply: oneshot::Sender<Result<Vec<Attempt>, String>>,
+    },
     /// A person answered; look into the store.
     DescriptionArrived,
     /// The program ends: write a checkpoint and let go; the run goes on at the next start.

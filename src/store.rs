@@ -66,7 +66,7 @@ pub use counters::Standing;
 pub use error::{Result, StoreError};
 pub use export::Extent;
 pub use invitations::Invitation;
-pub use participants::{Joining, Participant, Person, SELF};
+pub use participants::{Joining, Participant, ParticipantFigures, Person, SELF};
 pub use qualification::{QualificationAnswer, QualificationItem};
 pub use studies::{Study, StudyArm};
 pub use undo::WithdrawnAnswer;

@@ -18,6 +18,8 @@ mod rendered;
 mod runs;
 #[path = "web/size.rs"]
 mod size;
+#[path = "web/studies.rs"]
+mod studies;
 #[path = "web/teaching.rs"]
 mod teaching;
 #[path = "web/undo.rs"]

@@ -22,6 +22,13 @@ pub struct AuditEntry {
     pub detail: serde_json::Value,
 }
 
+impl AuditEntry {
+    /// The action in words, for pages: "settings changed".
+    pub fn words(&self) -> String {
+        self.action.replace('_', " ")
+    }
+}
+
 /// Adds an entry.
 pub(super) async fn note(
     tx: &mut Transaction<'_, Sqlite>,

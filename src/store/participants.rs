@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::{Sqlite, SqliteExecutor, Transaction};
+use std::collections::BTreeMap;
 use time::OffsetDateTime;
 
 /// A teacher in a study.
@@ -70,6 +71,28 @@ pub struct Person {
     pub platform_session: Option<String>,
     /// What the researcher wrote on the invitation.
     pub invitation: Option<String>,
+}
+
+/// What a participant has given so far; superseded and withdrawn answers are not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ParticipantFigures {
+    /// Answers; skips are none.
+    pub answers: u64,
+    /// Of these, descriptions.
+    pub described: u64,
+    /// Executions skipped.
+    pub skipped: u64,
+    /// Answers and skips whose time was measured.
+    pub timed: u64,
+    /// Milliseconds of activity in these.
+    pub active_ms: u64,
+    /// Descriptions that the agent carried out before it learned from them.
+    pub read: u64,
+    /// Of these, those that it carried out rightly.
+    pub understood: u64,
+    /// When the last one was stored.
+    #[serde(with = "time::serde::rfc3339")]
+    pub last: OffsetDateTime,
 }
 
 /// What somebody brings who joins.
@@ -424,6 +447,43 @@ impl Store {
             .await?;
         audit::note(&mut tx, now, actor, &old.study, "person_erased", &json!({ "participant": old.number })).await?;
         Ok(tx.commit().await?)
+    }
+
+    /// What each participant of a study has given so far. Who has given nothing is left out.
+    pub async fn participant_figures(&self, study: &StudyId) -> Result<BTreeMap<TeacherId, ParticipantFigures>> {
+        let rows = sqlx::query!(
+            r#"SELECT answers.teacher AS "teacher!: TeacherId",
+                   count(*) FILTER (WHERE answers.kind <> 'skipped') AS "answers!: i64",
+                   count(*) FILTER (WHERE answers.kind = 'described') AS "described!: i64",
+                   count(*) FILTER (WHERE answers.kind = 'skipped') AS "skipped!: i64",
+                   count(answers.active_ms) AS "timed!: i64", coalesce(sum(answers.active_ms), 0) AS "active_ms!: i64",
+                   count(comprehension.answer) AS "read!: i64",
+                   coalesce(sum(comprehension.before_understood), 0) AS "understood!: i64",
+                   max(answers.created_at) AS "last!: i64"
+               FROM study_arms
+               JOIN participants ON participants.study = study_arms.study
+               CROSS JOIN answers ON answers.run = study_arms.run AND answers.teacher = participants.teacher
+                   AND answers.superseded_by IS NULL AND answers.teacher IS NOT NULL
+               LEFT JOIN comprehension ON comprehension.answer = answers.id AND comprehension.told_before = 0
+               WHERE study_arms.study = ? GROUP BY answers.teacher"#,
+            study,
+        )
+        .fetch_all(self.readers())
+        .await?;
+        let figures = rows.into_iter().map(|row| {
+            let figures = ParticipantFigures {
+                answers: from_int(row.answers),
+                described: from_int(row.described),
+                skipped: from_int(row.skipped),
+                timed: from_int(row.timed),
+                active_ms: from_int(row.active_ms),
+                read: from_int(row.read),
+                understood: from_int(row.understood),
+                last: from_nanos(row.last),
+            };
+            (row.teacher, figures)
+        });
+        Ok(figures.collect())
     }
 
     /// The arm that a participant's next answer goes to.

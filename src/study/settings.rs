@@ -158,7 +158,7 @@ pub struct AttentionChecks {
 }
 
 /// How a study ends for a teacher.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Completion {
     /// The platform's code for who has finished. Empty: each teacher gets a code of their own.
@@ -169,17 +169,6 @@ pub struct Completion {
     pub return_url: String,
     /// What people read at the end (Markdown).
     pub thanks: String,
-}
-
-impl Default for Completion {
-    fn default() -> Completion {
-        Completion {
-            code: String::new(),
-            screened_out_code: String::new(),
-            return_url: String::new(),
-            thanks: String::new(),
-        }
-    }
 }
 
 /// Why settings cannot be used: the field, and a sentence that says what to change.

@@ -5,8 +5,7 @@
 use super::Trainer;
 use crate::family::Family;
 use crate::ids::{AnswerId, TeacherId};
-use crate::protocol::{Decoding, DescribedEpisode, World};
-use crate::rng;
+use crate::protocol::DescribedEpisode;
 use crate::run::{Attempt, Comprehension, Event};
 
 impl<K: Family> Trainer<'_, K> {
@@ -53,23 +52,17 @@ impl<K: Family> Trainer<'_, K> {
 
     /// The greedy executions of the descriptions, in one batch; `None` when the policy cannot be computed.
     fn attempts(&self, described: &[DescribedEpisode<K::World>]) -> Option<Vec<Attempt>> {
-        let world = &*self.run.world;
-        let tau = self.run.config.teacher.pragmatics.tau;
-        let asked: Vec<_> = described.iter().map(|d| (&d.example.start, d.example.words.as_str())).collect();
-        let executions = self.algorithm.policy().act(&asked, Decoding::Greedy, &mut rng::stream(0, "comprehension", 0));
-        let executions = match executions {
-            Ok(executions) => executions,
+        let cases: Vec<_> = described
+            .iter()
+            .map(|DescribedEpisode { example, .. }| (example.words.as_str(), &example.start, &example.execution))
+            .collect();
+        match self.attempts_at(&cases) {
+            Ok(attempts) => Some(attempts),
             Err(error) => {
                 tracing::warn!(%error, "descriptions could not be carried out");
-                return None;
+                None
             }
-        };
-        let attempts = described.iter().zip(&executions).map(|(DescribedEpisode { example, .. }, execution)| Attempt {
-            view: world.view(&example.start, execution),
-            summary: world.summary(execution),
-            understood: world.understood(&example.start, execution, &example.execution, tau),
-        });
-        Some(attempts.collect())
+        }
     }
 
     /// Stores the rows, so that a page which comes later finds them, and publishes them.

@@ -66,6 +66,9 @@ pub(super) fn train_with_retry<K: Family>(
                 Ok(Command::Review { reply, .. }) => {
                     let _ = reply.send(Err(format!("The agent waits for {awaited} on the server.")));
                 }
+                Ok(Command::CarryOut { reply, .. }) => {
+                    let _ = reply.send(Err(format!("The agent waits for {awaited} on the server.")));
+                }
                 Ok(Command::Checkpoint(reply)) => {
                     let _ = reply.send(Err(format!("No checkpoint can be written now: the run waits for {awaited}.")));
                 }

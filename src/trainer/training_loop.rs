@@ -138,6 +138,9 @@ impl<K: Family> Trainer<'_, K> {
                     Command::Review { described, number, reply } => {
                         let _ = reply.send(self.review(described, number));
                     }
+                    Command::CarryOut { described, reply } => {
+                        let _ = reply.send(self.carry_out(described));
+                    }
                     Command::DescriptionArrived => self.supply.wake(),
                 }
                 next = self.commands.try_next();

@@ -64,6 +64,31 @@ pub(crate) fn ago(at: &OffsetDateTime) -> String {
     ago_from(*at, OffsetDateTime::now_utc())
 }
 
+/// Whether a time is over.
+pub(crate) fn is_past(at: &OffsetDateTime) -> bool {
+    *at <= OffsetDateTime::now_utc()
+}
+
+/// A day: "2031-05-02".
+pub(crate) fn day(at: &OffsetDateTime) -> String {
+    at.date().to_string()
+}
+
+/// A time in minutes for people: "12 minutes", "1 minute", "2 hours 5 minutes".
+pub(crate) fn minutes(minutes: &f64) -> String {
+    let all = minutes.round().max(1.0) as u64;
+    match (all / 60, all % 60) {
+        (0, rest) => counted(&rest, "minute"),
+        (hours, 0) => counted(&hours, "hour"),
+        (hours, rest) => format!("{} {}", counted(&hours, "hour"), counted(&rest, "minute")),
+    }
+}
+
+/// An amount of money: "3.50 EUR".
+pub(crate) fn money(amount: &f64, currency: &str) -> String {
+    format!("{amount:.2} {currency}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

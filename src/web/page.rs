@@ -3,6 +3,7 @@
 pub(crate) mod assets;
 pub(crate) mod episode;
 pub(crate) mod guide;
+pub(crate) mod markdown;
 pub(crate) mod run_view;
 
 use crate::web::error::Error;

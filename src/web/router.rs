@@ -7,7 +7,7 @@
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
     access, answers, assets, comprehension_api, docs, events, export, guide, health, home, launch_api, not_found, run,
-    run_api, runs, teach, teach_api, undo,
+    run_api, runs, studies, study, study_people, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -46,6 +46,28 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/teach/{run}/answers", get(answers::page))
         .route("/teach/{run}/answers/{answer}", post(answers::correct))
         .route("/teach/{run}/answers/{answer}/undo", post(undo::plain))
+        .route("/study/{study}", get(study::page))
+        .route("/study/{study}/join", post(study::join))
+        .route("/study/{study}/guidelines", get(study::guidelines_again))
+        .route("/study/{study}/begin", post(study::begin))
+        .route("/study/{study}/qualify", post(study::qualify_answer))
+        .route("/study/{study}/check", get(study::check).post(study::check_answer))
+        .route("/study/{study}/leave", post(study::leave))
+        .route("/study/{study}/back", post(study::back))
+        .route("/study/{study}/answers", get(study::answers))
+        .route("/studies", get(studies::list).post(studies::create))
+        .route("/studies/new", get(studies::new))
+        .route("/studies/preview", post(studies::preview))
+        .route("/studies/{study}", get(studies::page))
+        .route("/studies/{study}/edit", get(studies::edit).post(studies::change))
+        .route("/studies/{study}/state", post(studies::set_state))
+        .route("/studies/{study}/approvals.csv", get(study_people::approvals))
+        .route("/studies/{study}/invitations", post(study_people::invite))
+        .route("/studies/{study}/invitations/{key}/revoke", post(study_people::revoke))
+        .route("/studies/{study}/participants/{number}", get(study_people::participant))
+        .route("/studies/{study}/participants/{number}/judge", post(study_people::judge))
+        .route("/studies/{study}/participants/{number}/approval", post(study_people::approve))
+        .route("/studies/{study}/participants/{number}/erase", post(study_people::erase))
         .route("/runs", get(runs::page).post(runs::create))
         .route("/runs/{run}", get(run::page))
         .route("/runs/{run}/resume", post(runs::resume))

@@ -1,7 +1,11 @@
 //! The actions that pages and JSON addresses share.
 
 pub(crate) mod commands;
+pub(crate) mod completion;
 pub(crate) mod comprehension;
 pub(crate) mod launching;
+pub(crate) mod participation;
+pub(crate) mod qualification;
+pub(crate) mod study_form;
 pub(crate) mod teaching;
 pub(crate) mod undo;

@@ -6,6 +6,7 @@ import { Comprehension } from "./comprehension.js";
 import { Drafts } from "./drafts.js";
 import { ask, newKey, whole } from "./net.js";
 import { watchScreen } from "./screen.js";
+import { stands } from "./study.js";
 
 const $ = (id) => document.getElementById(id);
 const config = JSON.parse($("teach").dataset.config);
@@ -196,6 +197,7 @@ async function step() {
     if (last && offer.execution === last.execution) offer = await lease();
     // The page's own fetch ahead may have brought the same one.
     if (next?.execution === offer.execution) next = null;
+    if (stands(offer.study)) return;
     if (offer.execution) {
       pause = 1500;
       show(offer);
@@ -281,6 +283,7 @@ async function send(kind, text, { times = 0, confirmed = false } = {}) {
     offerUndo(stored.answer);
     if (kind === "described") comprehension.sent(text);
     lock(false);
+    if (stands(stored.study)) return;
     await advance();
   } catch (error) {
     lock(false);

@@ -9,8 +9,8 @@ use axum::http::request::Parts;
 
 /// Who carries out a request that steers. It refuses everybody whom [`access::Steering`] refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "the pages that keep such records read it")]
 pub(crate) struct Actor {
+    #[allow(dead_code, reason = "records name people by the name that they had")]
     /// The account that is signed in; `None` for the machine itself and the access token.
     pub(crate) account: Option<AccountId>,
     /// The account's name, "this machine" or "access token".

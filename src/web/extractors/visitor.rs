@@ -39,6 +39,14 @@ pub(crate) struct Returned(pub(crate) Option<Visitor>);
 /// first time. One without a cookie is refused: what they get and say would be nobody's.
 pub(crate) struct KnownVisitor(pub(crate) Visitor);
 
+/// A browser whose cookie has come back, whether or not it is a known teacher's.
+pub(crate) struct Browser {
+    /// The cookie's token.
+    pub(crate) token: String,
+    /// The teacher, where the browser is one's.
+    pub(crate) visitor: Option<Visitor>,
+}
+
 /// Where [`Guest`] leaves the cookie of a new visitor for the layer that sets it.
 #[derive(Clone, Default)]
 pub(crate) struct NewCookie(pub(crate) Arc<OnceLock<String>>);
@@ -138,6 +146,15 @@ impl FromRequestParts<AppState> for KnownVisitor {
             None => state.store.teacher(&token).await?,
         };
         Ok(KnownVisitor(Visitor { teacher }))
+    }
+}
+
+impl FromRequestParts<AppState> for Browser {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        let (token, teacher) = recognised(state, tokens_of(&parts.headers)).await?.ok_or(Error::NoCookie)?;
+        Ok(Browser { token, visitor: teacher.map(|teacher| Visitor { teacher }) })
     }
 }
 

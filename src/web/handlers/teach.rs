@@ -9,6 +9,7 @@ use crate::web::format;
 use crate::web::page::guide;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
+use crate::web::services::participation::{self, Gate, Progress};
 use crate::web::services::teaching::{self, Given, Shown};
 use crate::web::services::undo;
 use crate::web::settings::TEXT_LIMIT;
@@ -42,6 +43,8 @@ struct TeachPage {
     /// The answer that may be taken back with one press: the one that was just stored.
     undo: Option<AnswerId>,
     reasons: &'static [&'static str],
+    /// How the teacher stands in a study.
+    study: Option<Progress>,
     /// The start fields of the box in which the agent is tried.
     try_fields: String,
     /// Data for the script, as JSON.
@@ -64,23 +67,29 @@ pub(crate) async fn page(
     Guest(visitor): Guest,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
-    if !visitor.as_ref().is_some_and(|visitor| visitor.teacher.seen_guide) && !view.ended() {
+    let study = match participation::gate(&state, &run, visitor.as_ref()).await? {
+        Gate::Open => None,
+        Gate::Teaching(progress) => Some(progress),
+        Gate::Elsewhere(path) => return Ok(Redirect::to(&page.url(&path)).into_response()),
+    };
+    if study.is_none() && !visitor.as_ref().is_some_and(|visitor| visitor.teacher.seen_guide) && !view.ended() {
         return guide::show(page, view, true);
     }
     let Some(visitor) = visitor else { return Ok(page::html(&teach_page(&state, page, view, None, None))) };
+    let teach_page = |page, view, shown, thanks| TeachPage { study, ..teach_page(&state, page, view, shown, thanks) };
     if let Some(answer) = undone
         && let Some(back) = undo::undone(&state, &view, &visitor, answer).await?
     {
         let text = if back.kind == AnswerKind::Described { back.said } else { String::new() };
-        let again = teach_page(&state, page, view, Some(back.shown), Some(back.notice));
+        let again = teach_page(page, view, Some(back.shown), Some(back.notice));
         return Ok(page::html(&TeachPage { text, ..again }));
     }
     let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
-    let Some(kind) = said else { return Ok(page::html(&teach_page(&state, page, view, shown, None))) };
+    let Some(kind) = said else { return Ok(page::html(&teach_page(page, view, shown, None))) };
     let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
     let thanks = teaching::sentence(kind, counts, &view);
     let undo = state.store.own_answers(&run, visitor.teacher.id, 1).await?.first().map(|own| own.answer);
-    Ok(page::html(&TeachPage { undo, ..teach_page(&state, page, view, shown, Some(thanks)) }))
+    Ok(page::html(&TeachPage { undo, ..teach_page(page, view, shown, Some(thanks)) }))
 }
 
 fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>, thanks: Option<String>) -> TeachPage {
@@ -106,6 +115,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         doubt: false,
         undo: None,
         reasons: &SKIP_REASONS,
+        study: None,
         try_fields: view.family.render_try_fields().unwrap_or_else(|error| {
             tracing::warn!(%error, "the start fields of the try box cannot be drawn");
             String::new()

@@ -7,6 +7,7 @@ use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Json, Path};
 use crate::web::extractors::visitor::{KnownVisitor, Returned};
 use crate::web::page::run_view::RunView;
+use crate::web::services::participation::{self, Gate, Progress};
 use crate::web::services::teaching::{self, EXCEPT, Given, OWN_ANSWERS, Shown, Thanks};
 use crate::web::state::AppState;
 use axum::extract::State;
@@ -36,6 +37,9 @@ pub(crate) struct Offer {
     message: Option<String>,
     /// The teacher's own figures.
     counts: TeacherCounts,
+    /// How the teacher stands in the study that the run belongs to; with `next`, something else than an execution comes now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    study: Option<Progress>,
 }
 
 /// `POST /api/runs/{run}/lease`.
@@ -49,13 +53,23 @@ pub(crate) async fn lease(
         return Err(Error::Unreadable(format!("except may name at most {EXCEPT} executions")));
     }
     let view = RunView::load(&state, &run).await?;
-    let shown = teaching::lease(&state, &view, &visitor, &ask.except).await?;
+    let study = match participation::gate(&state, &run, Some(&visitor)).await? {
+        Gate::Open => None,
+        Gate::Teaching(progress) => Some(progress),
+        Gate::Elsewhere(next) => match participation::progress(&state, &run, &visitor).await? {
+            Some(progress) => Some(Progress { next: Some(next), ..progress }),
+            None => return Err(Error::conflict("join-first", "This run belongs to a study. Join the study first.")),
+        },
+    };
+    let elsewhere = study.as_ref().is_some_and(|study| study.next.is_some());
+    let shown = if elsewhere { None } else { teaching::lease(&state, &view, &visitor, &ask.except).await? };
     let message = match &shown {
         Some(_) => view.remark().map(str::to_owned),
+        None if elsewhere => None,
         None => Some(view.nothing_to_describe()),
     };
     let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
-    Ok(axum::Json(Offer { shown, state: view.class(), ended: view.ended(), message, counts }))
+    Ok(axum::Json(Offer { shown, state: view.class(), ended: view.ended(), message, counts, study }))
 }
 
 /// Answer of `POST …/renew`.

@@ -31,6 +31,9 @@ fn kind(method: &Method, path: &str, base: &str) -> Option<Kind> {
         {
             Kind::Words
         }
+        "/study/{study}/qualify" => Kind::Words,
+        "/study/{study}" => Kind::Lease,
+        path if path.starts_with("/study/{study}/") => Kind::Call,
         "/api/runs/{run}/lease" | "/teach/{run}" => Kind::Lease,
         "/api/runs/{run}/answers" | "/teach/{run}/answers" | "/teach/{run}/guide" => Kind::Call,
         path if path.starts_with("/api/runs/{run}/executions/") => Kind::Call,
@@ -136,9 +139,18 @@ mod tests {
     #[test]
     fn everything_that_can_be_sent_is_counted() {
         // Wrong tokens have a count of their own, and the rest is for who steers.
-        const NOT_COUNTED: [&str; 6] = [
+        const NOT_COUNTED: [&str; 15] = [
             "/access",
             "/access/leave",
+            "/studies",
+            "/studies/preview",
+            "/studies/{study}/edit",
+            "/studies/{study}/state",
+            "/studies/{study}/invitations",
+            "/studies/{study}/invitations/{key}/revoke",
+            "/studies/{study}/participants/{number}/judge",
+            "/studies/{study}/participants/{number}/approval",
+            "/studies/{study}/participants/{number}/erase",
             "/api/runs/{run}/checkpoints",
             "/api/runs/{run}/pause",
             "/api/runs/{run}/stop",

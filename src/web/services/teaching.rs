@@ -10,6 +10,7 @@ use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
 use crate::web::format;
 use crate::web::page::run_view::RunView;
+use crate::web::services::participation::{self, Progress};
 use crate::web::settings::TEXT_LIMIT;
 use crate::web::state::AppState;
 use serde::Serialize;
@@ -186,6 +187,9 @@ pub(crate) struct Thanks {
     pub(crate) counts: TeacherCounts,
     /// One true sentence.
     pub(crate) thanks: String,
+    /// How the teacher stands in the study that the run belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) study: Option<Progress>,
 }
 
 /// Asks before "nothing changed" is stored about an execution of which the family knows that it changed something: a press
@@ -258,7 +262,8 @@ async fn thanks(
 ) -> Result<Thanks> {
     let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
     let thanks = sentence(kind, counts, view);
-    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks })
+    let study = participation::progress(state, &view.run.id, visitor).await?;
+    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks, study })
 }
 
 /// One line of thanks with something true in it.

@@ -1,0 +1,628 @@
+//! A study as its teachers meet it: they join, read, qualify, teach, and end. One address, `/study/{study}`, always shows what
+//! comes next for who asks; so a reload, a dropped connection or another day lead back to the right place.
+
+use crate::family::Audience;
+use crate::ids::{RunId, StudyId};
+use crate::registry::AnyFamily;
+use crate::store::{Joining, Participant, Person, SELF, Study};
+use crate::study::{Entry, Estimate, ParticipantState, StudyState};
+use crate::web::error::{Error, Result};
+use crate::web::extractors::input::{Form, Path, Query};
+use crate::web::extractors::visitor::{Browser, Guest, Returned};
+use crate::web::format;
+use crate::web::page::{self, Page, markdown};
+use crate::web::services::participation::{self, Next};
+use crate::web::services::qualification;
+use crate::web::settings::TEXT_LIMIT;
+use crate::web::state::AppState;
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+
+/// Names that platforms and invitations put into the link, and the joining form hands on. MTurk writes its own in another way.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Arrival {
+    invitation: String,
+    #[serde(rename = "PROLIFIC_PID")]
+    prolific_pid: String,
+    #[serde(rename = "STUDY_ID")]
+    prolific_study: String,
+    #[serde(rename = "SESSION_ID")]
+    prolific_session: String,
+    #[serde(rename = "workerId")]
+    worker: String,
+    #[serde(rename = "hitId")]
+    hit: String,
+    #[serde(rename = "assignmentId")]
+    assignment: String,
+    /// Sent by the form of somebody who agrees.
+    agree: Option<String>,
+}
+
+/// Longest name that a platform gives.
+const LONGEST_NAME: usize = 128;
+
+/// A name from a link; one that is empty or too long is none.
+fn name(text: &str) -> Option<String> {
+    let text = text.trim();
+    let fits = (1..=LONGEST_NAME).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    fits.then(|| text.to_owned())
+}
+
+impl Arrival {
+    fn person(&self, entry: Entry) -> Person {
+        let [person, study, session] = match entry {
+            Entry::Prolific => [&self.prolific_pid, &self.prolific_study, &self.prolific_session],
+            Entry::Mturk => [&self.worker, &self.hit, &self.assignment],
+            Entry::Link | Entry::Invitation => return Person::default(),
+        };
+        Person {
+            platform_person: name(person),
+            platform_study: name(study),
+            platform_session: name(session),
+            invitation: None,
+        }
+    }
+
+    fn invitation(&self) -> Option<String> {
+        name(&self.invitation)
+    }
+
+    /// MTurk shows a task before it is taken, with this in the place of the assignment.
+    fn is_preview(&self) -> bool {
+        self.assignment == "ASSIGNMENT_ID_NOT_AVAILABLE"
+    }
+
+    /// Names and values of the form's hidden fields.
+    fn fields(&self, entry: Entry) -> Vec<(&'static str, String)> {
+        let fields = match entry {
+            Entry::Link => Vec::new(),
+            Entry::Invitation => vec![("invitation", &self.invitation)],
+            Entry::Prolific => vec![
+                ("PROLIFIC_PID", &self.prolific_pid),
+                ("STUDY_ID", &self.prolific_study),
+                ("SESSION_ID", &self.prolific_session),
+            ],
+            Entry::Mturk => {
+                vec![("workerId", &self.worker), ("hitId", &self.hit), ("assignmentId", &self.assignment)]
+            }
+        };
+        fields.into_iter().map(|(field, value)| (field, value.clone())).collect()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "study/join.html")]
+struct JoinPage {
+    page: Page,
+    study: Study,
+    summary: String,
+    consent: String,
+    estimate: Estimate,
+    goal: u64,
+    fields: Vec<(&'static str, String)>,
+    /// Why nobody can join now, or this person cannot.
+    problem: Option<String>,
+    /// Whether the form is shown.
+    open: bool,
+}
+
+#[derive(Template)]
+#[template(path = "study/guidelines.html")]
+struct GuidelinesPage {
+    page: Page,
+    study: Study,
+    guidelines: String,
+    example: Option<(&'static dyn AnyFamily, String)>,
+    good: Vec<(String, String)>,
+    poor: Vec<(String, String)>,
+    /// Whether the person has begun and only looks again.
+    again: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "study/qualify.html")]
+struct QualifyPage {
+    page: Page,
+    study: Study,
+    family: &'static dyn AnyFamily,
+    html: String,
+    position: u64,
+    of: u64,
+    text: String,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "study/check.html")]
+struct CheckPage {
+    page: Page,
+    study: Study,
+    family: &'static dyn AnyFamily,
+    text: String,
+    choices: Vec<(i64, String)>,
+    at: u64,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "study/end.html")]
+struct EndPage {
+    page: Page,
+    study: Study,
+    title: &'static str,
+    /// Sentences of the program's own.
+    words: String,
+    /// The researcher's text.
+    thanks: String,
+    given: u64,
+    code: Option<String>,
+    return_address: Option<String>,
+    /// The label of a button that leads on, with the own path that it is posted to.
+    on: Option<(&'static str, String)>,
+    /// Whether the person may take part and can see their answers.
+    answers: Option<String>,
+}
+
+/// The family of a study's first run that this build knows.
+async fn family(state: &AppState, study: &Study) -> Result<Option<&'static dyn AnyFamily>> {
+    for arm in &study.arms {
+        let run = state.store.run(&arm.run).await?;
+        if let Some(family) = state.family(&run.family) {
+            return Ok(Some(family));
+        }
+    }
+    Ok(None)
+}
+
+/// `GET /study/{study}`: whatever comes next.
+pub(crate) async fn page(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    Query(arrival): Query<Arrival>,
+    page: Page,
+    Guest(visitor): Guest,
+) -> Result<Response> {
+    let study = state.store.study(&id).await?;
+    let who = match &visitor {
+        Some(visitor) => state.store.participant(&id, visitor.teacher.id).await?,
+        None => None,
+    };
+    match who {
+        None => joining(page, study, &arrival, None),
+        Some(who) => here(&state, page, study, who).await,
+    }
+}
+
+fn joining(page: Page, study: Study, arrival: &Arrival, problem: Option<String>) -> Result<Response> {
+    if study.state == StudyState::Draft && !page.steering {
+        return Err(Error::NotFound("the study"));
+    }
+    let entry = study.settings.entry;
+    let closed = match study.state {
+        StudyState::Draft => {
+            Some("This study is a draft. Only you can see this page; open the study to let people join.")
+        }
+        StudyState::Open => None,
+        StudyState::Paused => Some("This study takes a break. Please come back later."),
+        StudyState::Closed => Some("This study has ended. Thank you for your interest."),
+    };
+    let lacking = match entry {
+        Entry::Invitation if arrival.invitation().is_none() => {
+            Some("This study is by invitation. Open the link that was sent to you.")
+        }
+        Entry::Prolific | Entry::Mturk if arrival.is_preview() => {
+            Some("This is a preview. Accept the task first; this page then lets you begin.")
+        }
+        Entry::Prolific | Entry::Mturk if arrival.person(entry).platform_person.is_none() => Some(
+            "This study is open to people who come from its platform. Open it by the link that the platform shows you.",
+        ),
+        _ => None,
+    };
+    let open = closed.is_none() && lacking.is_none();
+    let problem = problem.or_else(|| closed.or(lacking).map(str::to_owned));
+    Ok(page::html(&JoinPage {
+        summary: markdown::html(&study.settings.summary),
+        consent: markdown::html(&study.settings.consent),
+        estimate: Estimate::of(&study.settings, None),
+        goal: participation::goal(&study).unwrap_or(0),
+        fields: arrival.fields(entry),
+        page,
+        study,
+        problem,
+        open,
+    }))
+}
+
+/// What comes next for a participant.
+async fn here(state: &AppState, page: Page, study: Study, who: Participant) -> Result<Response> {
+    let given = state.store.answers_in_study(&study.id, who.teacher).await?;
+    let closed = matches!(study.state, StudyState::Paused | StudyState::Closed);
+    let state_of_who = match who.state {
+        // Who ended keeps their code, whatever became of the study.
+        ended @ (ParticipantState::Finished | ParticipantState::ScreenedOut | ParticipantState::Left) => ended,
+        _ if closed => return Ok(ended(page, study, &who, given)),
+        other => other,
+    };
+    match state_of_who {
+        ParticipantState::Guidelines => guidelines(state, page, study, false).await,
+        ParticipantState::Qualifying => match qualification::next_item(state, &study, &who).await? {
+            Some(item) => qualify(state, page, study, item, String::new(), None),
+            None => {
+                let who = qualification::decide(state, &study, &who).await?;
+                Box::pin(here(state, page, study, who)).await
+            }
+        },
+        ParticipantState::Teaching => {
+            let to = match participation::next(state, &study, &who, given).await? {
+                Next::Finish => {
+                    let who = participation::end(state, &study, who.id, ParticipantState::Finished).await?;
+                    return Ok(ended(page, study, &who, given));
+                }
+                Next::Check => format!("{}/check", participation::path(&study.id)),
+                Next::Teach(run) => participation::teach_path(&run),
+                Next::Nothing => return Ok(ended(page, study, &who, given)),
+            };
+            Ok(Redirect::to(&page.url(&to)).into_response())
+        }
+        _ => Ok(ended(page, study, &who, given)),
+    }
+}
+
+async fn guidelines(state: &AppState, page: Page, study: Study, again: bool) -> Result<Response> {
+    let family = family(state, &study).await?;
+    let (mut good, mut poor, mut example) = (Vec::new(), Vec::new(), None);
+    if let Some(family) = family {
+        let guide = family.guide();
+        example = Some((family, family.render(&guide.view, Audience::Teacher)?));
+        (good, poor) = (guide.good, guide.poor);
+    }
+    let own = |list: &[crate::study::WordedExample]| {
+        list.iter().map(|example| (example.text.clone(), example.why.clone())).collect::<Vec<_>>()
+    };
+    good.extend(own(&study.settings.good));
+    poor.extend(own(&study.settings.poor));
+    let guidelines = markdown::html(&study.settings.guidelines);
+    let again = again.then(|| participation::path(&study.id));
+    Ok(page::html(&GuidelinesPage { page, study, guidelines, example, good, poor, again }))
+}
+
+fn qualify(
+    state: &AppState,
+    page: Page,
+    study: Study,
+    item: qualification::Item,
+    text: String,
+    problem: Option<String>,
+) -> Result<Response> {
+    let family = state.family(&item.family).ok_or(Error::NotFound("the task family"))?;
+    let html = family.render(&item.view, Audience::Teacher)?;
+    Ok(page::html(&QualifyPage { page, study, family, html, position: item.position, of: item.of, text, problem }))
+}
+
+/// The page of who has nothing to do here now: they finished, wait, were screened out, left, or the study rests.
+fn ended(page: Page, study: Study, who: &Participant, given: u64) -> Response {
+    let code = who.completion_code.clone();
+    let paused = "The study takes a break. Everything you gave is stored. Come back to this page later.";
+    let (title, words) = match (who.state, study.state) {
+        (ParticipantState::Finished, _) => {
+            ("Thank you, that was all", "You gave everything that was asked of you. It is stored.")
+        }
+        (ParticipantState::ScreenedOut, _) => (
+            "Thank you for trying",
+            "This study needs something else than you gave this time, so it ends here for you.",
+        ),
+        (ParticipantState::Left, _) => ("You have left the study", "Everything you gave before is stored."),
+        (ParticipantState::Waiting, StudyState::Open) => (
+            "Somebody reads what you wrote",
+            "The people who run this study look at your descriptions before you go on. Come back to this page later: it leads you on as soon as they have.",
+        ),
+        (_, StudyState::Paused) => ("The study takes a break", paused),
+        (_, StudyState::Closed) => {
+            ("The study has ended", "It ended before you were done. Everything you gave is stored. Thank you.")
+        }
+        _ => (
+            "Nothing to teach just now",
+            "The people who run this study have to add a run to it. Come back to this page later.",
+        ),
+    };
+    let again = (who.state == ParticipantState::Left && study.state == StudyState::Open)
+        .then(|| ("Go on after all", format!("{}/back", participation::path(&study.id))));
+    let finished = who.state == ParticipantState::Finished;
+    page::html(&EndPage {
+        thanks: if finished { markdown::html(&study.settings.completion.thanks) } else { String::new() },
+        return_address: code.as_deref().and_then(|code| study.settings.return_address(code)),
+        answers: (given > 0).then(|| format!("{}/answers", participation::path(&study.id))),
+        words: words.to_owned(),
+        on: again,
+        page,
+        study,
+        title,
+        given,
+        code,
+    })
+}
+
+/// Back to the study's page, which shows what comes next.
+fn onwards(page: &Page, study: &StudyId) -> Response {
+    Redirect::to(&page.url(&participation::path(study))).into_response()
+}
+
+/// `POST /study/{study}/join`.
+pub(crate) async fn join(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Browser { token, visitor }: Browser,
+    Form(arrival): Form<Arrival>,
+) -> Result<Response> {
+    let study = state.store.study(&id).await?;
+    let entry = study.settings.entry;
+    let person = arrival.person(entry);
+    let invitation = arrival.invitation().filter(|_| entry == Entry::Invitation);
+    let known = match &visitor {
+        Some(visitor) => state.store.participant(&id, visitor.teacher.id).await?,
+        None => None,
+    };
+    if known.is_none() {
+        let session = person.platform_person.as_deref().zip(person.platform_session.as_deref());
+        if let Some((_, teacher)) = state.store.returning(&id, invitation.as_deref(), session).await? {
+            state.store.add_browser(teacher, &token).await?;
+            return Ok(onwards(&page, &id));
+        }
+    }
+    let teacher = match visitor {
+        Some(visitor) => visitor.teacher,
+        None => state.store.teacher(&token).await?,
+    };
+    let joining_with = Joining { person, invitation, agreed: arrival.agree.is_some() };
+    match state.store.join_study(&id, teacher.id, &joining_with).await {
+        Ok(_) => Ok(onwards(&page, &id)),
+        Err(error) => {
+            let problem = Error::from(error).problem();
+            if problem.status >= 500 {
+                return Err(Error::Busy(problem.detail));
+            }
+            let again = joining(page, study, &arrival, Some(problem.detail.clone()))?;
+            Ok((problem.status(), again).into_response())
+        }
+    }
+}
+
+/// The participant behind a request, and the study.
+async fn participant(
+    state: &AppState,
+    id: &StudyId,
+    visitor: Option<crate::web::extractors::visitor::Visitor>,
+) -> Result<(Study, Participant)> {
+    let study = state.store.study(id).await?;
+    let visitor = visitor.ok_or(Error::NotFound("your part in this study"))?;
+    let who = state.store.participant(id, visitor.teacher.id).await?;
+    Ok((study, who.ok_or(Error::NotFound("your part in this study"))?))
+}
+
+/// `GET /study/{study}/guidelines`: to read them again.
+pub(crate) async fn guidelines_again(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Guest(visitor): Guest,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    guidelines(&state, page, study, who.state != ParticipantState::Guidelines).await
+}
+
+/// `POST /study/{study}/begin`: the guidelines were read.
+pub(crate) async fn begin(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Returned(visitor): Returned,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    if who.state == ParticipantState::Guidelines {
+        state.store.set_seen_guide(who.teacher).await?;
+        let next = match qualification::items(&state, &study).await? {
+            0 => ParticipantState::Teaching,
+            _ => ParticipantState::Qualifying,
+        };
+        state.store.set_participant_state(who.id, next, None, SELF).await?;
+    }
+    Ok(onwards(&page, &id))
+}
+
+/// Body of the qualification's form.
+#[derive(Deserialize)]
+pub(crate) struct Qualified {
+    position: u64,
+    #[serde(default)]
+    text: String,
+}
+
+/// `POST /study/{study}/qualify`.
+pub(crate) async fn qualify_answer(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Returned(visitor): Returned,
+    Form(sent): Form<Qualified>,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    if who.state != ParticipantState::Qualifying {
+        return Ok(onwards(&page, &id));
+    }
+    let Some(item) = qualification::next_item(&state, &study, &who).await? else { return Ok(onwards(&page, &id)) };
+    if item.position != sent.position {
+        return Ok(onwards(&page, &id)); // Sent twice, or from another tab: what was said first stands.
+    }
+    let text = sent.text.replace("\r\n", "\n");
+    let problem = match text.chars().count() {
+        _ if text.trim().is_empty() => Some("Write a sentence first.".to_owned()),
+        n if n > TEXT_LIMIT => Some(format!("Your text has {n} characters and {TEXT_LIMIT} fit.")),
+        _ => None,
+    };
+    if problem.is_some() {
+        let again = qualify(&state, page, study, item, text, problem)?;
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
+    }
+    qualification::answer(&state, &study, &who, &item, &text).await?;
+    Ok(onwards(&page, &id))
+}
+
+/// `GET /study/{study}/check`: an attention check.
+pub(crate) async fn check(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Guest(visitor): Guest,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    show_check(&state, page, study, &who, None).await
+}
+
+async fn show_check(
+    state: &AppState,
+    page: Page,
+    study: Study,
+    who: &Participant,
+    problem: Option<String>,
+) -> Result<Response> {
+    let given = state.store.answers_in_study(&study.id, who.teacher).await?;
+    let due = who.state == ParticipantState::Teaching
+        && study.state == StudyState::Open
+        && matches!(participation::next(state, &study, who, given).await?, Next::Check);
+    let at = who.attention_passed + who.attention_missed;
+    let item = match due {
+        true => state.store.attention_item(&study.id, (who.id, who.teacher), at).await?,
+        false => None,
+    };
+    let Some(item) = item else { return Ok(onwards(&page, &study.id)) };
+    let family = state.family(&item.family).ok_or(Error::NotFound("the task family"))?;
+    let drawn = |view| family.render(view, Audience::Beside);
+    let choices = item
+        .choices
+        .iter()
+        .map(|(execution, view)| Ok((execution.0, drawn(view)?)))
+        .collect::<Result<Vec<_>, crate::family::RenderError>>()?;
+    Ok(page::html(&CheckPage { page, study, family, text: item.text, choices, at, problem }))
+}
+
+/// Body of the attention check's form.
+#[derive(Deserialize)]
+pub(crate) struct Checked {
+    at: u64,
+    choice: Option<i64>,
+}
+
+/// `POST /study/{study}/check`.
+pub(crate) async fn check_answer(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Returned(visitor): Returned,
+    Form(sent): Form<Checked>,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    let at = who.attention_passed + who.attention_missed;
+    if sent.at != at {
+        return Ok(onwards(&page, &id));
+    }
+    let Some(choice) = sent.choice else {
+        let problem = Some("Choose one of them first.".to_owned());
+        let again = show_check(&state, page, study, &who, problem).await?;
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
+    };
+    let item = state.store.attention_item(&id, (who.id, who.teacher), at).await?;
+    if let Some(item) = item {
+        let who = state.store.answer_attention_check(who.id, at, item.right.0 == choice).await?;
+        let limit = u64::from(study.settings.attention.misses);
+        if who.attention_missed > limit && who.state == ParticipantState::Teaching {
+            participation::end(&state, &study, who.id, ParticipantState::ScreenedOut).await?;
+        }
+    }
+    Ok(onwards(&page, &id))
+}
+
+/// `POST /study/{study}/leave`: the participant ends early.
+pub(crate) async fn leave(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Returned(visitor): Returned,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    if !matches!(who.state, ParticipantState::Finished | ParticipantState::ScreenedOut) {
+        // Without a goal there is nothing to fall short of: whoever stops has finished.
+        let given = state.store.answers_in_study(&id, who.teacher).await?;
+        let done = participation::goal(&study).is_none() && given > 0 && who.state == ParticipantState::Teaching;
+        let how = if done { ParticipantState::Finished } else { ParticipantState::Left };
+        participation::end(&state, &study, who.id, how).await?;
+    }
+    Ok(onwards(&page, &id))
+}
+
+/// `POST /study/{study}/back`: who left goes on.
+pub(crate) async fn back(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Returned(visitor): Returned,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    if who.state == ParticipantState::Left && study.state == StudyState::Open {
+        let answered = state.store.qualification_answers(who.id).await?;
+        let items = qualification::items(&state, &study).await?;
+        // They take up the first thing that is still before them.
+        let next = if items > 0 && (answered.len() as u64) < items {
+            ParticipantState::Guidelines
+        } else if items > 0 && !qualification::has_passed(&study, &answered) {
+            ParticipantState::Qualifying
+        } else {
+            ParticipantState::Teaching
+        };
+        state.store.set_participant_state(who.id, next, None, SELF).await?;
+    }
+    Ok(onwards(&page, &id))
+}
+
+/// `GET /study/{study}/answers`: one's own answers in all runs of the study.
+pub(crate) async fn answers(
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    Guest(visitor): Guest,
+) -> Result<Response> {
+    let (study, who) = participant(&state, &id, visitor).await?;
+    let run: Option<RunId> = match who.arm {
+        Some(arm) => study.arms.get(arm as usize).map(|arm| arm.run.clone()),
+        None => study.arms.first().map(|arm| arm.run.clone()),
+    };
+    let to = run.map_or_else(|| participation::path(&id), |run| format!("{}/answers", participation::teach_path(&run)));
+    Ok(Redirect::to(&page.url(&to)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_platforms_are_taken_by_entry_and_bounded() {
+        let arrival = Arrival {
+            prolific_pid: " 5f1 ".into(),
+            prolific_session: "s".into(),
+            worker: "A1".into(),
+            assignment: "ASSIGNMENT_ID_NOT_AVAILABLE".into(),
+            invitation: "x".repeat(LONGEST_NAME + 1),
+            ..Arrival::default()
+        };
+        assert_eq!(arrival.person(Entry::Prolific).platform_person.as_deref(), Some("5f1"));
+        assert_eq!(arrival.person(Entry::Prolific).platform_study, None);
+        assert_eq!(arrival.person(Entry::Mturk).platform_person.as_deref(), Some("A1"));
+        assert_eq!(arrival.person(Entry::Link), Person::default());
+        assert!(arrival.is_preview() && arrival.invitation().is_none());
+        assert_eq!(name("a\u{0}b"), None);
+    }
+}

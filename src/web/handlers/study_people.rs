@@ -1,0 +1,237 @@
+//! The people of a study, for its researchers: invitations, qualifications, decisions about pay, erasure.
+
+use crate::family::Audience;
+use crate::ids::{ParticipantId, StudyId};
+use crate::output::spreadsheet;
+use crate::store::{Participant, QualificationAnswer, Study};
+use crate::study::{Approval, ParticipantState, StudyState};
+use crate::web::error::{Error, Result};
+use crate::web::extractors::access::Steering;
+use crate::web::extractors::actor::Actor;
+use crate::web::extractors::cookie::new_token;
+use crate::web::extractors::input::{Form, Path};
+use crate::web::format;
+use crate::web::handlers::studies;
+use crate::web::page::{self, Page};
+use crate::web::services::{participation, qualification};
+use crate::web::state::AppState;
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use time::OffsetDateTime;
+
+/// Most invitations that are made at once.
+const AT_ONCE: usize = 200;
+
+/// Body of the form that makes invitations.
+#[derive(Deserialize)]
+pub(crate) struct Inviting {
+    /// One label a line: a name, an address, a number.
+    #[serde(default)]
+    labels: String,
+    days: u32,
+}
+
+/// `POST /studies/{study}/invitations`: makes them and shows their links, once.
+pub(crate) async fn invite(
+    actor: Actor,
+    State(state): State<AppState>,
+    Path(id): Path<StudyId>,
+    page: Page,
+    headers: HeaderMap,
+    uri: Uri,
+    Form(inviting): Form<Inviting>,
+) -> Result<Response> {
+    let labels: Vec<String> = inviting
+        .labels
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| line.chars().take(120).collect())
+        .collect();
+    let origin = studies::origin(&state, &headers, &uri);
+    let refuse = |sentence: &str| Some(sentence.to_owned());
+    let problem = match labels.len() {
+        0 => refuse("Write a label for each invitation, one a line: a name, an address, or just a number."),
+        n if n > AT_ONCE => refuse("Make at most 200 invitations at once."),
+        _ if !(1..=365).contains(&inviting.days) => refuse("An invitation lasts between 1 and 365 days."),
+        _ => None,
+    };
+    if problem.is_some() {
+        let again = studies::overview(&state, page, &id, &origin, Vec::new(), problem).await?;
+        return Ok((axum::http::StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
+    }
+    let mut made = Vec::new();
+    for label in labels {
+        made.push((new_token()?, label));
+    }
+    let expires = OffsetDateTime::now_utc() + time::Duration::days(inviting.days.into());
+    state.store.invite(&id, &made, expires, &actor.name).await?;
+    let address = format!("{origin}{}", page.url(&participation::path(&id)));
+    let fresh = made.into_iter().map(|(token, label)| (label, format!("{address}?invitation={token}"))).collect();
+    studies::overview(&state, page, &id, &origin, fresh, None).await
+}
+
+/// `POST /studies/{study}/invitations/{key}/revoke`.
+pub(crate) async fn revoke(
+    actor: Actor,
+    State(state): State<AppState>,
+    Path((id, key)): Path<(StudyId, String)>,
+    page: Page,
+) -> Result<Response> {
+    state.store.revoke_invitation(&id, &key, &actor.name).await?;
+    Ok(back(&page, &id))
+}
+
+fn back(page: &Page, id: &StudyId) -> Response {
+    Redirect::to(&page.url(&studies::admin_path(id))).into_response()
+}
+
+/// What somebody said in the qualification, drawn.
+struct Judged {
+    position: u64,
+    html: String,
+    answer: QualificationAnswer,
+}
+
+#[derive(Template)]
+#[template(path = "study/participant.html")]
+struct ParticipantPage {
+    page: Page,
+    study: Study,
+    who: Participant,
+    judged: Vec<Judged>,
+    script: Option<&'static str>,
+    answers: u64,
+}
+
+/// `GET /studies/{study}/participants/{number}`: one participant, with their qualification.
+pub(crate) async fn participant(
+    _: Steering,
+    State(state): State<AppState>,
+    Path((id, number)): Path<(StudyId, u64)>,
+    page: Page,
+) -> Result<Response> {
+    let study = state.store.study(&id).await?;
+    let who = state.store.participant_numbered(&id, number).await?;
+    let items = state.store.qualification_items(&id).await?;
+    let (mut judged, mut script) = (Vec::new(), None);
+    for answer in state.store.qualification_answers(who.id).await? {
+        let Some(item) = items.iter().find(|item| item.position == answer.position) else { continue };
+        let family =
+            state.family(&state.store.run(&item.run).await?.family).ok_or(Error::NotFound("the task family"))?;
+        script = family.script();
+        let html = family.render(&item.view, Audience::Beside)?;
+        judged.push(Judged { position: answer.position, html, answer });
+    }
+    let answers = state.store.answers_in_study(&id, who.teacher).await?;
+    Ok(page::html(&ParticipantPage { page, study, who, judged, script, answers }))
+}
+
+/// Body of the judgement of one description.
+#[derive(Deserialize)]
+pub(crate) struct Judgement {
+    position: u64,
+    passed: u8,
+}
+
+/// `POST /studies/{study}/participants/{number}/judge`: once all of a participant's descriptions are judged, they go on.
+pub(crate) async fn judge(
+    actor: Actor,
+    State(state): State<AppState>,
+    Path((id, number)): Path<(StudyId, u64)>,
+    page: Page,
+    Form(judgement): Form<Judgement>,
+) -> Result<Response> {
+    let study = state.store.study(&id).await?;
+    let who = state.store.participant_numbered(&id, number).await?;
+    state.store.judge_qualification(&id, who.id, judgement.position, judgement.passed != 0, &actor.name).await?;
+    let answers = state.store.qualification_answers(who.id).await?;
+    if who.state == ParticipantState::Waiting && answers.iter().all(|answer| answer.passed.is_some()) {
+        qualification::decide(&state, &study, &who).await?;
+    }
+    Ok(Redirect::to(&page.url(&format!("{}/participants/{number}", studies::admin_path(&id)))).into_response())
+}
+
+/// Body of the decision about pay.
+#[derive(Deserialize)]
+pub(crate) struct Decision {
+    approval: Approval,
+}
+
+/// `POST /studies/{study}/participants/{number}/approval`.
+pub(crate) async fn approve(
+    actor: Actor,
+    State(state): State<AppState>,
+    Path((id, number)): Path<(StudyId, u64)>,
+    page: Page,
+    Form(decision): Form<Decision>,
+) -> Result<Response> {
+    let who = state.store.participant_numbered(&id, number).await?;
+    state.store.set_approval(who.id, decision.approval, &actor.name).await?;
+    Ok(back(&page, &id))
+}
+
+/// `POST /studies/{study}/participants/{number}/erase`: forgets who the person is.
+pub(crate) async fn erase(
+    actor: Actor,
+    State(state): State<AppState>,
+    Path((id, number)): Path<(StudyId, u64)>,
+    page: Page,
+) -> Result<Response> {
+    let study = state.store.study(&id).await?;
+    let who = state.store.participant_numbered(&id, number).await?;
+    if study.state == StudyState::Open && who.state == ParticipantState::Teaching {
+        let ParticipantId(_) = who.id;
+        state.store.set_participant_state(who.id, ParticipantState::Left, None, &actor.name).await?;
+    }
+    state.store.erase_person(who.id, &actor.name).await?;
+    Ok(back(&page, &id))
+}
+
+/// `GET /studies/{study}/approvals.csv`: who is to be paid, for the platform. It names people; it is no part of the data set.
+pub(crate) async fn approvals(_: Steering, State(state): State<AppState>, Path(id): Path<StudyId>) -> Result<Response> {
+    let study = state.store.study(&id).await?;
+    let figures = state.store.participant_figures(&id).await?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: &dyn std::fmt::Display| Error::Panic(format!("the list cannot be written: {error}"));
+    writer
+        .write_record([
+            "participant",
+            "platform_person",
+            "platform_session",
+            "state",
+            "answers",
+            "active_minutes",
+            "attention_passed",
+            "attention_missed",
+            "completion_code",
+            "approval",
+        ])
+        .map_err(|error| failed(&error))?;
+    for who in state.store.participants(&study.id).await? {
+        let figures = figures.get(&who.teacher);
+        let minutes = figures.map_or(0.0, |figures| figures.active_ms as f64 / 60_000.0);
+        let cells = [
+            who.pseudonym(),
+            who.person.platform_person.clone().unwrap_or_default(),
+            who.person.platform_session.clone().unwrap_or_default(),
+            who.state.as_str().to_owned(),
+            figures.map_or(0, |figures| figures.answers).to_string(),
+            format!("{minutes:.1}"),
+            who.attention_passed.to_string(),
+            who.attention_missed.to_string(),
+            who.completion_code.clone().unwrap_or_default(),
+            who.approval.as_str().to_owned(),
+        ];
+        writer
+            .write_record(cells.iter().map(|cell| spreadsheet::cell(cell).into_owned()))
+            .map_err(|error| failed(&error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
+    let name = format!("attachment; filename=\"{id}-approvals.csv\"");
+    Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, name)], bytes)
+        .into_response())
+}

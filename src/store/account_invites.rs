@@ -55,7 +55,13 @@ pub enum Joined {
 
 impl Store {
     /// Makes a link for an account of a role. `token` is what stands in the link.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when there is no account yet and the role is not that of an owner.
     pub async fn invite(&self, token: &str, role: Role, by: Option<AccountId>, good_for: Duration) -> Result<InviteId> {
+        if role != Role::Owner && !self.has_accounts().await? {
+            return Err(StoreError::Conflict("the first account has to be an owner's".into()));
+        }
         let (now, hash, role) = (self.now(), token_hash(token), role.as_str());
         let expires = now.saturating_add(i64::try_from(good_for.as_nanos()).unwrap_or(i64::MAX));
         let mut writer = self.writer(Durability::Full).await?;

@@ -160,6 +160,18 @@ impl Store {
         Ok(Some(signed))
     }
 
+    /// The role of the account of a session; `None` when the session has ended.
+    pub async fn role_in_session(&self, session: SessionId) -> Result<Option<Role>> {
+        let now = self.now();
+        let role = sqlx::query_scalar!(
+            "SELECT role FROM account_sessions JOIN accounts ON accounts.id = account
+             WHERE account_sessions.id = ? AND revoked_at IS NULL AND expires_at > ? AND disabled_at IS NULL",
+            session,
+            now,
+        );
+        role.fetch_optional(self.readers()).await?.as_deref().map(stored_role).transpose()
+    }
+
     async fn note_visit(&self, session: SessionId, now: i64, expires: i64) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;

@@ -68,6 +68,15 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun, registry: Registry)
     served.map_err(|error| start::database_trouble(&error, &database))?
 }
 
+/// The token of the link with which the first owner is made; `None` where there are accounts. Each start makes another.
+async fn first_owner_link(store: &Store) -> anyhow::Result<Option<String>> {
+    if store.has_accounts().await? {
+        return Ok(None);
+    }
+    let token = crate::credentials::random_token()?;
+    Ok(store.invite_first_owner(&token).await?.then_some(token))
+}
+
 async fn serve_with(
     settings: &ServerConfig,
     registry: Registry,
@@ -111,8 +120,17 @@ async fn serve_with(
         }),
         shutdown: tokio_util::sync::CancellationToken::new(),
     };
+    let welcome = match first_owner_link(&store).await {
+        Ok(token) => token.map(|token| start::welcome(settings, address, &token)).unwrap_or_default(),
+        Err(error) => {
+            tracing::warn!(%error, "no link for a first account could be made; a later start makes one");
+            String::new()
+        }
+    };
     // People teach all the same when this cannot be printed: whoever started it reads the address from the other stream.
-    if let Err(error) = output::print(format_args!("{}", start::announcement(settings, address))) {
+    if let Err(error) =
+        output::print(format_args!("{}{welcome}{}", start::announcement(settings, address), start::ENDING))
+    {
         note!("iliad: {error}. It serves all the same, at http://{address}{base}/");
     }
     let stop = state.shutdown.clone();

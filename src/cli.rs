@@ -3,6 +3,7 @@
 //! Each command lives in its own file under `cli/`: its flags with their help, and what it does, in terms of the same
 //! library that the server uses. Results go to the standard output, everything else to the standard error stream.
 
+mod accounts;
 mod backup;
 mod data;
 mod dev;
@@ -104,6 +105,8 @@ enum Command {
     Backup(backup::Args),
     /// Make a data folder from a backup
     Restore(restore::Args),
+    /// List people who may sign in, invite them, and let them in again
+    Accounts(accounts::Args),
     /// Check the installation
     Doctor(doctor::Args),
     /// Tools for people who work on Iliad itself: benchmarks, fixtures, the paper's analysis
@@ -234,6 +237,7 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Backup(args)) => backup::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
+        Some(Command::Accounts(args)) => accounts::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Dev(args)) => dev::run(&args, registry),
         Some(Command::Bench(args)) => dev::bench::run(&args, registry),

@@ -9,8 +9,10 @@
 //! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
 //! [`answers`](Store::answer), [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update),
 //! [`episodes`](Store::record_simulated), [`comprehension`](Store::record_comprehension), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
-//! [`export`](Store::export_page), [`studies`](Store::create_study), [`participants`](Store::join_study), [`invitations`](Store::invite),
-//! [`qualification`](Store::choose_qualification), [`audit`](Store::audit), [`webhooks`](Store::due_webhooks).
+//! [`export`](Store::export_page), [`accounts`](Store::list_accounts), [`account_sessions`](Store::open_session),
+//! [`account_invites`](Store::invite), [`studies`](Store::create_study), [`participants`](Store::join_study),
+//! [`invitations`](Store::invite_to_study), [`qualification`](Store::choose_qualification), [`audit`](Store::audit),
+//! [`webhooks`](Store::due_webhooks).
 //!
 //! Invariants:
 //!
@@ -21,8 +23,12 @@
 //! * An execution that a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
 //! * An answer is used in at most one update; recording the same update again changes nothing.
 //! * An answer that was taken back is in no update that learnt from it, and never will be.
+//! * There is an owner who can sign in as soon as there has been one; an ended session opens nothing from then on.
 //! * Text is stored and returned exactly as typed.
 
+mod account_invites;
+mod account_sessions;
+mod accounts;
 mod answers;
 mod attention;
 mod audit;
@@ -58,6 +64,9 @@ use crate::run::Source;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
+pub use account_invites::{Invite, InviteId, Joined};
+pub use account_sessions::{Session, SessionId, SignedIn};
+pub use accounts::{Account, Credentials, NAME_LIMIT, Role, account_name};
 pub use attention::AttentionItem;
 pub use audit::AuditEntry;
 pub use comprehension::{LatestComprehension, NewestDescription, Reading, TeacherReading};
@@ -250,7 +259,7 @@ pub struct UpdateRecord {
     pub answers: Vec<AnswerId>,
 }
 
-/// A teacher (a browser that came by; accounts come later).
+/// A teacher: a browser that came by. Accounts are for people who sign in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Teacher {
     /// Key.

@@ -6,6 +6,8 @@ mod support;
 
 #[path = "web/access.rs"]
 mod access;
+#[path = "web/accounts.rs"]
+mod accounts;
 #[path = "web/comprehension.rs"]
 mod comprehension;
 #[path = "web/network.rs"]

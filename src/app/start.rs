@@ -256,8 +256,30 @@ pub(crate) fn announcement(settings: &ServerConfig, local: SocketAddr) -> String
             origin => format!("  The access token is the one that was set by {origin}."),
         });
     }
-    lines.push("  Ctrl+C ends it.".to_owned());
     lines.join("\n") + "\n"
+}
+
+/// Says how the first account is made. Where this machine steers without one, the line is for those who want others to sign
+/// in.
+pub(crate) fn welcome(settings: &ServerConfig, local: SocketAddr, token: &str) -> String {
+    let base = settings.base_path.as_str();
+    let address = reachable(local).first().copied().unwrap_or_else(|| here(local));
+    let link = format!("http://{address}{base}/welcome/{token}");
+    match settings.steering() {
+        Steering::ThisMachine => {
+            format!("  You need no account here. To let others sign in, make the first one: {link}\n")
+        }
+        Steering::Token { .. } => format!("  The first account, an owner's, is made by this link, once: {link}\n"),
+    }
+}
+
+/// The last line of what is said at the start.
+pub(crate) const ENDING: &str = "  Ctrl+C ends it.\n";
+
+/// The address of a page on a server with these settings, as this machine reaches it.
+pub(crate) fn link(settings: &ServerConfig, path: &str) -> String {
+    let address = here(SocketAddr::new(settings.address, settings.port));
+    format!("http://{address}{}{path}", settings.base_path.as_str())
 }
 
 /// Limits on connections by the settings and by how many descriptors this process may open.
@@ -313,6 +335,19 @@ mod tests {
         }
         let plain = announcement(&settings(&[]), local);
         assert!(plain.starts_with("Iliad is ready: http://127.0.0.1:8642/\n") && !plain.contains("token"), "{plain}");
+    }
+
+    #[test]
+    fn the_link_of_the_first_account_is_one_quiet_line() {
+        let local = "127.0.0.1:8642".parse().unwrap();
+        for given in [&[][..], &[("address", "0.0.0.0")], &[("base_path", "/iliad")]] {
+            let config = settings(given);
+            let line = welcome(&config, local, "0123");
+            assert_eq!(line.lines().count(), 1, "{line}");
+            assert!(line.contains(&format!("{}/welcome/0123\n", config.base_path.as_str())), "{line}");
+            assert!(!line.contains("token"), "{line}");
+        }
+        assert_eq!(link(&settings(&[("address", "0.0.0.0")]), "/invite/1"), "http://127.0.0.1:8642/invite/1");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The store's two pools of connections: one writer, and readers. Statements here are PRAGMAs, which the macros of sqlx
 //! cannot check.
 
+use super::account_sessions::AccountsHere;
 use super::clock::{Clock, monotonic};
 use super::convert::to_nanos;
 use super::error::Result;
@@ -35,6 +36,7 @@ pub struct Store {
     /// The clock of leases.
     monotonic: Clock,
     visitors: Arc<Visitors>,
+    accounts: Arc<AccountsHere>,
     steps: Arc<AtomicU64>,
     /// The folder of a copy that is read in the file's place, removed with the last store that reads it.
     _copy: Option<Arc<tempfile::TempDir>>,
@@ -150,6 +152,11 @@ impl Store {
         &self.visitors
     }
 
+    /// The facts about accounts that only this process knows.
+    pub(super) fn accounts(&self) -> &AccountsHere {
+        &self.accounts
+    }
+
     /// The writer's pool, for tests that bring it into trouble.
     #[cfg(test)]
     pub(super) fn writer_pool(&self) -> &SqlitePool {
@@ -180,7 +187,16 @@ pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, monoton
     // More readers than cores only queue at the disk.
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
     let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON"), &steps).await?;
-    Ok(Store { writer, readers, clock, monotonic, visitors: Arc::default(), steps, _copy: None })
+    Ok(Store {
+        writer,
+        readers,
+        clock,
+        monotonic,
+        visitors: Arc::default(),
+        accounts: Arc::default(),
+        steps,
+        _copy: None,
+    })
 }
 
 /// Opens a file that nothing is written to.
@@ -188,7 +204,16 @@ pub(super) async fn reading(options: SqliteConnectOptions) -> Result<Store> {
     let steps = Arc::new(AtomicU64::new(0));
     let (writer, readers) = (pool(1, options.clone(), &steps).await?, pool(2, options, &steps).await?);
     let (clock, monotonic): (Clock, Clock) = (Arc::new(OffsetDateTime::now_utc), Arc::new(monotonic()));
-    Ok(Store { writer, readers, clock, monotonic, visitors: Arc::default(), steps, _copy: None })
+    Ok(Store {
+        writer,
+        readers,
+        clock,
+        monotonic,
+        visitors: Arc::default(),
+        accounts: Arc::default(),
+        steps,
+        _copy: None,
+    })
 }
 
 async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) -> Result<SqlitePool> {

@@ -35,7 +35,7 @@ const LISTED: u32 = 500;
 
 impl Store {
     /// Makes invitations with these tokens, one for each label.
-    pub async fn invite(
+    pub async fn invite_to_study(
         &self,
         study: &StudyId,
         invitations: &[(String, String)],

@@ -13,9 +13,10 @@
 //!    turns that into a page or problem+json, by who asked. The same layer gives axum's own 404, 405, 408 and 413 their
 //!    words, so no address answers with an empty body.
 
+use crate::credentials::CredentialsError;
 use crate::family::RenderError;
 use crate::family::pages::PageError;
-use crate::store::StoreError;
+use crate::store::{Role, StoreError};
 use crate::web::limits::standing::{self, Standing};
 use axum::extract::rejection::{FormRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::header::HeaderValue;
@@ -64,6 +65,15 @@ pub enum Error {
     /// The server was started without an access token but is asked from elsewhere (403).
     #[error("steering from another machine is off")]
     SteeringOff,
+    /// The page is for somebody who is signed in (401).
+    #[error("this needs an account")]
+    NotSignedIn,
+    /// The role of the account that is signed in does not allow this (403).
+    #[error("the role {0} does not allow this")]
+    NotPermitted(Role),
+    /// The store could not say whose session a cookie is (503).
+    #[error("a session could not be looked up")]
+    Unrecognised,
     /// A page of another site sent this (403).
     #[error("another site sent this request")]
     CrossSite,
@@ -207,13 +217,35 @@ impl Error {
                 S::UNAUTHORIZED,
                 "no-access",
                 "This page needs the access token",
-                "The people who run this server know the token: it was printed at its start, or they set it themselves. Enter it on the access page, or send it as a Bearer token.",
+                "The people who run this server know the token: it was printed at its start, or they set it themselves. Enter it on the access page, or send it as a Bearer token. If you have an account here, sign in with it instead.",
             ),
             Error::SteeringOff => Problem::new(
                 S::FORBIDDEN,
                 "steering-off",
                 "Runs can be steered from this server's own machine only",
                 "Start the server with an access token to steer runs from elsewhere. Teaching is open as before.",
+            ),
+            Error::NotSignedIn => Problem::new(
+                S::UNAUTHORIZED,
+                "not-signed-in",
+                "This page is for people who are signed in",
+                "Sign in with your account first. An owner of this server can send you a link that makes one.",
+            ),
+            Error::NotPermitted(role) => Problem::new(
+                S::FORBIDDEN,
+                "not-permitted",
+                "Your account does not allow this",
+                format!(
+                    "You are signed in as {} {role}, who {}. An owner of this server can give you another role.",
+                    article(*role),
+                    role.rights()
+                ),
+            ),
+            Error::Unrecognised => Problem::new(
+                S::SERVICE_UNAVAILABLE,
+                "not-recognised",
+                "The server could not look up who you are",
+                "Its database did not answer; its log says why. You are not signed out. Try again in a moment.",
             ),
             Error::CrossSite => Problem::new(
                 S::FORBIDDEN,
@@ -336,6 +368,18 @@ impl Error {
     }
 }
 
+/// The article before a role.
+fn article(role: Role) -> &'static str {
+    if role == Role::Owner { "an" } else { "a" }
+}
+
+/// The cause of a failure of passwords and tokens is for the log.
+impl From<CredentialsError> for Error {
+    fn from(error: CredentialsError) -> Error {
+        Error::Panic(error.to_string())
+    }
+}
+
 /// A text with its first letter in upper case.
 fn upper(text: &str) -> String {
     let mut letters = text.chars();
@@ -404,6 +448,9 @@ mod tests {
             Error::conflict("ended", "The run has ended."),
             Error::NoAccess,
             Error::SteeringOff,
+            Error::NotSignedIn,
+            Error::NotPermitted(Role::Reviewer),
+            Error::Unrecognised,
             Error::CrossSite,
             Error::NoCookie,
             Error::TooLarge,

@@ -89,6 +89,23 @@ pub(crate) fn money(amount: &f64, currency: &str) -> String {
     format!("{amount:.2} {currency}")
 }
 
+/// Time until `at` as people say it, seen from `now`.
+pub(crate) fn ahead_from(at: OffsetDateTime, now: OffsetDateTime) -> String {
+    let seconds = (at - now).whole_seconds();
+    // Rounded up: what is made for seven days is not good for six a moment later.
+    let (number, unit) = match seconds {
+        i64::MIN..3_600 => ((seconds.max(0) as u64).div_ceil(60), "minute"),
+        3_600..86_400 => ((seconds as u64).div_ceil(3_600), "hour"),
+        _ => ((seconds as u64).div_ceil(86_400), "day"),
+    };
+    counted(&number, unit)
+}
+
+/// Time until `at` as people say it.
+pub(crate) fn ahead(at: &OffsetDateTime) -> String {
+    ahead_from(*at, OffsetDateTime::now_utc())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +124,16 @@ mod tests {
         assert_eq!(
             [said(-5), said(59), said(60), said(7_200), said(200_000)],
             ["just now", "just now", "1 minute ago", "2 hours ago", "2 days ago"]
+        );
+    }
+
+    #[test]
+    fn times_ahead_are_rounded_up() {
+        let now = OffsetDateTime::from_unix_timestamp(1_000_000).unwrap();
+        let said = |seconds| ahead_from(now + time::Duration::seconds(seconds), now);
+        assert_eq!(
+            [said(-5), said(1), said(3_600), said(7 * 86_400 - 3)],
+            ["0 minutes", "1 minute", "1 hour", "7 days"]
         );
     }
 

@@ -13,7 +13,7 @@ pub(crate) use guesses::{TELL_EVERY, Verdict};
 use crate::web::settings::WebSettings;
 use axum::http::request::Parts;
 use bucket::Buckets;
-use guesses::Guesses;
+use guesses::{Guesses, PasswordGuesses};
 use standing::{Quota, Standing};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -57,6 +57,8 @@ pub(crate) struct Limits {
     family_work: BTreeMap<&'static str, Buckets<IpAddr>>,
     /// Wrong access tokens.
     pub(crate) guesses: Guesses,
+    /// Wrong passwords.
+    pub(crate) passwords: PasswordGuesses,
     seen: Mutex<Seen>,
     hasher: RandomState,
 }
@@ -91,6 +93,7 @@ impl Limits {
                 .map(|(family, Quota { name, burst, each })| (family, Buckets::new(name, burst, each)))
                 .collect(),
             guesses: Guesses::default(),
+            passwords: PasswordGuesses::default(),
             seen: Mutex::default(),
             hasher: RandomState::new(),
         })

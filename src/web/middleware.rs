@@ -6,4 +6,5 @@ pub(crate) mod family_pages;
 pub(crate) mod log;
 pub(crate) mod rate_limits;
 pub(crate) mod security;
+pub(crate) mod session;
 pub(crate) mod visitor_cookie;

@@ -6,8 +6,10 @@ pub(crate) mod guide;
 pub(crate) mod markdown;
 pub(crate) mod run_view;
 
+use crate::store::SignedIn;
 use crate::web::error::Error;
-use crate::web::extractors::access;
+use crate::web::extractors::session::Known;
+use crate::web::extractors::{access, account};
 use crate::web::format;
 use crate::web::state::AppState;
 use askama::Template;
@@ -16,6 +18,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Response};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 /// The frame of a page: where addresses begin and whether the visitor may steer runs.
 #[derive(Clone, Debug)]
@@ -27,6 +30,12 @@ pub(crate) struct Page {
     pub(crate) can_sign_in: bool,
     /// Whether it is the token, given on the access page, that opens them.
     pub(crate) signed_in: bool,
+    /// Whether there are accounts with which people sign in.
+    pub(crate) accounts: bool,
+    /// Who is signed in with an account.
+    pub(crate) account: Option<Arc<SignedIn>>,
+    /// Whether the visitor may manage accounts, and there are any.
+    pub(crate) manages_people: bool,
     /// Own path of this page with its query, to come back to; the start page's for what cannot be fetched again.
     here: String,
 }
@@ -41,9 +50,17 @@ impl Page {
             Method::GET => address.strip_prefix(base.as_str()).unwrap_or(address),
             _ => "/",
         };
+        // A link that makes an account stands in no other page.
+        let here = if here.starts_with("/invite") || here.starts_with("/welcome") { "/" } else { here };
+        let known = Known::of(parts);
         Page {
-            can_sign_in: !steering && state.settings.access_token.is_some(),
-            signed_in: steering && access::by_cookie(state, &parts.headers),
+            can_sign_in: !steering
+                && known.signed.is_none()
+                && (known.accounts || state.settings.access_token.is_some()),
+            signed_in: steering && known.signed.is_none() && access::by_cookie(state, &parts.headers),
+            manages_people: known.accounts && account::check_owner(state, parts).is_ok(),
+            accounts: known.accounts,
+            account: known.signed,
             here: here.to_owned(),
             steering,
             base,
@@ -53,15 +70,25 @@ impl Page {
     /// The frame of a page at the start of a server under `base`.
     #[cfg(test)]
     pub(crate) fn for_tests(base: &str) -> Page {
-        Page { base: base.to_owned(), steering: false, can_sign_in: false, signed_in: false, here: "/".to_owned() }
+        Page {
+            base: base.to_owned(),
+            steering: false,
+            can_sign_in: false,
+            signed_in: false,
+            accounts: false,
+            account: None,
+            manages_people: false,
+            here: "/".to_owned(),
+        }
     }
 
     /// Where researchers sign in, and come back from to this page.
     pub(crate) fn sign_in(&self) -> String {
-        if self.here.starts_with("/access") {
+        let form = if self.accounts { "/sign-in" } else { "/access" };
+        if self.here.starts_with(form) {
             return self.url(&self.here);
         }
-        self.url(&format!("/access?next={}", format::encode(&self.here)))
+        self.url(&format!("{form}?next={}", format::encode(&self.here)))
     }
 
     /// The program's version.

@@ -1,17 +1,17 @@
 //! The addresses of the web application and the layers around them.
 //!
-//! Layers, outermost first: request number and log span, who is asking, security headers, rendering of errors, cookies of
+//! Layers, outermost first: request number and log span, who is asking, who is signed in, security headers, rendering of errors, cookies of
 //! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
 //! but event streams and exports. Below all of them is the listener, with limits on connections.
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, answers, assets, comprehension_api, docs, events, export, guide, health, home, launch_api, not_found, run,
-    run_api, runs, studies, study, study_people, teach, teach_api, undo,
+    access, account, answers, assets, comprehension_api, docs, events, export, guide, health, home, invite, launch_api,
+    not_found, people, run, run_api, runs, sign_in, studies, study, study_people, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
-use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, visitor_cookie};
+use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, session, visitor_cookie};
 use crate::web::settings::BODY_LIMIT;
 use crate::web::state::AppState;
 use axum::Router;
@@ -93,6 +93,7 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
         .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
+        .merge(account_routes())
         .merge(family_routes(state))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
     let long = Router::new()
@@ -103,6 +104,27 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema));
     ordinary.merge(long)
+}
+
+/// The addresses of people who sign in.
+fn account_routes() -> Router<AppState> {
+    Router::new()
+        .route("/sign-in", get(sign_in::form).post(sign_in::enter))
+        .route("/sign-out", post(sign_in::leave))
+        .route("/account", get(account::show))
+        .route("/account/password", post(account::change_password))
+        .route("/account/sessions/end-others", post(account::end_others))
+        .route("/account/sessions/{session}/end", post(account::end_session))
+        .route("/people", get(people::show))
+        .route("/people/invites", post(people::invite))
+        .route("/people/invites/{invite}/revoke", post(people::revoke))
+        .route("/people/{account}/role", post(people::set_role))
+        .route("/people/{account}/disable", post(people::disable))
+        .route("/people/{account}/enable", post(people::enable))
+        .route("/welcome", get(invite::cut))
+        .route("/welcome/{token}", get(invite::open))
+        .route("/invite", get(invite::cut).post(invite::accept))
+        .route("/invite/{token}", get(invite::open))
 }
 
 /// The addresses that the families bring, each family's below its own name.
@@ -156,6 +178,7 @@ pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
         .layer(from_fn_with_state(state.clone(), visitor_cookie::keep_cookie))
         .layer(from_fn_with_state(state.clone(), errors::render_errors))
         .layer(from_fn(security::security_headers))
+        .layer(from_fn_with_state(state.clone(), session::recognise))
         .layer(from_fn_with_state((state.clone(), limits), rate_limits::introduce))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(TraceLayer::new_for_http().make_span_with(log::span))

@@ -21,6 +21,7 @@ pub async fn serve(state: AppState, listener: tokio::net::TcpListener) -> std::i
         loop {
             tokio::time::sleep(TELL_EVERY).await;
             told.guesses.tell();
+            told.passwords.tell();
         }
     }));
     let served = listener::serve(listener, router_within(state, limits.clone()), connections, shutdown.clone());
@@ -29,5 +30,6 @@ pub async fn serve(state: AppState, listener: tokio::net::TcpListener) -> std::i
         () = async { shutdown.cancelled().await; tokio::time::sleep(SHUTDOWN_GRACE).await } => Ok(()),
     };
     limits.guesses.tell();
+    limits.passwords.tell();
     ended
 }

@@ -1,5 +1,6 @@
 //! The program as it is typed: what it prints where, and how it ends.
 
+mod accounts;
 mod backup;
 mod closed_output;
 mod damaged_input;

@@ -1,6 +1,7 @@
 //! The store from outside: what people, trainer and exports may rely on. The cases from public complaints about
 //! similar tools stand under `complaints`.
 
+mod accounts;
 mod agreement;
 mod answers;
 mod complaints;

@@ -1,6 +1,9 @@
-//! Who may steer runs. On the server's own machine: whoever sits at it. From elsewhere: whoever has the access token.
+//! Who may steer runs. On the server's own machine: whoever sits at it. From elsewhere: whoever has the access token, or is
+//! signed in as an owner or a researcher.
 
+use crate::store::Role;
 use crate::web::error::Error;
+use crate::web::extractors::session::Known;
 use crate::web::extractors::{cookie, proxy};
 use crate::web::limits::{self, Client, Limits, Verdict};
 use crate::web::state::AppState;
@@ -33,6 +36,8 @@ pub(crate) enum Permit {
     ThisMachine,
     /// It brings the access token.
     Token,
+    /// It comes from somebody who is signed in, and whose role allows it.
+    Account,
 }
 
 /// Whether this request may steer, and by what.
@@ -40,13 +45,19 @@ pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
     if from_this_machine(state, parts) {
         return Ok(Permit::ThisMachine);
     }
-    let token = state.settings.access_token.as_deref().ok_or(Error::SteeringOff)?;
+    let known = Known::of(parts);
+    if known.with(Role::steers).is_some() {
+        return Ok(Permit::Account);
+    }
+    let Some(token) = state.settings.access_token.as_deref() else {
+        return Err(known.refusal().unwrap_or(Error::SteeringOff));
+    };
     let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer =
         bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     let jar = CookieJar::from_headers(&parts.headers);
     let cookie = jar.get(COOKIE).map(|cookie| cookie.value());
-    let mut refused = Error::NoAccess;
+    let mut refused = known.refusal().unwrap_or(Error::NoAccess);
     let offered = [
         bearer.map(|(_, given)| (given.trim(), same(given.trim(), token))),
         cookie.map(|given| (given, is_session(given, token))),
@@ -89,7 +100,7 @@ pub(crate) fn judge(limits: Option<&(Client, Arc<Limits>)>, given: &str, right: 
 /// machine mean that others come here, too. And a loopback listener alone proves little: a proxy on this machine, a
 /// tunnel, or a foreign name that resolves to 127.0.0.1 all arrive through it. So the browser must also believe that it
 /// talks to this machine, and nothing may tell of a proxy in between.
-fn from_this_machine(state: &AppState, parts: &Parts) -> bool {
+pub(crate) fn from_this_machine(state: &AppState, parts: &Parts) -> bool {
     let settings = &state.settings;
     settings.loopback
         && settings.access_token.is_none()

@@ -32,7 +32,8 @@ pub(crate) fn drop_cookie(settings: &WebSettings, response: &mut Response, name:
     add_cookie(settings, response, (name, ""), time::Duration::ZERO, secure);
 }
 
-fn add_cookie(
+/// Adds a cookie that lasts for a time. Browsers take names that begin with `__Host-` only for the whole host.
+pub(crate) fn add_cookie(
     settings: &WebSettings,
     response: &mut Response,
     (name, value): (&'static str, &str),
@@ -41,7 +42,7 @@ fn add_cookie(
 ) {
     let base = &settings.base_path;
     let cookie = Cookie::build((name, value))
-        .path(if base.is_empty() { "/" } else { base })
+        .path(if base.is_empty() || name.starts_with("__Host-") { "/" } else { base })
         .http_only(true)
         .same_site(SameSite::Lax)
         .secure(secure)

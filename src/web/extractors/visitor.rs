@@ -1,4 +1,4 @@
-//! Who teaches: an anonymous cookie. The store keeps only the token's hash; accounts come later.
+//! Who teaches: an anonymous cookie. The store keeps only the token's hash.
 //!
 //! A token is a random number with a signature, so that the server knows its own when it comes back without having
 //! kept it: a visit of a page writes nothing.

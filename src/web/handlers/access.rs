@@ -3,6 +3,7 @@
 use crate::web::error::Error;
 use crate::web::extractors::input::{Form, Query};
 use crate::web::extractors::{access, cookie, proxy};
+use crate::web::format;
 use crate::web::limits::{Client, Limits, Verdict};
 use crate::web::page::{self, Page};
 use crate::web::state::AppState;
@@ -39,17 +40,25 @@ pub(crate) struct Entered {
 }
 
 /// Only a path of this application may be gone to.
-fn inner_path(next: &str) -> &str {
-    let plain = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\n', '\r', '\t']);
+pub(crate) fn inner_path(next: &str) -> &str {
+    let plain =
+        next.starts_with('/') && !next.starts_with("//") && !next.contains(|c: char| c == '\\' || c.is_control());
     if plain { next } else { "/" }
 }
 
-pub(crate) async fn form(page: Page, Query(Next { next }): Query<Next>) -> Result<Response, Error> {
+pub(crate) async fn form(
+    State(state): State<AppState>,
+    page: Page,
+    Query(Next { next }): Query<Next>,
+) -> Result<Response, Error> {
     if page.steering {
         return Ok(Redirect::to(&page.url(inner_path(&next))).into_response());
     }
-    if !page.can_sign_in {
-        return Err(Error::SteeringOff);
+    if state.settings.access_token.is_none() {
+        return match page.accounts {
+            true => Ok(Redirect::to(&page.url(&format!("/sign-in?next={}", format::encode(&next)))).into_response()),
+            false => Err(Error::SteeringOff),
+        };
     }
     Ok(page::html(&AccessPage { page, next, problem: None }))
 }

@@ -10,8 +10,9 @@
 use crate::ids::RunId;
 use crate::registry::AnyFamily;
 use crate::run::{Event as RunEvent, RunHandle, Status};
+use crate::store::{Role, SessionId, Store};
 use crate::web::error::{Error, Result};
-use crate::web::extractors::access::Steering;
+use crate::web::extractors::account::SteeringSession;
 use crate::web::extractors::input::{Path, Query};
 use crate::web::page::episode::EpisodeJson;
 use crate::web::state::AppState;
@@ -35,6 +36,9 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// Silence after which a comment is sent, so that proxies keep the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How often a stream looks whether the session of its reader still stands, beside whenever a session ends.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Most runs that one stream carries.
 const MOST_RUNS: usize = 64;
@@ -126,9 +130,26 @@ pub(crate) fn response(state: &AppState, events: impl Stream<Item = Event> + Sen
     (unbuffered, sse).into_response()
 }
 
+/// Waits until the session that lets a stream's reader steer has ended or may steer no longer. A stream that something else
+/// lets in goes on.
+async fn until_signed_out(store: Store, session: Option<SessionId>) {
+    let Some(session) = session else { return std::future::pending().await };
+    let mut changes = store.account_changes();
+    loop {
+        changes.mark_unchanged();
+        match store.role_in_session(session).await {
+            Ok(role) if !role.is_some_and(Role::steers) => return,
+            // What the store cannot say now it says the next time.
+            Ok(_) | Err(_) => {}
+        }
+        // Sessions also end by time, and by commands on the machine.
+        let _ = tokio::time::timeout(ASK_AGAIN, changes.changed()).await;
+    }
+}
+
 /// `GET /runs/{run}/events`. 204 for a run that is not alive: browsers then do not come back.
 pub(crate) async fn stream(
-    _: Steering,
+    SteeringSession(session): SteeringSession,
     State(state): State<AppState>,
     Path(run): Path<RunId>,
     headers: HeaderMap,
@@ -138,7 +159,8 @@ pub(crate) async fn stream(
     let Some(handle) = state.runs.get(&run) else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     // The handle's sender is not held by the stream: it ends when the trainer lets go of its own.
     let told = follow(family, &handle, headers.contains_key("last-event-id"));
-    Ok(response(&state, told.map(|told| told.alone())))
+    let told = told.map(|told| told.alone()).take_until(until_signed_out(state.store.clone(), session));
+    Ok(response(&state, told))
 }
 
 /// Query of [`shared`].
@@ -152,7 +174,7 @@ pub(crate) struct Wanted {
 /// `GET /events?runs=a,b`: the events of several runs in one stream, each as `{"run": …, "data": …}`. It outlives them: a
 /// run that has no trainer is told as `absent`, and one that comes alive begins with its status and `resync`.
 pub(crate) async fn shared(
-    _: Steering,
+    SteeringSession(session): SteeringSession,
     State(state): State<AppState>,
     Query(Wanted { runs }): Query<Wanted>,
     headers: HeaderMap,
@@ -182,7 +204,8 @@ pub(crate) async fn shared(
             }
         });
     }
-    Ok(response(&state, ReceiverStream::new(receiver)))
+    let told = ReceiverStream::new(receiver).take_until(until_signed_out(state.store.clone(), session));
+    Ok(response(&state, told))
 }
 
 /// Tells of a run through all the trainers it has, one after the other.

@@ -68,7 +68,7 @@ pub(crate) async fn invite(
         made.push((new_token()?, label));
     }
     let expires = OffsetDateTime::now_utc() + time::Duration::days(inviting.days.into());
-    state.store.invite(&id, &made, expires, &actor.name).await?;
+    state.store.invite_to_study(&id, &made, expires, &actor.name).await?;
     let address = format!("{origin}{}", page.url(&participation::path(&id)));
     let fresh = made.into_iter().map(|(token, label)| (label, format!("{address}?invitation={token}"))).collect();
     studies::overview(&state, page, &id, &origin, fresh, None).await

@@ -54,6 +54,15 @@ impl<K: Hash + Eq> Buckets<K> {
         Standing { allowed: true, ..self.standing(Some(full_at), now) }
     }
 
+    /// Gives one back that was taken.
+    pub(super) fn give_back(&self, key: K, now: Instant) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = keys.place(key, now);
+        if let Some(full_at) = keys.full_at.get_mut(&key) {
+            *full_at = full_at.checked_sub(self.quota.each).unwrap_or(now);
+        }
+    }
+
     fn standing(&self, full_at: Option<Instant>, now: Instant) -> Standing {
         let Quota { burst, each, .. } = self.quota;
         let full = full_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
@@ -94,6 +103,8 @@ mod tests {
         assert!(buckets.take("b", begin).allowed, "another key has a bucket of its own");
         assert!(buckets.take("a", begin + Duration::from_secs(2)).allowed);
         assert!(!buckets.take("a", begin + Duration::from_secs(2)).allowed);
+        buckets.give_back("a", begin + Duration::from_secs(2));
+        assert!(buckets.take("a", begin + Duration::from_secs(2)).allowed, "what was given back is there");
         let rested = buckets.look("a", begin + Duration::from_secs(100));
         assert_eq!((rested.left, rested.full), (3, Duration::ZERO));
     }

@@ -1,4 +1,4 @@
-//! Wrong access tokens: how many an address may still try, and one line in the log for many of them.
+//! Wrong access tokens and passwords: how many an address may still try, and one line in the log for many of them.
 
 use super::Client;
 use super::bucket::Buckets;
@@ -12,6 +12,11 @@ use std::time::{Duration, Instant};
 /// Wrong tokens that an address may try at once, and how long it takes until it may try one more.
 const BURST: u32 = 10;
 const EACH: Duration = Duration::from_secs(6);
+
+/// Wrong passwords that may be tried for one name at once, from wherever they come, and how long it takes until one more
+/// may be. Enough are left for the owner of the name while somebody guesses slowly.
+const NAME_BURST: u32 = 30;
+const NAME_EACH: Duration = Duration::from_secs(5);
 
 /// How often wrong tokens are told in the log at most.
 pub(crate) const TELL_EVERY: Duration = Duration::from_secs(30);
@@ -35,14 +40,13 @@ pub(crate) enum Verdict {
     TooMany(Standing),
 }
 
-#[derive(Default)]
 struct Told {
+    what: &'static str,
     last: Option<Instant>,
     wrong: BTreeMap<IpAddr, u64>,
     others: u64,
 }
 
-#[derive(Default)]
 struct Memory {
     wrong: HashMap<IpAddr, VecDeque<Mark>>,
     good: HashSet<Mark>,
@@ -60,7 +64,14 @@ pub(crate) struct Guesses {
 
 impl Default for Guesses {
     fn default() -> Self {
-        Guesses { buckets: Buckets::new("access-tokens", BURST, EACH), memory: Mutex::default() }
+        let memory = Memory {
+            wrong: HashMap::default(),
+            good: HashSet::default(),
+            order: VecDeque::default(),
+            refused: None,
+            told: Told::of("wrong access tokens were sent"),
+        };
+        Guesses { buckets: Buckets::new("access-tokens", BURST, EACH), memory: Mutex::new(memory) }
     }
 }
 
@@ -125,7 +136,88 @@ impl Guesses {
     }
 }
 
+/// Wrong passwords, by address and by name, and links that make no account.
+///
+/// A password takes a while to compare, so a guess is taken before, and given back when it was right: many at the same
+/// moment get no further than many in a row.
+pub(crate) struct PasswordGuesses {
+    addresses: Buckets<IpAddr>,
+    names: Buckets<Mark>,
+    told: Mutex<Told>,
+}
+
+impl Default for PasswordGuesses {
+    fn default() -> Self {
+        PasswordGuesses {
+            addresses: Buckets::new("passwords", BURST, EACH),
+            names: Buckets::new("passwords-of-one-name", NAME_BURST, NAME_EACH),
+            told: Mutex::new(Told::of("wrong passwords or links were sent")),
+        }
+    }
+}
+
+impl PasswordGuesses {
+    fn name(name: &str) -> Mark {
+        Sha256::digest(name.trim().to_lowercase()).into()
+    }
+
+    /// Takes a guess for a name. The standing when there is none left; the password is not to be looked at then.
+    pub(crate) fn begin(&self, client: Client, name: &str) -> Result<(), Standing> {
+        let now = Instant::now();
+        let standing = self.addresses.take(client.0, now);
+        if !standing.allowed {
+            self.count(client, now);
+            return Err(standing);
+        }
+        let standing = self.names.take(Self::name(name), now);
+        if !standing.allowed {
+            self.addresses.give_back(client.0, now);
+            self.count(client, now);
+            return Err(standing);
+        }
+        Ok(())
+    }
+
+    /// The guess was right, so it was none.
+    pub(crate) fn was_right(&self, client: Client, name: &str) {
+        let now = Instant::now();
+        self.addresses.give_back(client.0, now);
+        self.names.give_back(Self::name(name), now);
+    }
+
+    /// The guess was wrong: it stays taken, and is told.
+    pub(crate) fn was_wrong(&self, client: Client) {
+        self.count(client, Instant::now());
+    }
+
+    /// Whether a link from this address is looked up; the standing when too many wrong ones came.
+    pub(crate) fn may_follow(&self, client: Client) -> Result<(), Standing> {
+        let standing = self.addresses.look(client.0, Instant::now());
+        if standing.allowed { Ok(()) } else { Err(standing) }
+    }
+
+    /// A link that makes no account.
+    pub(crate) fn wrong_link(&self, client: Client) {
+        let now = Instant::now();
+        self.addresses.take(client.0, now);
+        self.count(client, now);
+    }
+
+    fn count(&self, client: Client, now: Instant) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).count(client.0, now);
+    }
+
+    /// Tells the log of wrong passwords that have not been told yet.
+    pub(crate) fn tell(&self) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).tell(Instant::now());
+    }
+}
+
 impl Told {
+    fn of(what: &'static str) -> Told {
+        Told { what, last: None, wrong: BTreeMap::new(), others: 0 }
+    }
+
     fn count(&mut self, address: IpAddr, now: Instant) {
         if self.wrong.len() < MOST || self.wrong.contains_key(&address) {
             *self.wrong.entry(address).or_default() += 1;
@@ -141,8 +233,8 @@ impl Told {
         let count = self.wrong.values().sum::<u64>() + self.others;
         let Some((from, most)) = self.wrong.iter().max_by_key(|(_, count)| **count) else { return };
         let addresses = self.wrong.len();
-        tracing::warn!(count, addresses, %from, most, "wrong access tokens were sent");
-        *self = Told { last: Some(now), ..Told::default() };
+        tracing::warn!(count, addresses, %from, most, "{}", self.what);
+        *self = Told { last: Some(now), ..Told::of(self.what) };
     }
 }
 
@@ -173,6 +265,25 @@ mod tests {
             assert_eq!(guesses.judge(client(1), "an old cookie", || false), Verdict::Wrong);
         }
         assert_eq!(guesses.judge(client(1), "the right one", || true), Verdict::Right);
+    }
+
+    #[test]
+    fn passwords_are_limited_by_address_and_by_name_and_right_ones_cost_nothing() {
+        let guesses = PasswordGuesses::default();
+        for _ in 0..100 {
+            guesses.begin(client(1), "ada").unwrap();
+            guesses.was_right(client(1), "ada");
+        }
+        for _ in 0..BURST {
+            guesses.begin(client(1), "ada").unwrap();
+        }
+        assert_eq!(guesses.begin(client(1), "eve").unwrap_err().quota.name, "passwords");
+        assert!(guesses.may_follow(client(1)).is_err() && guesses.may_follow(client(2)).is_ok());
+        for n in 0..NAME_BURST - BURST {
+            guesses.begin(client(2 + (n / BURST) as u8), " ADA ").unwrap();
+        }
+        assert_eq!(guesses.begin(client(9), "Ada").unwrap_err().quota.name, "passwords-of-one-name");
+        guesses.begin(client(9), "eve").unwrap();
     }
 
     #[test]

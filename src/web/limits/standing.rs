@@ -60,6 +60,9 @@ pub(crate) fn sentence(standing: &Standing) -> String {
         "access-tokens" => format!(
             "Too many wrong access tokens came from your address, so none is looked at for now. Wait {wait} and enter the right one."
         ),
+        "passwords" | "passwords-of-one-name" => {
+            format!("Too many passwords or links were tried, so none is looked at for now. Wait {wait} and try again.")
+        }
         "new-teachers" => format!(
             "Very many people have just begun to teach from your network. Copy what you typed, wait {wait} and open the page again."
         ),

@@ -93,9 +93,11 @@ impl Asked {
 
     fn render(&self, problem: &Problem) -> Response {
         let status = problem.status();
-        if self.html && self.get && problem.code == "no-access" {
+        if self.html && self.get && matches!(problem.code, "no-access" | "not-signed-in") {
             let next = format::encode(&self.address);
-            return Redirect::to(&self.page.url(&format!("/access?next={next}"))).into_response();
+            let accounts = self.page.accounts || problem.code == "not-signed-in";
+            let form = if accounts { "sign-in" } else { "access" };
+            return Redirect::to(&self.page.url(&format!("/{form}?next={next}"))).into_response();
         }
         if self.html {
             let page = ErrorPage { page: &self.page, problem, number: &self.number };

@@ -135,6 +135,29 @@ mod tests {
         }
     }
 
+    /// What people who sign in can send is charged by the handlers: passwords and links as guesses; the rest is for those who
+    /// are signed in.
+    #[test]
+    fn what_people_who_sign_in_can_send_is_known() {
+        const GUESSES: [&str; 3] = ["/sign-in", "/account/password", "/invite"];
+        const SIGNED_IN: [&str; 8] = [
+            "/sign-out",
+            "/account/sessions/end-others",
+            "/account/sessions/{session}/end",
+            "/people/invites",
+            "/people/invites/{invite}/revoke",
+            "/people/{account}/role",
+            "/people/{account}/disable",
+            "/people/{account}/enable",
+        ];
+        let source = include_str!("../router.rs");
+        let routes = source.split("\nfn account_routes(").nth(1).unwrap().split("\n}\n").next().unwrap();
+        let sent = routes.split(".route(").skip(1).filter(|route| route.contains("post("));
+        let sent: Vec<&str> = sent.map(|route| route.split('"').nth(1).unwrap()).collect();
+        assert_eq!(sent.len(), GUESSES.len() + SIGNED_IN.len(), "{sent:?}");
+        assert!(sent.iter().all(|path| GUESSES.contains(path) || SIGNED_IN.contains(path)), "{sent:?}");
+    }
+
     /// Read from the source, so that an address that is added without a kind is noticed.
     #[test]
     fn everything_that_can_be_sent_is_counted() {

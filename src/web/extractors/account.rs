@@ -1,0 +1,104 @@
+//! Extractors of handlers that are for some accounts only. [`access::Steering`] is the one for whoever steers.
+
+use crate::store::{SessionId, SignedIn};
+use crate::web::error::Error;
+use crate::web::extractors::access::{self, Permit};
+use crate::web::extractors::session::Known;
+use crate::web::limits::{self, Client, Limits};
+use crate::web::state::AppState;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// Who is signed in, if anybody is.
+pub(crate) struct Signed(pub(crate) Option<Arc<SignedIn>>);
+
+/// Somebody who is signed in; everybody else is sent to sign in.
+pub(crate) struct SignedInAccount(pub(crate) Arc<SignedIn>);
+
+/// Who may review what teachers said: an owner, a researcher, a reviewer, the machine itself, or the access token.
+#[allow(dead_code, reason = "the pages of reviews ask for it")]
+pub(crate) struct Reviewer;
+
+/// Who may manage accounts: an owner, and where no account is needed the machine itself. Its user could do the same by
+/// command. The access token is not enough: whoever has it would keep a way in after it was changed.
+pub(crate) struct Owner(pub(crate) Option<Arc<SignedIn>>);
+
+/// The session that lets a request steer; `None` where something else does.
+pub(crate) struct SteeringSession(pub(crate) Option<SessionId>);
+
+/// The buckets of guesses, with the client that they are charged to.
+pub(crate) struct Guessing(pub(crate) Option<(Client, Arc<Limits>)>);
+
+impl FromRequestParts<AppState> for Signed {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Infallible> {
+        Ok(Signed(Known::of(parts).signed))
+    }
+}
+
+impl FromRequestParts<AppState> for SignedInAccount {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Error> {
+        let known = Known::of(parts);
+        if known.failed {
+            return Err(Error::Unrecognised);
+        }
+        known.signed.map(SignedInAccount).ok_or(Error::NotSignedIn)
+    }
+}
+
+impl FromRequestParts<AppState> for Reviewer {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        check_reviewer(state, parts).map(|_| Reviewer)
+    }
+}
+
+/// Whether a request may review, and by what.
+pub(crate) fn check_reviewer(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
+    match Known::of(parts).with(|role| role.reviews() && !role.steers()) {
+        Some(_) => Ok(Permit::Account),
+        None => access::check(state, parts),
+    }
+}
+
+/// Whether a request may manage accounts.
+pub(crate) fn check_owner(state: &AppState, parts: &Parts) -> Result<(), Error> {
+    let known = Known::of(parts);
+    if access::from_this_machine(state, parts) || known.with(|role| role == crate::store::Role::Owner).is_some() {
+        return Ok(());
+    }
+    Err(known.signed.map_or(Error::NotSignedIn, |signed| Error::NotPermitted(signed.role)))
+}
+
+impl FromRequestParts<AppState> for Owner {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        check_owner(state, parts)?;
+        Ok(Owner(Known::of(parts).signed))
+    }
+}
+
+impl FromRequestParts<AppState> for SteeringSession {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        let permit = access::check(state, parts)?;
+        let signed = Known::of(parts).signed.filter(|_| permit == Permit::Account);
+        Ok(SteeringSession(signed.map(|signed| signed.session)))
+    }
+}
+
+impl FromRequestParts<AppState> for Guessing {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Infallible> {
+        Ok(Guessing(limits::of(parts).filter(|(_, limits)| limits.is_on())))
+    }
+}

@@ -19,10 +19,12 @@ impl<K: Family> Trainer<'_, K> {
         let mut stream = rng::stream(self.run.config.seed, "review", number);
         let mut known: Vec<(String, Episode<K::World>)> = Vec::new();
         for OwnDescription { text, trace } in described {
-            let episode =
+            let episode: Episode<K::World> =
                 serde_json::from_value(trace).map_err(|e| format!("A stored execution cannot be read: {e}"))?;
             known.push((text, episode));
         }
+        // An earlier version showed executions that are passed over now.
+        known.retain(|(_, Episode { task, execution, .. })| world.worth_showing(&task.start, execution));
         known.shuffle(&mut stream);
         let (mut kinds, mut words) = (HashSet::new(), HashSet::new());
         let (mut chosen, mut others) = (Vec::new(), Vec::new());

@@ -80,6 +80,12 @@ pub trait World: Send + Sync + 'static {
     /// Whether the teacher is asked about this execution (REGEX: it is valid and changes a word).
     fn describable(&self, start: &Self::Start, execution: &Self::Execution) -> bool;
 
+    /// Whether a describable execution is one to show a person. Those that are not are passed over, and the simulated teacher
+    /// gets them where there is one (NAV: walks of less than a metre).
+    fn worth_showing(&self, _start: &Self::Start, _execution: &Self::Execution) -> bool {
+        true
+    }
+
     /// The execution that is described, and learnt from (NAV: the walk without its loops).
     fn to_describe(&self, _start: &Self::Start, execution: Self::Execution) -> Self::Execution {
         execution

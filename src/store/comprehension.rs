@@ -1,7 +1,8 @@
 //! How the agent took what people said, before it learned from it and after.
 //!
 //! A reading counts what the agent understood *before it was told*. So it leaves out answers that no longer stand (another
-//! took their place), and those of which the agent had learned before in other words of the same person.
+//! took their place), those of which the agent had learned before in other words of the same person, and those about executions
+//! that people are not shown any more.
 
 use super::Store;
 use super::connection::Durability;
@@ -108,6 +109,31 @@ impl Store {
             .execute(&mut *tx)
             .await
             .or_missing("the answer")?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// The executions whose descriptions count as readings of a run, as they are stored.
+    pub async fn executions_of_readings(&self, run: &RunId) -> Result<Vec<(AnswerId, serde_json::Value)>> {
+        let rows = sqlx::query!(
+            r#"SELECT comprehension.answer AS "answer!: AnswerId", body.trace AS "trace!"
+               FROM comprehension INDEXED BY comprehension_of_run
+               CROSS JOIN answers ON answers.id = comprehension.answer
+               CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+               WHERE comprehension.run = ? AND told_before = 0"#,
+            run,
+        )
+        .fetch_all(self.readers())
+        .await?;
+        rows.into_iter().map(|row| Ok((row.answer, from_json("an execution's trace", &row.trace)?))).collect()
+    }
+
+    /// Leaves answers out of the readings, as if the agent had been told before.
+    pub async fn leave_out_of_readings(&self, answers: &[AnswerId]) -> Result<()> {
+        let mut writer = self.writer(Durability::Normal).await?;
+        let mut tx = writer.begin().await?;
+        for answer in answers {
+            sqlx::query!("UPDATE comprehension SET told_before = 1 WHERE answer = ?", answer).execute(&mut *tx).await?;
         }
         Ok(tx.commit().await?)
     }

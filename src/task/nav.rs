@@ -34,6 +34,7 @@ pub mod setup;
 pub mod tables;
 pub mod teacher;
 pub mod tokenise;
+mod walk_words;
 pub mod world;
 
 use serde::{Deserialize, Serialize};

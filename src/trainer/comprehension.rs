@@ -5,7 +5,7 @@
 use super::Trainer;
 use crate::family::Family;
 use crate::ids::{AnswerId, TeacherId};
-use crate::protocol::DescribedEpisode;
+use crate::protocol::{DescribedEpisode, Episode, World};
 use crate::run::{Attempt, Comprehension, Event};
 
 impl<K: Family> Trainer<'_, K> {
@@ -34,7 +34,12 @@ impl<K: Family> Trainer<'_, K> {
             after: None,
         });
         let rows: Vec<Comprehension> = rows.collect();
-        self.tell_comprehension(&rows);
+        let shown = described.iter().map(|DescribedEpisode { example, .. }| {
+            self.run.world.worth_showing(&example.start, &example.execution)
+        });
+        let passed_over: Vec<AnswerId> =
+            answers.iter().zip(shown).filter(|(_, shown)| !shown).map(|(answer, _)| *answer).collect();
+        self.tell_comprehension(&rows, &passed_over);
         rows
     }
 
@@ -47,7 +52,24 @@ impl<K: Family> Trainer<'_, K> {
         for (row, after) in rows.iter_mut().zip(attempts) {
             row.after = Some(after);
         }
-        self.tell_comprehension(&rows);
+        self.tell_comprehension(&rows, &[]);
+    }
+
+    /// Leaves out of the readings what people said of executions that an earlier version showed and that are passed over now.
+    pub(super) fn leave_out_passed_over(&self) -> anyhow::Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let mut passed_over = Vec::new();
+        for (answer, trace) in store.wait(store.store().executions_of_readings(&self.run.id))? {
+            // One that cannot be read is named where it is learnt from.
+            let Ok(Episode { task, execution, .. }) = serde_json::from_value::<Episode<K::World>>(trace) else { continue };
+            if !self.run.world.worth_showing(&task.start, &execution) {
+                passed_over.push(answer);
+            }
+        }
+        if !passed_over.is_empty() {
+            store.wait(store.store().leave_out_of_readings(&passed_over))?;
+        }
+        Ok(())
     }
 
     /// The greedy executions of the descriptions, in one batch; `None` when the policy cannot be computed.
@@ -65,12 +87,20 @@ impl<K: Family> Trainer<'_, K> {
         }
     }
 
-    /// Stores the rows, so that a page which comes later finds them, and publishes them.
-    fn tell_comprehension(&mut self, rows: &[Comprehension]) {
-        if let Some(store) = &self.store
-            && let Err(error) = store.wait(store.store().record_comprehension(&self.run.id, rows))
-        {
-            tracing::warn!(%error, "how the agent took a description could not be stored");
+    /// Stores the rows, so that a page which comes later finds them, and publishes them. Answers about executions that are passed
+    /// over are no readings.
+    fn tell_comprehension(&mut self, rows: &[Comprehension], passed_over: &[AnswerId]) {
+        if let Some(store) = &self.store {
+            let stored = store.wait(async {
+                store.store().record_comprehension(&self.run.id, rows).await?;
+                match passed_over {
+                    [] => Ok(()),
+                    some => store.store().leave_out_of_readings(some).await,
+                }
+            });
+            if let Err(error) = stored {
+                tracing::warn!(%error, "how the agent took a description could not be stored");
+            }
         }
         self.events.send(Event::Comprehension(rows.to_vec()));
     }

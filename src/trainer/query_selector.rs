@@ -63,7 +63,9 @@ impl QuerySelector {
         let episodes = batch.tasks.iter().zip(&batch.executions);
         let (positions, candidates): (Vec<usize>, Vec<Candidate>) = episodes
             .enumerate()
-            .filter(|(_, (task, execution))| world.describable(&task.start, execution))
+            .filter(|(_, (task, execution))| {
+                world.describable(&task.start, execution) && world.worth_showing(&task.start, execution)
+            })
             .map(|(i, (task, execution))| {
                 (i, Candidate { kind: self.kind_for_people(world, task, execution), disagreement: 1.0 })
             })

@@ -18,6 +18,8 @@ impl<K: Family> Trainer<'_, K> {
         let world = &*self.run.world;
         let mut stream = rng::stream(self.run.config.seed, "review", number);
         let mut known = episodes_of::<K::World>(described)?;
+        // An earlier version showed executions that are passed over now.
+        known.retain(|(_, Episode { task, execution, .. })| world.worth_showing(&task.start, execution));
         known.shuffle(&mut stream);
         let (mut kinds, mut words) = (HashSet::new(), HashSet::new());
         let (mut chosen, mut others) = (Vec::new(), Vec::new());

@@ -318,7 +318,7 @@ impl<'a, W: World> Thread<'a, W> {
             counts.executions += 1;
             counts.valid += u64::from(judgements[i].valid);
             counts.successes += u64::from(judgements[i].success);
-            if fresh.len() < room && selected[i] {
+            if fresh.len() < room && selected[i] && world.worth_showing(&task.start, &execution) {
                 self.offered.push_back(policy.selector.kind_for_people(&**world, &task, &execution));
                 let episode = Episode { number: first + i as u64, task, execution };
                 fresh.push(execution_for_people(&**world, config, &episode, judgements[i].success, policy.update)?);

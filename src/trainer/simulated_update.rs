@@ -90,7 +90,7 @@ impl<K: Family> Trainer<'_, K> {
             let people = share > 0.0
                 && routed.to_people.len() < room
                 && rng::stream(seed, "route", number).random::<f64>() < share;
-            if selected[i] && people {
+            if selected[i] && people && self.run.world.worth_showing(&task.start, &execution) {
                 routed.to_people.push(Episode { number, task, execution });
                 routed.successes.push(success);
                 continue;

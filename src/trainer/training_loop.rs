@@ -96,6 +96,7 @@ impl<K: Family> Trainer<'_, K> {
     /// Makes lost updates again and then trains until something ends the run.
     pub(super) fn train(&mut self) -> anyhow::Result<End> {
         self.recover_updates()?;
+        self.leave_out_passed_over()?;
         self.start_rollouts()?;
         self.publish_state(RunState::Running);
         let mut paused = false;

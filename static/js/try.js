@@ -52,8 +52,8 @@ export function setUpTry(api) {
       const updates = `after ${count(tried.update)} update${tried.update === 1 ? "" : "s"}`;
       // The agent's output in its own notation is there for researchers only.
       const line = tried.summary
-        ? [tried.valid ? "What it did: " : "What it did cannot be carried out: ", quoted("code", {}, tried.summary), `, ${updates}.`]
-        : [tried.valid ? `This is what it does ${updates}.` : `What it wants to do cannot be carried out, ${updates}.`];
+        ? [tried.valid ? `What it did ${updates}: ` : `What it wanted to do ${updates} cannot be carried out: `, quoted("code", {}, tried.summary)]
+        : [tried.valid ? `This is what it does ${updates}.` : `What it wants to do ${updates} cannot be carried out.`];
       $("tried").replaceChildren(drawing, el("p", { class: "small muted" }, ...line));
     } catch (error) {
       $("tried").replaceChildren();

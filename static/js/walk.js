@@ -3,11 +3,10 @@
 // is none the words stay on the page.
 
 import { Plan, ofGraph, ofHouse } from "./walk/plan.js";
-import { EYE, Player, Timeline, wrapped } from "./walk/player.js";
+import { Player, Timeline, wrapped } from "./walk/player.js";
 
 const BASE = new URL("../../../", import.meta.url);
 const LOOK = Math.PI / 6;
-const NARROW = 608;   // pixels: as in walk.css
 const AWAY = 30_000;  // milliseconds: how long a page may be hidden before its pictures make room for others
 const AGAIN = 1_500;  // milliseconds until a picture that was taken away is drawn anew
 const LOSSES = 3;     // so often in a minute; then a person has to ask for it
@@ -35,8 +34,8 @@ function icon(name) {
   return svg;
 }
 
-// Keys work where the walk has the focus; a title says so.
-const titled = (label, keys) => (keys ? `${label} (${keys} while the walk has the focus)` : label);
+// Keys work where the picture has the focus; a title says so.
+const titled = (label, keys) => (keys ? `${label} (${keys} while the picture has the focus)` : label);
 const button = (name, label, keys, className = "") => el("button", { type: "button", class: `walk-button ${className}`, translate: "yes", "aria-label": label, title: titled(label, keys) }, icon(name));
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -89,7 +88,7 @@ class Walk {
   constructor(root) {
     this.root = root;
     this.data = JSON.parse(root.dataset.walk);
-    this.timeline = new Timeline(this.data.path);
+    this.timeline = new Timeline(this.data.path, this.data.look);
     this.player = new Player(this.timeline, { still: () => still.matches, show: () => this.#changed(), changed: () => this.#controls() });
     this.words = root.querySelector(".walk-words");
     this.#build();
@@ -99,21 +98,22 @@ class Walk {
 
   #build() {
     const { path } = this.data;
-    this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "What the agent sees. Arrow keys step, A and D look around; the list of words says the same." });
+    this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "What the agent sees. The left and right arrow keys look around, up and down step; the list of words says the same." });
     this.place = el("p", { class: "walk-place" });
     this.note = el("p", { class: "walk-note", translate: "yes" }, "Opening the house…");
-    this.lookLeft = button("left", "Look left", "A", "walk-look left");
-    this.lookRight = button("right", "Look right", "D", "walk-look right");
+    this.lookLeft = button("left", "Look left", "←", "walk-look left");
+    this.lookRight = button("right", "Look right", "→", "walk-look right");
     this.view = el("div", { class: "walk-stage" }, this.canvas, this.place, this.note, this.lookLeft, this.lookRight);
     this.svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     this.svg.setAttribute("role", "img");
     this.svg.setAttribute("aria-label", "The house from above, north up, with the path in order");
     this.storey = el("span", { class: "walk-storey" });
     this.larger = el("button", { type: "button", translate: "yes", class: "walk-larger", "aria-pressed": "false", "aria-label": "Larger plan" }, el("span", { "aria-hidden": "true" }, "⤢"));
-    this.map = el("div", { class: "walk-plan" }, this.svg, this.storey, this.larger);
-    this.back = button("back", "Stop before", "←");
+    this.whole = el("button", { type: "button", translate: "yes", class: "walk-whole", "aria-pressed": "false" }, "Whole house");
+    this.map = el("div", { class: "walk-plan" }, this.svg, this.storey, this.larger, this.whole);
+    this.back = button("back", "Stop before", "↓");
     this.go = button("play", "Play", "Space", "walk-go");
-    this.next = button("next", "Next stop", "→");
+    this.next = button("next", "Next stop", "↑");
     this.slider = el("input", { type: "range", min: "0", max: String(this.timeline.duration), step: "any", value: "0", "aria-label": "Place in the walk" });
     const marks = el("span", { class: "walk-marks", "aria-hidden": "true" });
     for (const time of this.timeline.times) {
@@ -133,7 +133,7 @@ class Walk {
     this.words.id = `walk-words-${++Walk.made}`;
     this.inWords.setAttribute("aria-controls", this.words.id);
     const key = (name) => el("kbd", {}, name);
-    this.keys.append("With the keyboard, go to the picture with ", key("Tab"), ": ", key("←"), " ", key("→"), " step, ", key("Space"), " plays, ", key("A"), " ", key("D"), " look around.");
+    this.keys.append("Keyboard: ", key("Tab"), " to the picture, ", key("←"), " ", key("→"), " look, ", key("↑"), " ", key("↓"), " step, ", key("Space"), " plays.");
     if (path.length < 2) this.back.disabled = this.next.disabled = this.go.disabled = true;
     this.#controls();
   }
@@ -285,25 +285,36 @@ class Walk {
     this.#tell(pose);
   }
 
-  #tell({ x, y, z, heading, stop }) {
+  // The room by the server's word, at a stop and on the way to the next: what the words and the slider say, too.
+  #room({ stop, walking, way }) {
     const { path } = this.data;
-    // In a door it is the room that lies ahead.
-    const [east, north, level] = [x + 0.25 * Math.sin(heading), y + 0.25 * Math.cos(heading), Math.floor((z - EYE + 0.3) / 2.9)];
-    const here = this.house?.rooms.find(({ rect, storey }) => east >= rect.x0 && east <= rect.x1 && north >= rect.y0 && north <= rect.y1 && storey === level);
-    const room = here?.kind ?? path[stop].room ?? "";
+    const [here, next] = [path[stop].room ?? "", path[stop + 1]];
+    if (!walking || !next) return here;
+    // Older walks do not say where on the way a room begins.
+    const rooms = next.way ?? ((next.room ?? "") === here ? [] : [[0.5, next.room ?? ""]]);
+    return rooms.findLast(([share]) => share <= way)?.[1] ?? here;
+  }
+
+  #tell(pose) {
+    const { path } = this.data;
+    const { stop, walking } = pose;
+    const room = this.#room(pose);
     const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
     set(this.place, upper(room));
     this.place.hidden = room === "";
     set(this.count, `${stop + 1} of ${path.length}`);
     this.slider.value = this.player.time;
     this.slider.style.setProperty("--done", this.player.time / this.timeline.duration);
-    if (stop !== this.shownStop) {
-      this.shownStop = stop;
-      this.slider.setAttribute("aria-valuetext", `Stop ${stop + 1} of ${path.length}${room ? `, ${room}` : ""}`);
-      [...this.words.children].forEach((line, i) => (i === stop ? line.setAttribute("aria-current", "step") : line.removeAttribute("aria-current")));
-      this.root.querySelectorAll(".walk-marks i").forEach((mark, i) => mark.classList.toggle("past", i <= stop));
-      if (this.storeys > 1) set(this.storey, `Storey ${(this.plan.shown ?? 0) + 1} of ${this.storeys}`);
-    }
+    this.root.toggleAttribute("data-settled", stop === path.length - 1 && this.player.over);
+    // The sentence of the move that is being made, or was made last; at the end the one that says where it stopped.
+    const line = stop === path.length - 1 ? path.length : walking ? stop + 1 : stop;
+    const shown = `${stop} ${line} ${room}`;
+    if (shown === this.shown) return;
+    this.shown = shown;
+    this.slider.setAttribute("aria-valuetext", `Stop ${stop + 1} of ${path.length}${room ? `, ${room}` : ""}`);
+    [...this.words.children].forEach((item, i) => (i === line ? item.setAttribute("aria-current", "step") : item.removeAttribute("aria-current")));
+    this.root.querySelectorAll(".walk-marks i").forEach((mark, i) => mark.classList.toggle("past", i <= stop));
+    if (this.storeys > 1) set(this.storey, `Storey ${(this.plan.shown ?? 0) + 1} of ${this.storeys}`);
   }
 
   #controls() {
@@ -318,9 +329,9 @@ class Walk {
   }
 
   #fit() {
-    const { classList } = this.root;
-    const small = this.root.clientWidth <= NARROW && !classList.contains("flat");
-    this.plan?.frame(small ? (classList.contains("plan-large") ? "rooms" : "path") : "house");
+    // Where the plan lies in a corner of the view it is pressed to grow.
+    const corner = getComputedStyle(this.larger).display !== "none" && !this.root.classList.contains("plan-large");
+    this.plan?.frame(this.whole.getAttribute("aria-pressed") === "true" ? "house" : corner ? "path" : "walk");
   }
 
   #showWords(open) {
@@ -334,7 +345,8 @@ class Walk {
     this.#hold();
     this.player.step(by);
     const stop = this.timeline.stopAt(this.player.aim);
-    const line = this.words.children[stop]?.textContent ?? "";
+    const last = stop === this.data.path.length - 1 ? stop + 1 : stop;
+    const line = [...this.words.children].slice(stop, last + 1).map((item) => item.textContent.trim()).join(" ");
     this.said.textContent = `Stop ${stop + 1} of ${this.data.path.length}. ${line}`;
   }
 
@@ -365,9 +377,13 @@ class Walk {
     this.lookRight.addEventListener("click", () => this.#turn(LOOK));
     this.inWords.addEventListener("click", () => this.#showWords(this.words.hidden));
     this.larger.addEventListener("click", () => this.#enlarge(!this.root.classList.contains("plan-large")));
+    this.whole.addEventListener("click", () => {
+      this.whole.setAttribute("aria-pressed", String(this.whole.getAttribute("aria-pressed") !== "true"));
+      this.#fit();
+    });
     this.slider.addEventListener("input", () => { this.#hold(); this.#look.yaw = this.#look.pitch = 0; this.player.seek(Number(this.slider.value)); });
     this.room = new ResizeObserver(() => this.#fit());
-    this.room.observe(this.root);
+    this.room.observe(this.map);
     this.#drag();
   }
 
@@ -392,6 +408,7 @@ class Walk {
   #enlarge(on) {
     this.root.classList.toggle("plan-large", on);
     this.larger.setAttribute("aria-pressed", String(on));
+    if (!on) this.whole.setAttribute("aria-pressed", "false");
     this.#fit();
     if (on) this.map.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
@@ -399,10 +416,14 @@ class Walk {
   // A key that was pressed here, or anywhere where it means nothing else. Whether it was used.
   key(event) {
     const look = { a: [-LOOK, 0], d: [LOOK, 0], w: [0, LOOK / 2], s: [0, -LOOK / 2] }[event.key.toLowerCase()];
+    const seeing = event.target === this.canvas;
+    const turn = { ArrowLeft: -LOOK / 2, ArrowRight: LOOK / 2 }[event.key];
     if (look) this.#turn(...look);
+    else if (seeing && turn) this.#turn(turn);
+    else if (seeing && (event.key === "ArrowUp" || event.key === "ArrowDown")) this.#step(event.key === "ArrowUp" ? 1 : -1);
     else if (event.key === "ArrowRight" || event.key === "ArrowLeft") this.#step(event.key === "ArrowRight" ? 1 : -1);
     else if (event.key === "Escape" && this.root.classList.contains("plan-large")) this.#enlarge(false);
-    else if (event.key === "Home" || event.key === "End") { this.#hold(); this.player.glide(event.key === "Home" ? 0 : this.timeline.times.at(-1)); }
+    else if (event.key === "Home" || event.key === "End") { this.#hold(); this.player.glide(event.key === "Home" ? 0 : this.timeline.settled.at(-1)); }
     else if (event.key === " " && !event.target.closest("button, a, summary")) { if (!event.repeat) this.#toggle(); }
     else return false;
     return true;

@@ -74,7 +74,7 @@ test("eight dashboards of two runs share one stream, and other pages load", asyn
   await ninth.locator("#runs").waitFor();
   const teaching = await context.newPage();
   await teaching.goto(`${proxy.address}teach/${server.run}`);
-  await teaching.getByRole("button", { name: "Start teaching" }).waitFor();
+  await teaching.getByRole("button", { name: "Start teaching" }).first().waitFor();
   // Each tab hears of its own run.
   for (const tab of tabs.slice(0, 2)) {
     const before = await tab.locator("#t-time").innerText();

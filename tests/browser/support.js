@@ -88,7 +88,7 @@ export async function person(browser, options = {}) {
 
 export async function openTeaching(server, page, { script = true } = {}) {
   await page.goto(`${server.address}teach/${server.run}`);
-  const start = page.getByRole("button", { name: "Start teaching" });
+  const start = page.getByRole("button", { name: "Start teaching" }).first();
   if (await start.count() > 0) await start.click();
   await page.locator("#text").waitFor({ timeout: PATIENCE });
   // A person is slower than a script that loads; this file is not.

@@ -179,8 +179,8 @@ test("the words are one press away and follow the walk", async () => {
   assert.equal(await toggle.getAttribute("aria-expanded"), "false");
   await toggle.click();
   assert.equal(await toggle.getAttribute("aria-expanded"), "true");
-  assert.match(await words.locator("li").first().innerText(), /^Starts/);
-  assert.match(await words.locator("li").last().innerText(), /^Stops/);
+  assert.match(await words.locator("li").first().innerText(), /^It started/);
+  assert.match(await words.locator("li").last().innerText(), /^It stopped/);
   await page.getByRole("button", { name: "Next stop" }).click();
   await until("the second line is marked", async () => (await words.locator("li").nth(1).getAttribute("aria-current")) !== null);
   assert.equal(await words.locator("li[aria-current]").count(), 1);

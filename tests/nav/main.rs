@@ -10,5 +10,6 @@ mod models;
 mod observation;
 mod pages;
 mod training;
+mod walk_words;
 mod walks;
 mod world;

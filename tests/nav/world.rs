@@ -160,10 +160,10 @@ fn walks_are_told_in_words_as_they_are_shown() {
             .unwrap();
         let degrees = first.rel_heading.to_degrees();
         if (50.0..140.0).contains(&degrees.abs()) {
-            let side = if degrees > 0.0 { "Turns right" } else { "Turns left" };
+            let side = if degrees > 0.0 { "It turned right" } else { "It turned left" };
             assert!(words[1].starts_with(side), "{degrees}: {}", words[1]);
         }
-        assert!(words[0].starts_with("Starts") && words[words.len() - 1].starts_with("Stops"));
+        assert!(words[0].starts_with("It started") && words[words.len() - 1].starts_with("It stopped"));
     }
 }
 

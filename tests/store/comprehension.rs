@@ -111,3 +111,23 @@ async fn corrected_answers_count_no_longer_and_what_was_told_before_counts_never
     assert_eq!(strip(&bench, ada).await, [(said, false)]);
     assert_eq!(bench.store.readings_of_all(&RUN, 9).await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn answers_about_executions_that_are_passed_over_are_no_readings() {
+    let bench = Bench::new().await;
+    bench.offer([(1, 0), (2, 0)]).await;
+    let ada = bench.teacher("ada").await;
+    let short = bench.describe(ada, "it hardly moved").await;
+    learn(&bench, 1, short, ada, true).await;
+    let long = bench.describe(ada, "it walked").await;
+    learn(&bench, 2, long, ada, false).await;
+    let known: Vec<AnswerId> =
+        bench.store.executions_of_readings(&RUN).await.unwrap().into_iter().map(|(answer, _)| answer).collect();
+    assert_eq!(known, [short, long]);
+    bench.store.leave_out_of_readings(&[short]).await.unwrap();
+    // What the agent did afterwards may still be added.
+    bench.store.record_comprehension(&RUN, &[row(short, ada, 1, true, Some(true))]).await.unwrap();
+    assert_eq!(strip(&bench, ada).await, [(long, false)]);
+    assert_eq!(bench.store.readings_of_all(&RUN, 9).await.unwrap().len(), 1);
+    assert_eq!(bench.store.executions_of_readings(&RUN).await.unwrap().len(), 1);
+}

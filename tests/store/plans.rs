@@ -90,6 +90,8 @@ async fn call_everything(bench: &Bench) {
     };
     store.record_comprehension(&RUN, &[carried_out]).await.unwrap();
     store.readings(&RUN, teacher, 9).await.unwrap();
+    store.executions_of_readings(&RUN).await.unwrap();
+    store.leave_out_of_readings(&keys[..1]).await.unwrap();
     store.readings_of_all(&RUN, 9).await.unwrap();
     store.latest_comprehension(&RUN, teacher).await.unwrap();
     store.newest_description(&RUN, teacher).await.unwrap();

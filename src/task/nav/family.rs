@@ -60,7 +60,13 @@ pub(super) struct View {
     #[serde(default)]
     pub seed: Option<u64>,
     pub path: Vec<Stop>,
+    /// Heading and pitch of the last picture, where there is something to look at.
+    #[serde(default)]
+    pub look: Option<[f64; 2]>,
     pub words: Vec<String>,
+    /// The whole walk in one sentence.
+    #[serde(default)]
+    pub sentence: String,
 }
 
 /// A viewpoint that the walk was at.
@@ -73,6 +79,9 @@ pub(super) struct Stop {
     pub heading: f64,
     #[serde(default)]
     pub room: Option<String>,
+    /// Rooms that the agent came into on the way to it, each with the share of the way by then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<(f64, String)>,
     /// Things seen from there; only real houses need them, since they have no geometry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub things: Vec<Value>,
@@ -85,6 +94,8 @@ struct Shown<'a> {
     /// Version of the house's geometry; `None` for real houses.
     version: Option<String>,
     path: &'a [Stop],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<[f64; 2]>,
 }
 
 #[derive(Template)]
@@ -99,6 +110,8 @@ struct ExecutionPage<'a> {
 struct ExecutionRow {
     map: Map,
     spoken: String,
+    /// The walk in one sentence, where people see it.
+    sentence: String,
 }
 
 #[derive(Template)]
@@ -141,14 +154,14 @@ fn guide_view(houses: &Houses) -> Value {
 
 /// HTML of a walk from its view, in a house of these.
 pub(super) fn render(houses: &Houses, view: &Value, audience: Audience) -> Result<String, RenderError> {
-    let View { house, seed, mut path, words } = read(view)?;
+    let View { house, seed, mut path, look, words, sentence } = read(view)?;
     match audience {
         Audience::Teacher => {
             let version = houses.sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
             if seed.is_some() {
                 path.iter_mut().for_each(|stop| stop.things.clear());
             }
-            let shown = Shown { house: &house, version, path: &path };
+            let shown = Shown { house: &house, version, path: &path, look };
             let data = crate::output::json::line(&shown).map_err(failed)?;
             ExecutionPage { data, words: &words }.render()
         }
@@ -156,7 +169,8 @@ pub(super) fn render(houses: &Houses, view: &Value, audience: Audience) -> Resul
             // Only a house that is at hand: a list of many walks must not make a house for each.
             let sheet = houses.kept(&house);
             let map = Map::of(&path, sheet.as_ref().and_then(|sheet| sheet.house.as_ref()));
-            ExecutionRow { map, spoken: words.join(" ") }.render()
+            let sentence = if audience == Audience::Beside { sentence } else { String::new() };
+            ExecutionRow { map, spoken: words.join(" "), sentence }.render()
         }
     }
     .map_err(failed)
@@ -174,7 +188,7 @@ impl Family for NavFamily {
     }
 
     fn teacher_prompt(&self) -> &'static str {
-        "Which way did the agent walk? Write it as directions that anyone standing at the start could follow."
+        "Which way did the agent walk? Write directions that anyone at the start could follow."
     }
 
     fn placeholder(&self) -> &'static str {
@@ -346,8 +360,9 @@ impl Family for NavFamily {
     }
 }
 
-const MODULES: [&str; 14] = [
+const MODULES: [&str; 15] = [
     "js/walk/plan.js",
+    "js/walk/sightline.js",
     "js/walk/player.js",
     "js/walk/scene.js",
     "js/walk/stage.js",
@@ -443,7 +458,7 @@ mod tests {
     #[test]
     fn the_text_is_the_words_of_the_view() {
         let text = NAV.render_text(&view()).expect("text");
-        assert!(text.starts_with("Starts in the ") && text.contains("Stops"), "{text}");
+        assert!(text.starts_with("It started in the ") && text.contains("\nIt stopped "), "{text}");
     }
 
     #[test]

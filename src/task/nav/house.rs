@@ -1,8 +1,8 @@
 //! Generated houses: furnished, of several rooms, on one to three storeys; the built-in worlds of NAV.
 //!
 //! A house is a pure function of its seed. [`layout`] draws rooms and stairs, [`walls`] walls, doors and windows; [`furnish`] puts
-//! things from the [`catalogue`] into the rooms; [`walk`] finds where one can stand and walk; [`sight`] says what is seen
-//! from where; [`plan`] draws the floor plans.
+//! things from the [`catalogue`] into the rooms; [`walk`] finds where one can stand and walk; [`rooms`] says in which
+//! room a position is, and [`sight`] what is seen from where; [`plan`] draws the floor plans.
 //!
 //! Lengths are metres, x to the east, y to the north, z up; storey 0 begins at z = 0. Boxes are axis-aligned.
 
@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod furnish;
 pub mod layout;
 pub mod plan;
+pub mod rooms;
 pub mod sight;
 pub mod walk;
 pub mod walls;

@@ -11,6 +11,7 @@ pub mod words;
 
 use crate::rng::Stream;
 use rand::RngExt;
+pub(super) use trace::MINOR;
 use trace::{Fact, Thing, Trace, Tracer, Turn};
 
 /// A speaker's habit of telling the way.

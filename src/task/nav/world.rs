@@ -7,8 +7,9 @@ use super::graph::Graph;
 use super::marginal::Marginal;
 use super::metric::{PathScore, path_length, score, sdtw, succeeds, without_loops};
 use super::observation::{NAMES, Semantic};
-use super::scene::{Content, Scene, generated_names, turn_in_words};
+use super::scene::{Content, Scene, generated_names};
 use super::settings::Perf;
+use super::walk_words::Telling;
 use super::{Start, Walk};
 use crate::datafile::DataError;
 use crate::protocol::{Score, Split, Task, World};
@@ -18,8 +19,8 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 use std::path::Path;
 
-/// Things named for each move at most.
-pub(super) const NAMED: usize = 3;
+/// Walks that are shorter, in metres, are not shown to people: there is nothing in them to describe.
+const LEAST_SHOWN: f64 = 1.0;
 
 /// Houses, tasks and P_ω of the navigation problem.
 #[derive(Clone, Debug)]
@@ -168,6 +169,13 @@ impl NavWorld {
         }
     }
 
+    /// House and indices of the viewpoints that are known, of a walk from a known place.
+    fn known(&self, walk: &Walk) -> Option<(&Scene, Vec<usize>)> {
+        let (house, _) = walk.viewpoints.first().and_then(|id| self.place(id))?;
+        let scene = &self.scenes[house];
+        Some((scene, walk.viewpoints.iter().filter_map(|id| scene.graph.find(id)).collect()))
+    }
+
     fn item(&self, split: Split, index: usize) -> &Item {
         &self.corpus.split(split)[index]
     }
@@ -178,71 +186,13 @@ impl NavWorld {
         Some(score(&scene.graph, &path, &gold))
     }
 
-    /// A walk in plain sentences, one a move: which way it turned, how far it went, what it passed. It stands for the
-    /// pictures where they cannot be seen, and tells no more than they show.
+    /// A walk in plain sentences: one for the start, one for each move, one for the end.
     pub fn in_words(&self, start: &Start, walk: &Walk) -> Vec<String> {
-        let Some((scene, path)) = self.path(start, walk) else {
-            return vec!["This walk cannot be shown: it does not go along the ways of its house.".into()];
-        };
-        let mut lines = Vec::new();
-        match scene.room(path[0]) {
-            Some("stairs") => lines.push("Starts on the stairs.".to_owned()),
-            Some(room) => lines.push(format!("Starts in the {room}.")),
-            None => lines.push("Starts.".to_owned()),
-        }
-        let mut facing = f64::from(start.heading) * VIEW_STEP;
-        for pair in path.windows(2) {
-            let (from, to) = (scene.graph.position(pair[0]), scene.graph.position(pair[1]));
-            let ahead = bearing(&from, &to);
-            let turn = match turn_in_words(ahead - facing) {
-                "straight on" => "Goes straight on".to_owned(),
-                turn => format!("Turns {turn} and walks"),
-            };
-            facing = ahead;
-            let mut line = format!("{turn} {:.1} m", scene.graph.edge_length(pair[0], pair[1]));
-            let rise = to[2] - from[2];
-            if rise.abs() > 0.3 {
-                line.push_str(if rise > 0.0 { " up the stairs" } else { " down the stairs" });
-            }
-            if let Some(opening) = scene.opening_between(pair[0], pair[1]) {
-                line.push_str(&format!(" through the {}", opening.name()));
-            }
-            match (scene.room(pair[0]), scene.room(pair[1])) {
-                (Some(before), Some(room)) if before != room && room != "stairs" => {
-                    line.push_str(&format!(" into the {room}"));
-                }
-                _ => {}
-            }
-            let passed: Vec<String> = scene
-                .passed(pair[0], pair[1])
-                .into_iter()
-                .take(NAMED)
-                .map(|(name, right)| format!("{name} on the {}", if right { "right" } else { "left" }))
-                .collect();
-            if !passed.is_empty() {
-                line.push_str(&format!("; passes {}", passed.join(", ")));
-            }
-            line.push('.');
-            lines.push(line);
-        }
-        let mut near = near(scene, path[path.len() - 1]);
-        near.truncate(NAMED);
-        lines.push(if near.is_empty() { "Stops.".into() } else { format!("Stops near {}.", near.join(", ")) });
-        lines
-    }
-}
-
-/// Names of the things within 3 m, nearest first, each once.
-pub(super) fn near(scene: &Scene, viewpoint: usize) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let eye = scene.graph.position(viewpoint)[2];
-    for thing in scene.landmarks(viewpoint) {
-        let overhead = thing.position[2] > eye + 0.7;
-        if thing.distance <= 3.0 && !overhead && !names.contains(&thing.name) {
-            names.push(thing.name);
+        match self.path(start, walk) {
+            Some((scene, path)) => Telling::new(scene, &path, f64::from(start.heading) * VIEW_STEP).lines(),
+            None => vec!["This walk cannot be shown: it does not go along the ways of its house.".into()],
         }
     }
-    names
 }
 
 impl World for NavWorld {
@@ -284,6 +234,15 @@ impl World for NavWorld {
     /// A walk that ends where it began, its loops cut out, has nothing to describe, unless the settings say so.
     fn describable(&self, start: &Start, execution: &Walk) -> bool {
         self.path(start, execution).is_some_and(|(_, path)| self.unmoved || path[0] != path[path.len() - 1])
+    }
+
+    /// People are shown walks of a metre or more. A walk that stays where it is counts as one where the settings have such walks
+    /// described.
+    fn worth_showing(&self, start: &Start, execution: &Walk) -> bool {
+        self.path(start, execution).is_some_and(|(scene, path)| {
+            let path = without_loops(&path);
+            (self.unmoved && path.len() == 1) || path_length(&scene.graph, &path) >= LEAST_SHOWN
+        })
     }
 
     fn valid(&self, start: &Start, execution: &Walk) -> bool {
@@ -341,9 +300,12 @@ impl World for NavWorld {
         };
         let cm = |x: f64| (x * 100.0).round() / 100.0;
         let thousandth = |x: f64| (x * 1000.0).round() / 1000.0;
+        let telling = Telling::new(scene, &path, f64::from(start.heading) * VIEW_STEP);
+        let arrival = |i: usize| telling.arrivals().get(i);
         let stops: Vec<serde_json::Value> = poses(&scene.graph, start.heading, &path)
             .into_iter()
-            .map(|pose| {
+            .enumerate()
+            .map(|(i, pose)| {
                 let things: Vec<serde_json::Value> = scene
                     .landmarks(pose.viewpoint)
                     .into_iter()
@@ -356,21 +318,27 @@ impl World for NavWorld {
                         })
                     })
                     .collect();
+                let way = arrival(i).map_or(&[][..], |arrival| &arrival.way);
+                let way: Vec<_> = way.iter().map(|(share, room)| (cm(*share), telling.kind(*room))).collect();
                 json!({
                     "viewpoint": scene.graph.id(pose.viewpoint),
                     "position": scene.graph.position(pose.viewpoint).map(cm),
                     "heading": thousandth(f64::from(pose.heading) * VIEW_STEP),
-                    "room": scene.room(pose.viewpoint),
+                    "room": arrival(i).map(|arrival| telling.kind(arrival.room)),
+                    "way": way,
                     "things": things,
                 })
             })
             .collect();
+        let look = telling.last_look();
         json!({
             "house": scene.name,
             "seed": scene.house().map(|house| house.seed),
             "length": cm(path_length(&scene.graph, &path)),
             "path": stops,
+            "look": look.map(|look| [thousandth(look.heading), thousandth(look.pitch)]),
             "words": words,
+            "sentence": telling.sentence(),
         })
     }
 
@@ -381,18 +349,30 @@ impl World for NavWorld {
         Some(Walk { viewpoints })
     }
 
-    fn summary(&self, execution: &Walk) -> String {
-        let Some((house, _)) = execution.viewpoints.first().and_then(|id| self.place(id)) else {
-            return "an unknown place".into();
-        };
-        let scene = &self.scenes[house];
-        let path: Vec<usize> = execution.viewpoints.iter().filter_map(|id| scene.graph.find(id)).collect();
+    /// House, length and rooms: walks of one kind are counted together when executions are chosen for a teacher, also by
+    /// checkpoints of before.
+    fn kind(&self, _start: &Start, execution: &Walk) -> String {
+        let Some((scene, path)) = self.known(execution) else { return "an unknown place".into() };
         let mut rooms: Vec<&str> = path.iter().filter_map(|viewpoint| scene.room(*viewpoint)).collect();
         rooms.dedup();
-        let moves = execution.viewpoints.len() - 1;
-        let length = path_length(&scene.graph, &path);
         let through = if rooms.is_empty() { String::new() } else { format!(": {}", rooms.join(" → ")) };
-        let plural = if moves == 1 { "" } else { "s" };
-        format!("{}, {moves} move{plural}, {length:.1} m{through}", scene.name)
+        format!("{}, {}{through}", scene.name, extent(scene, execution, &path))
     }
+
+    fn summary(&self, execution: &Walk) -> String {
+        let Some((scene, path)) = self.known(execution) else { return "It is in an unknown place.".into() };
+        // The heading at the start is not in an execution. It would name the room of one who begins in a doorway.
+        let ahead = path.windows(2).next().map_or(0.0, |pair| {
+            bearing(&scene.graph.position(pair[0]), &scene.graph.position(pair[1]))
+        });
+        let sentence = Telling::new(scene, &path, ahead).sentence();
+        format!("{} ({}, {})", sentence, scene.name, extent(scene, execution, &path))
+    }
+}
+
+/// "5 moves, 7.3 m".
+fn extent(scene: &Scene, walk: &Walk, path: &[usize]) -> String {
+    let moves = walk.viewpoints.len() - 1;
+    let plural = if moves == 1 { "" } else { "s" };
+    format!("{moves} move{plural}, {:.1} m", path_length(&scene.graph, path))
 }

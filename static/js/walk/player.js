@@ -10,10 +10,12 @@ export const wrapped = (angle) => Math.atan2(Math.sin(angle), Math.cos(angle));
 const smooth = (t) => t * t * (3 - 2 * t);
 
 export class Timeline {
-  // `path`: stops with position [x, y, z] and heading in radians (0 is north, to the right is positive).
-  constructor(path) {
+  // `path`: stops with position [x, y, z] and heading in radians (0 is north, to the right is positive). `look`: heading and pitch
+  // of the view in which a walk ends.
+  constructor(path, look = null) {
     this.stops = path.map((stop) => stop.position);
     this.parts = [];
+    // When each stop is reached, and when its view has settled.
     this.times = [0];
     let at = 0, facing = path[0]?.heading ?? 0;
     this.facing = [facing];
@@ -32,11 +34,20 @@ export class Timeline {
       this.facing.push(facing);
       this.times.push(at);
     }
-    part(0.8, { kind: "stand", i: Math.max(path.length - 1, 0), a: this.stops.at(-1), b: this.stops.at(-1), heading: facing, turn: 0, tilt: 0, rise: 0 });
+    const end = { i: Math.max(path.length - 1, 0), a: this.stops.at(-1), b: this.stops.at(-1), tilt: 0, rise: 0 };
+    // It arrives, and then looks at what it has stopped at.
+    const turn = look && path.length > 1 ? wrapped(look[0] - facing) : 0;
+    const gaze = look && path.length > 1 ? look[1] : 0;
+    if (turn !== 0 || gaze !== 0) {
+      part(BREATH, { kind: "stand", ...end, heading: facing, turn: 0, gaze: [0, 0] });
+      part(Math.max(0.6, Math.abs(turn) / TURNING), { kind: "look", ...end, heading: facing, turn, gaze: [0, gaze] });
+    }
+    this.settled = [...this.times.slice(0, -1), at];
+    part(0.8, { kind: "stand", ...end, heading: facing + turn, turn: 0, gaze: [gaze, gaze] });
     this.duration = at;
   }
 
-  // Where the agent is at a time: writes x, y, z, heading, pitch, the stop it was at last and the share of the way on.
+  // Where the agent is at a time: writes x, y, z, heading, pitch, the stop it was at last, and the share of the way to the next.
   at(time, out) {
     const t = Math.min(Math.max(time, 0), this.duration);
     let k = 0;
@@ -51,9 +62,10 @@ export class Timeline {
     out.heading = part.heading + part.turn * share;
     // Looking along the stairs while on them, level again where they end.
     const end = part.kind === "walk" ? Math.max(0, (way - 0.8) / 0.2) : 0;
-    out.pitch = part.kind === "stand" ? 0 : part.kind === "turn" ? part.rise * share : part.rise * (part.tilt ? 1 : smooth(Math.min(1, way * 5))) * (1 - smooth(end));
+    out.pitch = part.gaze ? part.gaze[0] + (part.gaze[1] - part.gaze[0]) * share : part.kind === "stand" ? 0 : part.kind === "turn" ? part.rise * share : part.rise * (part.tilt ? 1 : smooth(Math.min(1, way * 5))) * (1 - smooth(end));
     out.stop = this.stopAt(t);
     out.walking = part.kind === "walk";
+    out.way = way;
     return out;
   }
 
@@ -99,11 +111,11 @@ export class Player {
   // On to the next stop (1) or back to the one before (-1): quickly, or at once for those who want no motion.
   step(by) {
     const base = this.#goal ?? this.time;
-    const { times } = this.timeline;
+    const { times, settled } = this.timeline;
     const here = this.timeline.stopAt(base);
-    const onStop = Math.abs(times[here] - base) < 0.02;
+    const onStop = here === times.length - 1 || Math.abs(times[here] - base) < 0.02;
     const target = by > 0 ? here + 1 : onStop ? here - 1 : here;
-    this.glide(times[Math.min(Math.max(target, 0), times.length - 1)]);
+    this.glide(settled[Math.min(Math.max(target, 0), settled.length - 1)]);
   }
 
   glide(time) {
@@ -121,9 +133,9 @@ export class Player {
     return this.#goal ?? this.time;
   }
 
-  // Whether the last stop is reached.
+  // Whether the last view is reached.
   get over() {
-    return this.time >= this.timeline.times.at(-1) - 0.01;
+    return this.time >= this.timeline.settled.at(-1) - 0.01;
   }
 
   get gliding() {
@@ -167,7 +179,7 @@ export class Player {
         if (this.#shown >= SLIDE) {
           this.#shown = 0;
           const next = this.timeline.stopAt(this.time) + 1;
-          this.#to(this.timeline.times[next] ?? this.timeline.duration);
+          this.#to(this.timeline.settled[next] ?? this.timeline.duration);
         }
         if (this.time >= this.timeline.duration) return this.#set(false);
       } else if (this.playing) {

@@ -2,7 +2,8 @@
 
 use super::facts::{HouseFacts, MoveTold, PlaceTold};
 use crate::task::nav::scene::Scene;
-use crate::task::nav::world::{NavWorld, near};
+use crate::task::nav::walk_words::near;
+use crate::task::nav::world::NavWorld;
 use rustc_hash::FxHashSet;
 use std::sync::OnceLock;
 

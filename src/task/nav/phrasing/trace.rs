@@ -129,7 +129,7 @@ impl Trace<'_> {
 }
 
 /// Things that nobody tells the way by.
-const MINOR: [&str; 13] = [
+pub const MINOR: [&str; 13] = [
     "pillow",
     "books",
     "toaster",

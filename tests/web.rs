@@ -8,6 +8,8 @@ mod support;
 mod access;
 #[path = "web/comprehension.rs"]
 mod comprehension;
+#[path = "web/describing.rs"]
+mod describing;
 #[path = "web/network.rs"]
 mod network;
 #[path = "web/pages.rs"]

@@ -2,6 +2,9 @@
 
 pub(crate) mod commands;
 pub(crate) mod comprehension;
+pub(crate) mod drafts;
+pub(crate) mod echo;
 pub(crate) mod launching;
+pub(crate) mod preview;
 pub(crate) mod teaching;
 pub(crate) mod undo;

@@ -33,6 +33,8 @@ fn kind(method: &Method, path: &str, base: &str) -> Option<Kind> {
         }
         "/api/runs/{run}/lease" | "/teach/{run}" => Kind::Lease,
         "/api/runs/{run}/answers" | "/teach/{run}/answers" | "/teach/{run}/guide" => Kind::Call,
+        "/api/runs/{run}/executions/{execution}/preview" => Kind::Try,
+        "/api/runs/{run}/drafts" => Kind::Call,
         path if path.starts_with("/api/runs/{run}/executions/") => Kind::Call,
         "/api/runs/{run}/comprehension" | "/api/runs/{run}/comprehension/events" => Kind::Call,
         "/api/runs/{run}/try" | "/api/runs/{run}/review" => Kind::Try,
@@ -121,6 +123,8 @@ mod tests {
             (Method::POST, "/teach/{run}/answers/{answer}/undo", Some(Kind::Words)),
             (Method::POST, "/iliad/api/runs/{run}/answers/{answer}/undo", Some(Kind::Words)),
             (Method::POST, "/api/runs/{run}/executions/{execution}/renew", Some(Kind::Call)),
+            (Method::PUT, "/api/runs/{run}/executions/{execution}/draft", Some(Kind::Call)),
+            (Method::POST, "/api/runs/{run}/executions/{execution}/preview", Some(Kind::Try)),
             (Method::POST, "/api/runs/{run}/try", Some(Kind::Try)),
             (Method::POST, "/api/runs/{run}/review", Some(Kind::Try)),
             (Method::GET, "/iliad/api/runs/{run}/comprehension/events", Some(Kind::Call)),

@@ -175,12 +175,17 @@ struct Record<'a> {
     #[serde(with = "time::serde::rfc3339::option")]
     shown_at: Option<OffsetDateTime>,
     active_ms: Option<u64>,
+    idle_ms: Option<u64>,
     #[serde(with = "time::serde::rfc3339")]
     created_at: OffsetDateTime,
     #[serde(with = "time::serde::rfc3339::option")]
     withdrawn_at: Option<OffsetDateTime>,
     understood_before: Option<bool>,
     understood_after: Option<bool>,
+    fulfilled: bool,
+    preview_arm: Option<bool>,
+    preview_shown: bool,
+    first_text: Option<&'a str>,
 }
 
 fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
@@ -214,10 +219,15 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
             superseded_by: row.superseded_by,
             shown_at: row.shown_at,
             active_ms: row.active_ms,
+            idle_ms: row.idle_ms,
             created_at: row.created_at,
             withdrawn_at: row.withdrawn_at,
             understood_before: row.understood_before,
             understood_after: row.understood_after,
+            fulfilled: row.fulfilled,
+            preview_arm: row.preview_arm,
+            preview_shown: row.preview_shown,
+            first_text: row.first_text.as_deref(),
         };
         writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
     }

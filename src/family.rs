@@ -41,8 +41,9 @@ pub trait Family: Send + Sync + 'static {
     /// One sentence above the box: what to write.
     fn teacher_prompt(&self) -> &'static str;
 
-    /// An example of a description, shown as the empty box's hint.
-    fn placeholder(&self) -> &'static str;
+    /// Examples of descriptions, at least one: hints of the empty box, another one for each execution. A person who takes one
+    /// for a model writes what the family's tasks allow.
+    fn placeholders(&self) -> &'static [&'static str];
 
     /// The first-visit example.
     fn guide(&self) -> Guide;

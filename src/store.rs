@@ -7,7 +7,7 @@
 //! makes them from `migrations/`). `docs/store.md` draws the tables.
 //!
 //! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
-//! [`answers`](Store::answer), [`undo`](Store::undo), [`teachers`](Store::teacher), [`updates`](Store::record_update),
+//! [`answers`](Store::answer), [`undo`](Store::undo), [`requests`](Store::reveal), [`drafts`](Store::save_draft), [`teachers`](Store::teacher), [`updates`](Store::record_update),
 //! [`episodes`](Store::record_simulated), [`comprehension`](Store::record_comprehension), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
 //! [`export`](Store::export_page), [`accounts`](Store::list_accounts), [`account_sessions`](Store::open_session),
 //! [`account_invites`](Store::invite), [`studies`](Store::create_study), [`participants`](Store::join_study),
@@ -39,6 +39,7 @@ mod connection;
 mod consistency;
 mod convert;
 mod counters;
+mod drafts;
 mod episodes;
 mod error;
 mod export;
@@ -49,6 +50,7 @@ mod participants;
 mod points;
 mod pool;
 mod qualification;
+mod requests;
 mod runs;
 mod schema;
 mod studies;
@@ -77,6 +79,7 @@ pub use export::Extent;
 pub use invitations::Invitation;
 pub use participants::{Joining, Participant, ParticipantFigures, Person, SELF};
 pub use qualification::{QualificationAnswer, QualificationItem};
+pub use requests::Asked;
 pub use studies::{Study, StudyArm};
 pub use undo::WithdrawnAnswer;
 pub use webhooks::{WebhookMessage, WebhookRecord};
@@ -155,17 +158,19 @@ pub struct Leased {
     pub episode: u64,
     /// The view to show.
     pub view: serde_json::Value,
-    /// The request d*, only when the run's configuration lets teachers see it (`pool.show_request`).
+    /// The request d*, only when the run's configuration lets teachers see it (`pool.show_request`) or the teacher asked to
+    /// see it.
     pub request: Option<String>,
     /// When the lease ends unless renewed.
     pub expires_at: OffsetDateTime,
 }
 
 /// Kind of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
     /// A description.
+    #[default]
     Described,
     /// "Nothing changed": the agent did nothing worth a sentence.
     NothingChanged,
@@ -176,7 +181,7 @@ pub enum AnswerKind {
 }
 
 /// An answer to be stored. `client_key` makes sending twice harmless: the same key stores once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NewAnswer {
     /// Random key made by the page for this answer (1..=64 characters).
     pub client_key: String,
@@ -192,6 +197,41 @@ pub struct NewAnswer {
     pub shown_at: Option<OffsetDateTime>,
     /// Milliseconds of activity on it as the page measured (idle left out).
     pub active_ms: Option<u64>,
+    /// Milliseconds in which the page saw no sign of the person.
+    pub idle_ms: Option<u64>,
+    /// Whether the person said that the execution did what was asked; the text is then the request.
+    pub fulfilled: bool,
+    /// Whether the person is one of those to whom previews are shown; `None` where nobody is.
+    pub preview_arm: Option<bool>,
+    /// The text of which a preview was shown before this was sent.
+    pub first_text: Option<String>,
+}
+
+/// Text that a teacher is typing about an execution.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// Execution it is about.
+    pub execution: ExecutionId,
+    /// Who types.
+    pub teacher: TeacherId,
+    /// The key that the page got with the execution: versions are counted for each.
+    pub client_key: String,
+    /// Number of the change.
+    pub version: u64,
+    /// Exactly what was typed.
+    pub text: String,
+}
+
+/// A draft as it was kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedDraft {
+    /// Execution it is about.
+    pub execution: ExecutionId,
+    /// Exactly what was typed.
+    pub text: String,
+    /// When it was kept.
+    #[serde(with = "time::serde::rfc3339")]
+    pub saved_at: OffsetDateTime,
 }
 
 /// Outcome of storing an answer.
@@ -221,6 +261,8 @@ pub struct OwnAnswer {
     pub created_at: OffsetDateTime,
     /// Update that used it, if any has.
     pub used_in_update: Option<u64>,
+    /// Whether it says that the execution did what was asked.
+    pub fulfilled: bool,
 }
 
 /// An answer as the trainer takes it.
@@ -321,6 +363,8 @@ pub struct ExportRow {
     pub shown_at: Option<OffsetDateTime>,
     /// Milliseconds of activity.
     pub active_ms: Option<u64>,
+    /// Milliseconds without a sign of the person.
+    pub idle_ms: Option<u64>,
     /// When the answer was stored.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
@@ -331,6 +375,14 @@ pub struct ExportRow {
     pub understood_before: Option<bool>,
     /// Whether it did so right after it had learned from them.
     pub understood_after: Option<bool>,
+    /// Whether the person said that the execution did what was asked: `text` is then the request.
+    pub fulfilled: bool,
+    /// Whether the person is one of those to whom previews are shown; `None` where nobody is.
+    pub preview_arm: Option<bool>,
+    /// Whether the person saw what the agent would do in their words before they sent them.
+    pub preview_shown: bool,
+    /// The words of which the preview was shown.
+    pub first_text: Option<String>,
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod access;
 mod accounts;
 #[path = "web/comprehension.rs"]
 mod comprehension;
+#[path = "web/describing.rs"]
+mod describing;
 #[path = "web/network.rs"]
 mod network;
 #[path = "web/pages.rs"]

@@ -151,8 +151,8 @@ impl Family for LineFamily {
         "How did the agent walk? Write it as an instruction."
     }
 
-    fn placeholder(&self) -> &'static str {
-        "2 steps left"
+    fn placeholders(&self) -> &'static [&'static str] {
+        &["2 steps left"]
     }
 
     fn guide(&self) -> Guide {

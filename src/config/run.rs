@@ -179,11 +179,26 @@ pub struct PoolConfig {
     pub candidates: usize,
     /// Whether teachers see the request d* (the paper's teacher does not).
     pub show_request: bool,
+    /// Whether the agent shows what it would do in a teacher's words before they are sent.
+    pub preview: Preview,
+}
+
+/// To whom previews are shown: what the agent would do if it were asked in the words that are about to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preview {
+    /// To nobody.
+    #[default]
+    Off,
+    /// To every teacher.
+    On,
+    /// To half of the teachers, whom chance chooses.
+    Random,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        Self { size: 24, max_age: 40, overlap: 1, candidates: 1, show_request: false }
+        Self { size: 24, max_age: 40, overlap: 1, candidates: 1, show_request: false, preview: Preview::Off }
     }
 }
 

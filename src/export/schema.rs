@@ -46,7 +46,7 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Column
 }
 
 /// All columns, in the order of the file.
-pub const COLUMNS: [Column; 22] = [
+pub const COLUMNS: [Column; 27] = [
     column("run", Kind::Text, "run id"),
     column("family", Kind::Text, "task family"),
     column("answer", Kind::Integer, "key of the row, unique in the database, growing with time"),
@@ -73,6 +73,7 @@ pub const COLUMNS: [Column; 22] = [
     ),
     optional("shown_at", Kind::Time, "when the execution was first shown to this person"),
     optional("active_ms", Kind::Integer, "milliseconds of activity on it, pauses left out, as the page measured"),
+    optional("idle_ms", Kind::Integer, "milliseconds in which the page saw no sign of the person"),
     column("created_at", Kind::Time, "when the answer was stored"),
     optional("withdrawn_at", Kind::Time, "when the person took the answer back"),
     optional(
@@ -81,6 +82,22 @@ pub const COLUMNS: [Column; 22] = [
         "whether the agent, asked in these words, did what they describe before it learnt from them",
     ),
     optional("understood_after", Kind::Boolean, "whether it did so right after it had learnt from them"),
+    column(
+        "fulfilled",
+        Kind::Boolean,
+        "whether the person said that it did what was asked; `text` is then the request",
+    ),
+    optional(
+        "preview_arm",
+        Kind::Boolean,
+        "whether the person is one of those to whom previews are shown; empty where nobody is",
+    ),
+    column(
+        "preview_shown",
+        Kind::Boolean,
+        "whether the person saw what the agent would do in their words before sending",
+    ),
+    optional("first_text", Kind::Text, "the words of which the preview was shown"),
 ];
 
 impl Kind {
@@ -136,7 +153,8 @@ mod tests {
             "execution": "e", "view": {"pairs": []}, "kind": "described", "text": "t", "request_shown": false,
             "policy_update": 4, "used_in_update": 5, "supersedes": 6, "superseded_by": 7,
             "shown_at": "2026-01-02T03:04:05Z", "active_ms": 8, "created_at": "2026-01-02T03:04:05.5Z",
-            "withdrawn_at": "2026-01-02T03:04:06Z", "understood_before": false, "understood_after": true,
+            "withdrawn_at": "2026-01-02T03:04:06Z", "understood_before": false, "understood_after": true, "idle_ms": 9, "fulfilled": false,
+            "preview_arm": true, "preview_shown": true, "first_text": "f",
         });
         for column in COLUMNS.iter().filter(|column| column.optional && !full) {
             row[column.name] = Value::Null;

@@ -24,8 +24,8 @@ pub trait AnyFamily: Send + Sync {
     fn title(&self) -> &'static str;
     /// [`Family::teacher_prompt`].
     fn teacher_prompt(&self) -> &'static str;
-    /// [`Family::placeholder`].
-    fn placeholder(&self) -> &'static str;
+    /// [`Family::placeholders`].
+    fn placeholders(&self) -> &'static [&'static str];
     /// [`Family::guide`].
     fn guide(&self) -> Guide;
     /// [`Family::render`].
@@ -108,8 +108,8 @@ impl<F: Family> AnyFamily for F {
         Family::teacher_prompt(self)
     }
 
-    fn placeholder(&self) -> &'static str {
-        Family::placeholder(self)
+    fn placeholders(&self) -> &'static [&'static str] {
+        Family::placeholders(self)
     }
 
     fn guide(&self) -> Guide {

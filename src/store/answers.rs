@@ -36,6 +36,7 @@ struct StoredAnswer {
     execution: ExecutionId,
     kind: String,
     text: String,
+    fulfilled: bool,
     superseded_by: Option<AnswerId>,
     late: i64,
     withdrawn_at: Option<i64>,
@@ -49,6 +50,7 @@ impl StoredAnswer {
             && self.execution == new.execution
             && self.kind == new.kind.as_str()
             && self.text == new.text
+            && self.fulfilled == new.fulfilled
     }
 
     fn again(&self) -> Stored {
@@ -62,7 +64,7 @@ macro_rules! select_answers {
         sqlx::query_as!(
             StoredAnswer,
             r#"SELECT id AS "id!: AnswerId", execution AS "execution!: ExecutionId", kind, text,
-                   superseded_by AS "superseded_by?: AnswerId", late, withdrawn_at
+                   fulfilled AS "fulfilled!: bool", superseded_by AS "superseded_by?: AnswerId", late, withdrawn_at
                FROM answers "# + $rest,
             $($parameter),+
         )
@@ -77,6 +79,7 @@ struct OwnRow {
     text: String,
     created_at: i64,
     used_in_update: Option<i64>,
+    fulfilled: bool,
 }
 
 impl OwnRow {
@@ -89,6 +92,7 @@ impl OwnRow {
             text: self.text,
             created_at: from_nanos(self.created_at),
             used_in_update: self.used_in_update.map(from_int),
+            fulfilled: self.fulfilled,
         })
     }
 }
@@ -121,7 +125,8 @@ impl Store {
     /// by the same teacher about an execution they have answered (two tabs again) replace the earlier ones, as a
     /// correction does; only a skip never replaces a description.
     ///
-    /// Whether the teacher could see the request is taken from the run's configuration (`pool.show_request`).
+    /// Whether the teacher could see the request is taken from the run's configuration (`pool.show_request`), and from whether
+    /// they asked to see it ([`Store::reveal`]). Their draft about the execution goes with the answer.
     ///
     /// # Errors
     /// [`StoreError::NeverYours`] when the teacher never had the execution, [`StoreError::KeyReused`] when the key was
@@ -134,7 +139,7 @@ impl Store {
         if let Some(stored) = stored_before(&mut tx, answer).await? {
             return Ok(stored);
         }
-        let target = target(&mut tx, answer.execution).await?;
+        let target = target(&mut tx, answer.execution, answer.teacher).await?;
         has_held(&mut tx, answer).await?;
         self.visitors().note(&target.run, answer.teacher, self.monotonic_now());
         // Only the newest: somebody may have corrected this one very often, and two tabs send soon after each other.
@@ -213,7 +218,8 @@ impl Store {
             OwnRow,
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
                    body.view AS "view!", answers.kind AS "kind!", answers.text AS "text!",
-                   answers.created_at AS "created_at!", answers.used_in_update
+                   answers.created_at AS "created_at!", answers.used_in_update,
+                   answers.fulfilled AS "fulfilled!: bool"
                FROM answers
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
                WHERE answers.run = ? AND answers.teacher = ? AND answers.superseded_by IS NULL
@@ -283,7 +289,7 @@ impl Store {
         if old.is_repeated_by(corrected) {
             return Ok(old.again());
         }
-        let target = target(&mut tx, corrected.execution).await?;
+        let target = target(&mut tx, corrected.execution, corrected.teacher).await?;
         self.visitors().note(&target.run, corrected.teacher, self.monotonic_now());
         let late = self.lateness(&mut tx, corrected, Some(&old)).await?;
         let id = supersede(&mut tx, old.id, corrected, &target, late, self.now()).await?;
@@ -312,14 +318,17 @@ async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Res
     }
 }
 
-async fn target(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId) -> Result<Target> {
+async fn target(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, teacher: TeacherId) -> Result<Target> {
     sqlx::query_as!(
         Target,
         r#"SELECT executions.run AS "run!: RunId", executions.episode AS "episode!",
                executions.policy_update AS "policy_update!",
-               runs.config ->> '$.pool.show_request' IS 1 AS "request_shown!: bool"
-           FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?"#,
+               (runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+                   WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1))
+                   AS "request_shown!: bool"
+           FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?1"#,
         execution,
+        teacher,
     )
     .fetch_optional(&mut **tx)
     .await?
@@ -354,11 +363,13 @@ async fn insert(
     now: i64,
 ) -> Result<AnswerId> {
     let active_ms = new.active_ms.map(|ms| to_int("the time of activity", ms)).transpose()?;
+    let idle_ms = new.idle_ms.map(|ms| to_int("the time without activity", ms)).transpose()?;
     let (kind, shown_at) = (new.kind.as_str(), new.shown_at.map(to_nanos));
     let id = sqlx::query_scalar!(
         r#"INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
-               policy_update, shown_at, active_ms, created_at, supersedes, superseded_by, late)
-           VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
+               policy_update, shown_at, active_ms, idle_ms, fulfilled, preview_arm, first_text, created_at, supersedes,
+               superseded_by, late)
+           VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
         target.run,
         target.episode,
         new.execution,
@@ -370,6 +381,10 @@ async fn insert(
         target.policy_update,
         shown_at,
         active_ms,
+        idle_ms,
+        new.fulfilled,
+        new.preview_arm,
+        new.first_text,
         now,
         supersedes,
         superseded_by,
@@ -407,6 +422,12 @@ async fn update_execution(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> 
     )
     .execute(&mut **tx)
     .await?;
+    // What was typed and not sent stays: a skip sends none of it.
+    if kind == AnswerKind::Described {
+        sqlx::query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", teacher, execution)
+            .execute(&mut **tx)
+            .await?;
+    }
     if kind != AnswerKind::Skipped {
         sqlx::query!("UPDATE teachers SET answered = 1 WHERE id = ? AND answered = 0", teacher)
             .execute(&mut **tx)

@@ -35,10 +35,14 @@ struct Row {
     superseded_by: Option<AnswerId>,
     shown_at: Option<i64>,
     active_ms: Option<i64>,
+    idle_ms: Option<i64>,
     created_at: i64,
     withdrawn_at: Option<i64>,
     understood_before: Option<bool>,
     understood_after: Option<bool>,
+    fulfilled: bool,
+    preview_arm: Option<bool>,
+    first_text: Option<String>,
 }
 
 impl Row {
@@ -66,10 +70,15 @@ impl Row {
             superseded_by: self.superseded_by,
             shown_at: self.shown_at.map(from_nanos),
             active_ms: self.active_ms.map(from_int),
+            idle_ms: self.idle_ms.map(from_int),
             created_at: from_nanos(self.created_at),
             withdrawn_at: self.withdrawn_at.map(from_nanos),
             understood_before: self.understood_before,
             understood_after: self.understood_after,
+            fulfilled: self.fulfilled,
+            preview_arm: self.preview_arm,
+            preview_shown: self.first_text.is_some(),
+            first_text: self.first_text,
         })
     }
 }
@@ -88,9 +97,11 @@ macro_rules! select_page {
                    answers.kind AS "kind!", answers.text AS "text!", answers.request_shown AS "request_shown!: bool",
                    answers.policy_update AS "policy_update!", answers.used_in_update,
                    answers.supersedes AS "supersedes?: AnswerId", answers.superseded_by AS "superseded_by?: AnswerId",
-                   answers.shown_at, answers.active_ms, answers.created_at AS "created_at!", answers.withdrawn_at,
+                   answers.shown_at, answers.active_ms, answers.idle_ms, answers.created_at AS "created_at!", answers.withdrawn_at,
                    comprehension.before_understood AS "understood_before?: bool",
-                   comprehension.after_understood AS "understood_after?: bool"
+                   comprehension.after_understood AS "understood_after?: bool",
+                   answers.fulfilled AS "fulfilled!: bool", answers.preview_arm AS "preview_arm?: bool",
+                   answers.first_text
                FROM answers
                LEFT JOIN runs ON runs.id = answers.run
                LEFT JOIN executions ON executions.id = answers.execution

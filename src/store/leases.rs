@@ -99,12 +99,15 @@ impl Store {
         sqlx::query!("UPDATE executions SET shown = 1 WHERE id = ? AND shown = 0", id).execute(&mut *tx).await?;
         let leased = sqlx::query!(
             r#"SELECT executions.episode AS "episode!", body.view AS "view!",
-                   iif(runs.config ->> '$.pool.show_request' IS 1, executions.request, NULL) AS "request?: String"
+                   iif(runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+                           WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1),
+                       executions.request, NULL) AS "request?: String"
                FROM executions
                CROSS JOIN execution_bodies AS body ON body.execution = executions.id
                CROSS JOIN runs ON runs.id = executions.run
-               WHERE executions.id = ?"#,
+               WHERE executions.id = ?1"#,
             id,
+            teacher,
         )
         .fetch_one(&mut *tx)
         .await?;
@@ -173,6 +176,16 @@ impl Store {
         .await?;
         tx.commit().await?;
         Ok(from_nanos(end_of_lease(self.now(), ttl)))
+    }
+
+    /// [`StoreError::NeverYours`] unless the teacher has the execution or has had it.
+    pub async fn held(&self, execution: ExecutionId, teacher: TeacherId) -> Result<()> {
+        let held = sqlx::query_scalar!(
+            r#"SELECT EXISTS (SELECT 1 FROM leases WHERE execution = ? AND teacher = ?) AS "held!: bool""#,
+            execution,
+            teacher,
+        );
+        if held.fetch_one(self.readers()).await? { Ok(()) } else { Err(StoreError::NeverYours) }
     }
 
     /// Gives a lease back at once (the page closed). Harmless when there is none. What was typed meanwhile may still

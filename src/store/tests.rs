@@ -48,6 +48,7 @@ fn long_answer(execution: ExecutionId, teacher: TeacherId, client_key: String) -
         text: "long ".repeat(2_000),
         shown_at: None,
         active_ms: None,
+        ..NewAnswer::default()
     }
 }
 

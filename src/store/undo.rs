@@ -31,7 +31,9 @@ pub struct WithdrawnAnswer {
     pub episode: u64,
     /// The view that was shown.
     pub view: serde_json::Value,
-    /// The request d*, only when the run's configuration lets teachers see it.
+    /// Whether it said that the execution did what was asked.
+    pub fulfilled: bool,
+    /// The request d*, only when the teacher can see it.
     pub request: Option<String>,
     /// When the teacher's renewed lease on the execution ends; it lies in the past when somebody else has it now.
     pub expires_at: OffsetDateTime,
@@ -48,6 +50,7 @@ struct Row {
     episode: i64,
     view: String,
     request: Option<String>,
+    fulfilled: bool,
 }
 
 impl Row {
@@ -69,6 +72,7 @@ impl Row {
             learnt_in: learnt_in.map(from_int),
             execution: self.execution,
             episode: from_int(self.episode),
+            fulfilled: self.fulfilled,
             request: self.request,
             expires_at: from_nanos(expires_at),
         })
@@ -87,7 +91,11 @@ async fn select_answer(
         r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",
                answers.used_in_update, answers.superseded_by AS "superseded_by?: AnswerId", answers.withdrawn_at,
                answers.execution AS "execution!: ExecutionId", answers.episode AS "episode!", body.view AS "view!",
-               iif(runs.config ->> '$.pool.show_request' IS 1, executions.request, NULL) AS "request?: String"
+               iif(runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+                       WHERE leases.execution = answers.execution AND leases.teacher = answers.teacher
+                           AND leases.revealed = 1),
+                   executions.request, NULL) AS "request?: String",
+               answers.fulfilled AS "fulfilled!: bool"
            FROM answers
            CROSS JOIN executions ON executions.id = answers.execution
            CROSS JOIN execution_bodies AS body ON body.execution = answers.execution

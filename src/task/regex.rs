@@ -2,7 +2,7 @@
 //!
 //! [`program`] executes expressions with the engine in [`python_re`]. [`world`] holds tasks: drawn from the built-in
 //! [`grammar`], or loaded from a [`corpus`] (which [`import`] makes of the public L3 files); [`marginal`] is P_ω.
-//! [`tokenise`] reads what people type, [`family`] and [`diff`] show executions to them.
+//! [`tokenise`] reads what people type, [`family`], [`marks`] and [`diff`] show executions to them.
 
 pub mod agent;
 mod benchmark;
@@ -16,6 +16,7 @@ pub mod grammar;
 pub mod import;
 pub mod letters;
 pub mod marginal;
+pub mod marks;
 pub mod metric;
 pub mod model;
 mod ngram_prior;

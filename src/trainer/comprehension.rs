@@ -34,9 +34,9 @@ impl<K: Family> Trainer<'_, K> {
             after: None,
         });
         let rows: Vec<Comprehension> = rows.collect();
-        let shown = described.iter().map(|DescribedEpisode { example, .. }| {
-            self.run.world.worth_showing(&example.start, &example.execution)
-        });
+        let shown = described
+            .iter()
+            .map(|DescribedEpisode { example, .. }| self.run.world.worth_showing(&example.start, &example.execution));
         let passed_over: Vec<AnswerId> =
             answers.iter().zip(shown).filter(|(_, shown)| !shown).map(|(answer, _)| *answer).collect();
         self.tell_comprehension(&rows, &passed_over);
@@ -61,7 +61,9 @@ impl<K: Family> Trainer<'_, K> {
         let mut passed_over = Vec::new();
         for (answer, trace) in store.wait(store.store().executions_of_readings(&self.run.id))? {
             // One that cannot be read is named where it is learnt from.
-            let Ok(Episode { task, execution, .. }) = serde_json::from_value::<Episode<K::World>>(trace) else { continue };
+            let Ok(Episode { task, execution, .. }) = serde_json::from_value::<Episode<K::World>>(trace) else {
+                continue;
+            };
             if !self.run.world.worth_showing(&task.start, &execution) {
                 passed_over.push(answer);
             }

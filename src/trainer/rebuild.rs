@@ -15,6 +15,7 @@ use crate::protocol::{Split, World};
 use crate::rng;
 use crate::store::{AnswerKind, Store};
 use anyhow::Context;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,7 +44,7 @@ pub(super) async fn description_log<W: World>(
         let task = world.sample_task(Split::Train, &mut rng::stream(config.seed, "task", row.episode));
         let execution = world
             .execution_of(&task.start, &row.view, &row.summary)
-            .filter(|e| task.request == row.request && world.view(&task.start, e) == row.view)
+            .filter(|e| task.request == row.request && holds(&world.view(&task.start, e), &row.view))
             .with_context(|| format!("what was stored of episode {} does not give its execution", row.episode))?;
         let example = Example { start: task.start, words: row.description, execution };
         let used = row.update.unwrap_or_default();
@@ -59,6 +60,19 @@ pub(super) async fn description_log<W: World>(
         text.push(b'\n');
     }
     Ok(write_atomically(&folder.join(description_log::FILE_NAME), &text)?)
+}
+
+/// Whether a view has all that a stored one has. An earlier version may have stored fewer members.
+fn holds(view: &Value, stored: &Value) -> bool {
+    match (view, stored) {
+        (Value::Object(view), Value::Object(stored)) => {
+            stored.iter().all(|(name, stored)| view.get(name).is_some_and(|view| holds(view, stored)))
+        }
+        (Value::Array(view), Value::Array(stored)) => {
+            view.len() == stored.len() && view.iter().zip(stored).all(|(view, stored)| holds(view, stored))
+        }
+        _ => view == stored,
+    }
 }
 
 /// Rebuilds the points of the curve up to `update`. Returns their number.

@@ -257,7 +257,7 @@ impl Error {
                 S::FORBIDDEN,
                 "no-cookie",
                 "Your browser sent no cookie",
-                "One cookie tells your descriptions from other people's, and it did not come back: it is blocked, or it was deleted. What you sent was not stored. Allow cookies for this site, copy what you typed, and open the teaching page again.",
+                "A cookie keeps your descriptions apart from other people's. Your browser did not send it back: it is blocked, or it was deleted. What you sent was not stored. Allow cookies for this site, copy what you typed, and open the teaching page again.",
             ),
             Error::TooLarge => Problem::of_status(S::PAYLOAD_TOO_LARGE),
             Error::SlowBody => Problem::new(
@@ -273,7 +273,7 @@ impl Error {
                 standing::sentence(standing),
             ),
             Error::Busy(sentence) => {
-                Problem::new(S::SERVICE_UNAVAILABLE, "busy", "The agent does not answer now", sentence)
+                Problem::new(S::SERVICE_UNAVAILABLE, "busy", "The agent cannot answer right now", sentence)
             }
             Error::NotStarted(_) => Problem::new(
                 S::INTERNAL_SERVER_ERROR,
@@ -292,7 +292,7 @@ impl Error {
                 S::FORBIDDEN,
                 "never-yours",
                 "This one was never shown to you",
-                "Only who was given something to describe can send an answer to it. If your browser\u{2019}s cookies were deleted meanwhile, the server takes you for somebody else. What you sent was not stored; copy what you typed if you want to keep it.",
+                "You can only answer what was shown to you. If your browser\u{2019}s cookies were deleted in the meantime, the server takes you for somebody else. What you sent was not stored; copy what you typed if you want to keep it.",
             ),
             Error::Store(StoreError::Superseded) => Problem::new(
                 S::CONFLICT,

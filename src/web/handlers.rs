@@ -5,6 +5,7 @@ pub(crate) mod account;
 pub(crate) mod answers;
 pub(crate) mod assets;
 pub(crate) mod comprehension_api;
+pub(crate) mod describing_api;
 pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod export;

@@ -6,8 +6,9 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, comprehension_api, docs, events, export, guide, health, home, invite, launch_api,
-    not_found, people, run, run_api, runs, sign_in, studies, study, study_people, teach, teach_api, undo,
+    access, account, answers, assets, comprehension_api, describing_api, docs, events, export, guide, health, home,
+    invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, study, study_people, teach, teach_api,
+    undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -18,7 +19,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_extractor_with_state, from_fn, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use std::sync::Arc;
 use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -90,6 +91,13 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/lease", post(teach_api::lease))
         .route("/api/runs/{run}/executions/{execution}/renew", post(teach_api::renew))
         .route("/api/runs/{run}/executions/{execution}/release", post(teach_api::release))
+        .route(
+            "/api/runs/{run}/executions/{execution}/draft",
+            put(describing_api::save_draft).post(describing_api::save_draft),
+        )
+        .route("/api/runs/{run}/executions/{execution}/reveal", post(describing_api::reveal))
+        .route("/api/runs/{run}/executions/{execution}/preview", post(describing_api::preview))
+        .route("/api/runs/{run}/drafts", get(describing_api::drafts))
         .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
         .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))

@@ -3,8 +3,11 @@
 pub(crate) mod commands;
 pub(crate) mod completion;
 pub(crate) mod comprehension;
+pub(crate) mod drafts;
+pub(crate) mod echo;
 pub(crate) mod launching;
 pub(crate) mod participation;
+pub(crate) mod preview;
 pub(crate) mod qualification;
 pub(crate) mod study_form;
 pub(crate) mod teaching;

@@ -1,10 +1,11 @@
 // Time spent on an execution, with idle time left out: a gap without any sign of the person counts for a few seconds
-// of thinking at most, and nothing counts while the page is hidden.
+// of thinking at most, and nothing counts while the page is hidden. The rest is idle time.
 
 const THOUGHT = 15_000;
 
 export class Activity {
   #total = 0;
+  #begun = performance.now();
   #last = performance.now();
   #listeners = [];
 
@@ -26,11 +27,16 @@ export class Activity {
 
   reset() {
     this.#total = 0;
+    this.#begun = performance.now();
     this.#last = performance.now();
   }
 
   get milliseconds() {
     return Math.round(this.#total + (document.hidden ? 0 : Math.min(performance.now() - this.#last, THOUGHT)));
+  }
+
+  get idleMilliseconds() {
+    return Math.max(0, Math.round(performance.now() - this.#begun) - this.milliseconds);
   }
 
   get idle() {

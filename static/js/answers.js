@@ -7,6 +7,7 @@ for (const form of document.querySelectorAll("form[data-correct]")) {
   const told = form.querySelector(".problem");
   const kept = `iliad.correction.${form.dataset.correct}`;
   let sending = false;
+  let asked = null;   // the text of which the server asked whether it is meant
 
   const tell = (text) => { told.textContent = text; told.hidden = !text; };
   const details = form.closest("details");
@@ -49,7 +50,7 @@ for (const form of document.querySelectorAll("form[data-correct]")) {
     if (box.value.trim() === "") { tell("Write a sentence first."); return; }
     sending = true;
     try {
-      const body = { client_key: form.elements.client_key.value, execution: Number(form.elements.execution.value), kind: "described", text: whole(box.value) };
+      const body = { client_key: form.elements.client_key.value, execution: Number(form.elements.execution.value), kind: "described", text: whole(box.value), confirmed: asked === box.value };
       const stored = await ask(form.dataset.correct, { body }).catch((error) => {
         if (error.code !== "key-reused") throw error;
         // An earlier try arrived though its reply was lost, and the words were changed since: these replace those.
@@ -59,6 +60,10 @@ for (const form of document.querySelectorAll("form[data-correct]")) {
       store((storage) => storage.removeItem(kept));
       location.assign(`${location.pathname}?corrected=${stored.answer}`);
     } catch (error) {
+      if (error.code === "unconfirmed") {
+        asked = box.value;
+        form.querySelector("[type=submit]").textContent = "Yes, send it";
+      }
       const again = error instanceof Problem && error.passing ? " Your words are kept here; send them again in a moment." : "";
       tell(`${error.detail ?? "Something went wrong on this page. Your words are kept; reload and send them again."}${again}`);
       sending = false;

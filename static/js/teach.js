@@ -4,15 +4,26 @@
 import { Activity } from "./activity.js";
 import { Comprehension } from "./comprehension.js";
 import { Drafts } from "./drafts.js";
-import { ask, newKey, whole } from "./net.js";
+import { Fulfilled } from "./fulfilled.js";
+import { ask, newKey } from "./net.js";
+import { Preview } from "./preview.js";
+import { Queue } from "./queue.js";
 import { watchScreen } from "./screen.js";
+import { setUpSkipMenu } from "./skip-menu.js";
 import { stands } from "./study.js";
 
 const $ = (id) => document.getElementById(id);
 const config = JSON.parse($("teach").dataset.config);
 const [box, form, skip, skipForm] = [$("text"), $("describe"), $("skip"), $("skip-form")];
-const drafts = new Drafts(config.run);
+const drafts = new Drafts(config);
 const activity = new Activity();
+const queue = new Queue(config, { stored: storedLater, refused: refusedLater, again: tryAgain });
+const preview = new Preview(config, () => showPreview(box.value));
+const fulfilled = new Fulfilled(config, {
+  current: () => current,
+  yes: (request) => send("described", request, { fulfilled: true }),
+  no: () => { showRequest(current?.request); box.focus({ preventScroll: true }); },
+});
 const comprehension = new Comprehension(config, () => box.focus({ preventScroll: true }), learned);
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(`iliad.${config.run}`) : null;
 const LEASE = config.lease_seconds * 1000;
@@ -21,13 +32,12 @@ const UNDO = 10_000;          // how long the last answer can be taken back with
 let current = config.shown;   // the execution on the page
 let next = null;              // the one after it, fetched ahead
 let fetching = null;          // a fetch under way
-let attempt = null;           // { execution, kind, text, key } of the last send
+let attempt = null;           // the last answer that was tried to be sent
 let sending = false;
 let before = null;            // what the box held when the last answer was sent: what came after is for the next execution
 let moving = null;            // the way to the next execution, while it is under way
 let offered = null;           // the answer that Undo takes back
 let offering = null;          // timer of the offer
-let retry = null;             // timer of the next automatic try
 let lost = false;             // the lease of the current one is gone
 let staying = false;          // leaving for a page that comes back here
 let ended = config.ended;
@@ -45,12 +55,15 @@ function problem(text) {
   $("problem").textContent = text ?? "";
   $("problem").hidden = !text;
   $("doubt").hidden = true;
+  $("go-on").hidden = true;
   box.toggleAttribute("aria-invalid", Boolean(text));
 }
 
-// Asks whether nothing changed, where the server knows that something did.
-function doubt(question) {
+// Asks whether an answer is meant that contradicts what the server knows.
+function doubt(question, kind) {
   problem(question);
+  $("confirm").value = kind;
+  $("confirm").textContent = kind === "described" ? "Yes, it did that" : config.sure;
   $("doubt").hidden = false;
   $("doubt").scrollIntoView({ block: "nearest", behavior: "instant" });
 }
@@ -93,8 +106,7 @@ function show(shown, { announce = "Next" } = {}) {
   $("stage").hidden = false;
   $("idle").hidden = true;
   if (shown.html !== undefined) {
-    $("asked").hidden = !shown.request;
-    $("asked-words").textContent = shown.request ?? "";
+    showRequest(shown.request);
     $("execution").innerHTML = shown.html;
     $("execution").dispatchEvent(new CustomEvent("iliad:execution", { bubbles: true }));
   }
@@ -108,7 +120,10 @@ function show(shown, { announce = "Next" } = {}) {
       field.value = shown[name];
     }
   }
-  fill(drafts.get(shown.execution) + ahead);
+  if (shown.placeholder) box.placeholder = shown.placeholder;
+  preview.reset();
+  fulfilled.close();
+  fill(drafts.restore(shown) + ahead);
   if (ahead) drafts.set(shown.execution, box.value);
   problem(null);
   skip.open = false;
@@ -123,6 +138,15 @@ function show(shown, { announce = "Next" } = {}) {
   unsent();
 }
 
+function showRequest(request) {
+  $("asked").hidden = !request;
+  $("asked-words").textContent = request ?? "";
+}
+
+function showProgress({ progress } = {}) {
+  if (progress !== undefined) $("progress").textContent = progress;
+}
+
 function rest(offer) {
   current = null;
   ended = offer?.ended ?? ended;
@@ -134,9 +158,16 @@ function rest(offer) {
 }
 
 function unsent() {
-  const [draft] = drafts.others(current?.execution);
+  const others = [...queue.executions.filter((execution) => execution !== current?.execution)];
+  const waits = others.length;
+  $("queued").hidden = waits === 0;
+  if (waits > 0) $("queued").textContent = waits === 1 ? "One answer is not sent yet: no connection. It goes as soon as there is one." : `${waits} answers are not sent yet: no connection. They go as soon as there is one.`;
+  const [draft] = drafts.others([current?.execution, next?.execution, ...others].filter(Boolean));
   $("unsent").hidden = !draft;
   if (!draft) return;
+  $("unsent-about").textContent = draft.same
+    ? "You typed this about the same execution on another device:"
+    : `You did not send this sentence. It is about another execution${current ? " than the one above" : ""}:`;
   $("unsent-text").textContent = draft.text;
   $("unsent-take").hidden = !current;
   $("unsent").dataset.execution = draft.execution;
@@ -155,6 +186,7 @@ async function prefetch() {
   try {
     const offer = await lease();
     ended = offer.ended;
+    showProgress(offer);
     if (offer.execution && offer.execution !== current?.execution) next = offer;
   } catch {
     // Not needed yet; advance() asks again and says what is wrong.
@@ -198,6 +230,7 @@ async function step() {
     // The page's own fetch ahead may have brought the same one.
     if (next?.execution === offer.execution) next = null;
     if (stands(offer.study)) return;
+    showProgress(offer);
     if (offer.execution) {
       pause = 1500;
       show(offer);
@@ -206,7 +239,7 @@ async function step() {
       rest(offer);
     }
   } catch (error) {
-    rest({ message: `${error.detail ?? error.message} This page tries again by itself; what you sent is stored.` });
+    rest({ message: `${error.detail ?? error.message} This page tries again by itself. ${queue.length > 0 ? "What you have written is kept and goes as soon as it can." : "What you sent is stored."}` });
   }
   poll();
 }
@@ -219,42 +252,58 @@ function lock(on) {
   for (const button of document.querySelectorAll("#stage button")) button.setAttribute("aria-disabled", String(on));
 }
 
-function stopRetry() {
-  clearTimeout(retry?.timer);
-  retry = null;
-}
-
-function retryLater(kind, text, { times = 0, confirmed = false }) {
-  const wait = Math.min(2000 * 1.7 ** times, 20_000);
-  retry = { kind, text, times, confirmed, timer: setTimeout(() => tryAgain(), wait) };
-}
-
+// An answer waits for the connection: the one on the page goes through send(), so that the page moves on with it.
 function tryAgain() {
-  if (!retry) return;
-  const { kind, text, times, confirmed } = retry;
-  stopRetry();
-  send(kind, text, { times: times + 1, confirmed });
+  const item = current && queue.of(current.execution);
+  if (!item) queue.flush();
+  else if (!sending) send(item.kind, item.text, { confirmed: item.confirmed, fulfilled: item.fulfilled, previewed: true });
 }
 
-async function post(kind, text, confirmed) {
-  const same = attempt && attempt.execution === current.execution && attempt.kind === kind && attempt.text === text;
-  if (!same) {
-    // Other words need another key: an earlier try may have arrived after all, and these words then replace it.
-    const key = attempt ? newKey() : current.client_key;
-    attempt = { execution: current.execution, kind, text, key, active_ms: activity.milliseconds };
-  }
-  const body = { client_key: attempt.key, execution: attempt.execution, kind, text: whole(text), shown_at: current.shown_at, active_ms: attempt.active_ms, confirmed };
-  const answers = `${config.api}/answers`;
-  try {
-    return await ask(current.corrects ? `${answers}/${current.corrects}/correct` : answers, { body });
-  } catch (error) {
-    if (error.code !== "key-reused") throw error;
-    attempt.key = newKey();
-    return ask(answers, { body: { ...body, client_key: attempt.key } });
-  }
+// An answer whose execution left the page was stored.
+async function storedLater(item, stored) {
+  drafts.stored(item.execution);
+  tabs?.postMessage({ answered: item.execution });
+  showProgress(stored);
+  notice(`Sent now: your answer that waited for the connection. ${stored.thanks}`);
+  if (item.kind === "described") comprehension.sent(item.text);
+  unsent();
 }
 
-async function send(kind, text, { times = 0, confirmed = false } = {}) {
+function refusedLater(item, error) {
+  notice(`An answer that waited for the connection could not be stored. ${error.detail ?? ""}${item.text ? " Your words are kept below." : ""}`);
+  unsent();
+}
+
+// The answer as it is sent. The same words have the same key; other words need another: an earlier try may have arrived after
+// all, and these words then replace it.
+function answerOf(kind, text, { confirmed, fulfilled }) {
+  const waiting = queue.of(current.execution);
+  if (attempt?.execution !== current.execution) attempt = waiting;
+  const same = attempt && attempt.kind === kind && attempt.text === text;
+  return {
+    key: same ? attempt.key : attempt ? newKey() : current.client_key,
+    execution: current.execution, corrects: current.corrects, kind, text, confirmed, fulfilled,
+    shown_at: current.shown_at,
+    active_ms: same ? attempt.active_ms : activity.milliseconds,
+    idle_ms: same ? attempt.idle_ms : activity.idleMilliseconds,
+    first_text: kind !== "described" || fulfilled ? undefined : (same && attempt.first_text) || (preview.first ?? undefined),
+  };
+}
+
+async function showPreview(text) {
+  if (sending || !current) return false;
+  lock(true);
+  const slow = setTimeout(() => { $("send").textContent = "One moment…"; }, 300);
+  const seen = await preview.show(current.execution, text);
+  clearTimeout(slow);
+  $("send").textContent = "Send";
+  lock(false);
+  box.focus({ preventScroll: true });
+  if (seen) $("preview").scrollIntoView({ block: "nearest", behavior: "instant" });
+  return seen;
+}
+
+async function send(kind, text, { confirmed = false, fulfilled = false, previewed = false } = {}) {
   if (sending || !current) return;
   box.focus({ preventScroll: true });
   if (kind === "described" && text.trim() === "") {
@@ -266,20 +315,26 @@ async function send(kind, text, { times = 0, confirmed = false } = {}) {
     return;
   }
   if (kind === "nothing_changed" && !confirmed && current.doubt) {
-    doubt(current.doubt);
+    doubt(current.doubt, kind);
     return;
   }
-  stopRetry();
+  const execution = current.execution;
+  if (kind === "described" && !fulfilled && !confirmed && !previewed && preview.wanted()) {
+    if (await showPreview(text)) return;
+    if (current?.execution !== execution) return;
+  }
   lock(true);
   const slow = setTimeout(() => { $("send").textContent = "Sending…"; }, 300);
-  const execution = current.execution;
   before = box.value;
   try {
-    const stored = await post(kind, text, confirmed);
+    await drafts.settled();
+    attempt = answerOf(kind, text, { confirmed, fulfilled });
+    const stored = await queue.deliver(attempt);
     problem(null);
-    keepRest(execution, kind);
+    keepRest(execution, kind === "described" && !fulfilled);
     tabs?.postMessage({ answered: execution });
     notice(stored.thanks);
+    showProgress(stored);
     offerUndo(stored.answer);
     if (kind === "described") comprehension.sent(text);
     lock(false);
@@ -288,7 +343,7 @@ async function send(kind, text, { times = 0, confirmed = false } = {}) {
   } catch (error) {
     lock(false);
     before = null;
-    failed(error, kind, text, { times, confirmed });
+    failed(error, kind);
   } finally {
     clearTimeout(slow);
     $("send").textContent = "Send";
@@ -296,19 +351,20 @@ async function send(kind, text, { times = 0, confirmed = false } = {}) {
 }
 
 // What stays of the box as a draft once an answer is stored: nothing of what was sent, everything that was changed since.
-function keepRest(execution, kind) {
+function keepRest(execution, sent) {
   const changed = !box.value.startsWith(before);
+  drafts.stored(execution);
   if (changed) drafts.set(execution, box.value);
-  else drafts.set(execution, kind === "described" ? "" : before);
+  else if (!sent) drafts.set(execution, before);
 }
 
-function failed(error, kind, text, options) {
+function failed(error, kind) {
   if (error.code === "unconfirmed") {
-    doubt(error.detail);
+    doubt(error.detail, kind);
   } else if (error.passing) {
-    const what = kind === "described" ? "Your words are kept on this page and are sent" : "Your choice is sent";
-    problem(`${error.detail} ${what} as soon as it is back; you need not do anything.`);
-    retryLater(kind, text, options);
+    const what = kind === "described" ? "Your words are kept and are sent" : "Your choice is sent";
+    problem(error.status === 0 ? "Not sent yet: no connection. It goes as soon as there is one." : `${error.detail} ${what} as soon as it is back; you need not do anything.`);
+    $("go-on").hidden = !next;
   } else {
     problem(error.detail ?? "Something went wrong on this page. Your words are kept; reload the page and send them again.");
   }
@@ -363,12 +419,11 @@ async function undo() {
 
 // The execution whose answer was taken back comes onto the page again, and what was there comes after it.
 function putBack(back) {
-  stopRetry();
   if (current && current.execution !== back.execution) {
     if (next) navigator.sendBeacon(`${config.api}/executions/${next.execution}/release`);
     next = current;
   }
-  if (back.kind === "described") drafts.set(back.execution, back.said);
+  if (back.kind === "described" && back.said) drafts.set(back.execution, back.said);
   show(back.undone ? back : { ...back, corrects: back.answer }, { announce: "Again" });
   notice(back.notice);
 }
@@ -390,6 +445,11 @@ $("stage").addEventListener("click", (event) => {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
+  if (event.submitter === $("fulfilled")) return fulfilled.confirm();
+  if (event.submitter === $("look")) {
+    if (!sending) fulfilled.ask().catch((error) => problem(`${error.detail ?? error.message} Nothing has been sent.`));
+    return;
+  }
   const kind = event.submitter?.value || "described";
   send(kind, kind === "described" ? box.value : "", { confirmed: event.submitter === $("confirm") });
 });
@@ -413,8 +473,9 @@ box.addEventListener("input", () => {
   if (current) drafts.set(current.execution, box.value);
   grow();
   count();
-  if (retry) {
-    stopRetry();
+  preview.typed(box.value);
+  if (!sending && current && queue.of(current.execution)) {
+    queue.remove(current.execution);
     problem("There is no connection to the server at the moment. Your words are kept on this page; press Send when you are done.");
   } else if (!sending) {
     problem(null);
@@ -442,18 +503,18 @@ async function keep() {
   // What is being corrected needs no lease.
   if (!shown || shown.corrects || lost || (await renew(shown)) || shown !== current || sending) return;
   if (box.value.trim() === "") {
-    notice("That one went to somebody else while you were away. Here is another.");
+    notice("While you were away, that one went to somebody else. Here is another one.");
     await advance();
   } else {
     lost = true;
-    notice("While you were away this one was given to somebody else. You can still send your words; they will be stored.");
+    notice("While you were away, this one was given to somebody else. You can still send your words; they will be stored.");
   }
 }
 
 setInterval(() => { if (activity.idle < Math.max(LEASE / 2, 60_000)) keep(); }, LEASE / 3);
 activity.onReturn((gap) => { if (gap > LEASE * 0.8) keep(); });
 
-addEventListener("online", () => { tryAgain(); poll(true); });
+addEventListener("online", () => poll(true));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(true); });
 
 for (const link of document.querySelectorAll("[data-stay]")) {
@@ -483,6 +544,13 @@ tabs?.addEventListener("message", ({ data }) => {
 
 // ---- Small things --------------------------------------------------------------------------------------------------
 
+// The answer on the page waits for the connection; the next execution is there already.
+$("go-on-next").addEventListener("click", () => {
+  if (sending || !next) return;
+  before = box.value;
+  advance();
+});
+
 $("unsent-take").addEventListener("click", () => {
   const text = $("unsent-text").textContent;
   drafts.drop($("unsent").dataset.execution);
@@ -497,30 +565,6 @@ $("unsent-drop").addEventListener("click", () => {
   box.focus();
 });
 
-// Opened by a key, the menu takes the focus; opened by the mouse, the focus stays where it was: in the box.
-let byKey = false;
-skip.querySelector("summary").addEventListener("click", (event) => { byKey = event.detail === 0; });
-skip.addEventListener("toggle", () => { if (skip.open) skipForm.scrollIntoView({ block: "nearest" }); if (skip.open && byKey) skip.querySelector(".menu-item").focus(); });
-// A letter typed in the menu is the beginning of a reason in one's own words. Else its first blank would press the button
-// that has the focus.
-skipForm.addEventListener("keydown", (event) => {
-  if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key.length === 1 && event.key !== " " && event.target !== $("reason")) $("reason").focus();
-});
-skip.addEventListener("focusout", ({ relatedTarget }) => { if (document.hasFocus() && !skip.contains(relatedTarget)) skip.open = false; });
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.isComposing || !skip.open) return;
-  skip.open = false;
-  skip.querySelector("summary").focus();
-});
-// Enter would press the form's first button, which stands for another reason.
-$("reason").addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
-  event.preventDefault();
-  if (!event.repeat) skipForm.requestSubmit(skipForm.querySelector(".own-reason button"));
-});
-document.addEventListener("pointerdown", (event) => { if (skip.open && !skip.contains(event.target)) skip.open = false; });
-
 if (/Mac|iPhone|iPad/.test(navigator.platform)) $("modifier").textContent = "⌘";
 // The keys work only with this script, so the hint is not there without it.
 $("hint").hidden = false;
@@ -529,9 +573,11 @@ $("hint").hidden = false;
 
 history.replaceState(null, "", location.pathname);
 watchScreen();
+setUpSkipMenu();
 if (!$("undo-form").hidden) offerUndo(Number($("undo-form").getAttribute("action").match(/(\d+)\/undo$/)[1]));
 if (current) {
   const rendered = box.value;
+  const fulfilling = $("fulfilling").hidden ? null : $("fulfilling-words").textContent;
   const [told, doubtful] = [$("problem").textContent, !$("doubt").hidden];
   // As the server drew it, before the family's script makes a walk of it: it may have to be put back.
   const drawn = { html: $("execution").innerHTML, request: $("asked").hidden ? null : $("asked-words").textContent };
@@ -539,6 +585,7 @@ if (current) {
   Object.assign(current, drawn);
   if (told) problem(told);
   $("doubt").hidden = !doubtful;
+  if (fulfilling) $("fulfilling").hidden = false;
   // Typed before this script was there, or handed back by the server.
   if (rendered.trim() !== "") {
     fill(rendered);
@@ -549,4 +596,6 @@ if (current) {
   rest({ ended });
   poll();
 }
+drafts.fetch().then(unsent, () => { /* They come with the next visit. */ });
+if (queue.length > 0) tryAgain();
 $("teach").dataset.ready = "";

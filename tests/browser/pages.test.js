@@ -39,6 +39,11 @@ for (const colorScheme of ["light", "dark"]) {
       await page.locator("#skip summary").click();
       await check(page, "the skip menu");
       await page.keyboard.press("Escape");
+      await page.locator("#look").click();
+      await page.locator("#fulfilling").waitFor();
+      await check(page, "the question whether it did what was asked");
+      await wide("the question whether it did what was asked");
+      await page.keyboard.press("Escape");
       await page.fill("#text", `a description in ${colorScheme} at ${viewport.width}`);
       await page.keyboard.press("Control+Enter");
       await page.waitForFunction(() => document.getElementById("notice").textContent.startsWith("Thank"));
@@ -58,6 +63,10 @@ for (const colorScheme of ["light", "dark"]) {
       await check(page, "shortcuts");
       await page.goto(`${address}runs`);
       await check(page, "runs");
+      for (const path of ["docs", "docs/studies", "docs/export", "docs/http-api", "licence"]) {
+        await page.goto(`${address}${path}`);
+        await check(page, path);
+      }
       await page.goto(`${address}access?next=/runs`);
       assert.ok(page.url().endsWith("/runs"), "who may steer needs no form");
       assert.deepEqual(errors, []);

@@ -74,6 +74,7 @@ async fn teach(store: &Store, run: &RunId, answers: usize) -> HashMap<AnswerId, 
             text: text.clone(),
             shown_at: None,
             active_ms: None,
+            ..NewAnswer::default()
         };
         let stored = store.answer(&answer).await.unwrap();
         acknowledged.insert(stored.answer, text);

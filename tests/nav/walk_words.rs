@@ -69,7 +69,10 @@ fn words_and_pictures_name_the_same_rooms() {
             let into = words[i].split(" into ").nth(1);
             if i > 0 && *room != arrivals[i - 1].room && kind(*room) != "stairs" {
                 let rest = into.unwrap_or_else(|| panic!("no room in {}", words[i]));
-                assert!(rest.trim_start_matches("the ").trim_start_matches("another ").starts_with(kind(*room)), "{rest}");
+                assert!(
+                    rest.trim_start_matches("the ").trim_start_matches("another ").starts_with(kind(*room)),
+                    "{rest}"
+                );
             } else {
                 assert_eq!(into, None, "{words:?}");
             }
@@ -146,7 +149,8 @@ fn walks_of_less_than_a_metre_are_not_worth_showing() {
         let scene = &world.scenes()[0];
         for (a, b) in scene.graph.edge_list() {
             let start = Start { scan: scene.name.clone(), viewpoint: scene.graph.id(a).to_owned(), heading: 0 };
-            let walk = |stops: &[usize]| Walk { viewpoints: stops.iter().map(|i| scene.graph.id(*i).to_owned()).collect() };
+            let walk =
+                |stops: &[usize]| Walk { viewpoints: stops.iter().map(|i| scene.graph.id(*i).to_owned()).collect() };
             let enough = scene.graph.edge_length(a, b) >= 1.0;
             assert_eq!(world.worth_showing(&start, &walk(&[a, b])), enough);
             assert!(world.describable(&start, &walk(&[a, b])), "it can be described all the same");

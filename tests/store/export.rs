@@ -52,13 +52,19 @@ fn record_as_json(headers: &csv::StringRecord, record: &csv::StringRecord) -> Va
         let value = match name {
             "view" => serde_json::from_str(text).unwrap(),
             "request_shown" => Value::Bool(text.parse().unwrap()),
-            "understood_before" | "understood_after" if !text.is_empty() => Value::Bool(text.parse().unwrap()),
+            "understood_before" | "understood_after" | "fulfilled" | "preview_arm" | "preview_shown"
+                if !text.is_empty() =>
+            {
+                Value::Bool(text.parse().unwrap())
+            }
             "answer" | "episode" | "policy_update" => Value::from(text.parse::<i64>().unwrap()),
-            "teacher" | "used_in_update" | "supersedes" | "superseded_by" | "active_ms" if !text.is_empty() => {
+            "teacher" | "used_in_update" | "supersedes" | "superseded_by" | "active_ms" | "idle_ms"
+                if !text.is_empty() =>
+            {
                 Value::from(text.parse::<i64>().unwrap())
             }
             "teacher" | "used_in_update" | "supersedes" | "superseded_by" | "active_ms" | "shown_at"
-            | "withdrawn_at" | "understood_before" | "understood_after"
+            | "withdrawn_at" | "understood_before" | "understood_after" | "idle_ms" | "preview_arm" | "first_text"
                 if text.is_empty() =>
             {
                 Value::Null

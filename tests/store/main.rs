@@ -8,6 +8,7 @@ mod complaints;
 mod comprehension;
 mod concurrency;
 mod damage;
+mod drafts;
 mod export;
 mod full_disk;
 mod history;

@@ -474,6 +474,7 @@ async fn compare(steps: &[Step]) {
                     text: text.clone(),
                     shown_at: None,
                     active_ms: None,
+                    ..NewAnswer::default()
                 };
                 let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None, late: 0 };
                 assert_eq!(outcome(store.answer(&new).await), model.answer(expected, now));
@@ -493,6 +494,7 @@ async fn compare(steps: &[Step]) {
                     text: text.clone(),
                     shown_at: None,
                     active_ms: None,
+                    ..NewAnswer::default()
                 };
                 let expected = Answer { execution, teacher, kind, text, key, superseded: false, used: None, late: 0 };
                 assert_eq!(

@@ -6,7 +6,7 @@ use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
 use iliad::ids::AnswerId;
 use iliad::run::{Attempt, CheckpointRow, Comprehension, Point};
-use iliad::store::UpdateRecord;
+use iliad::store::{Draft, UpdateRecord};
 use sqlx::{Connection, Row, SqliteConnection};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -57,6 +57,15 @@ async fn call_everything(bench: &Bench) {
     let leased = bench.lease(teacher).await.unwrap().execution;
     store.renew(leased, teacher, TTL).await.unwrap();
     store.release(leased, teacher).await.unwrap();
+    store.held(leased, teacher).await.unwrap();
+    store.reveal(leased, teacher).await.unwrap();
+    store.asked(leased, teacher).await.unwrap();
+    for text in ["a draft", ""] {
+        let draft = Draft { execution: leased, teacher, client_key: "k".into(), version: 1, text: text.into() };
+        store.save_draft(&draft).await.unwrap();
+    }
+    store.draft(leased, teacher).await.unwrap();
+    store.drafts(&RUN, teacher, 9).await.unwrap();
     let own = store.own_answers(&RUN, teacher, 3).await.unwrap();
     store.correct(own[0].answer, &answer(own[0].execution, teacher, "better")).await.unwrap();
     store.pool(&RUN).await.unwrap();

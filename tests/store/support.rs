@@ -116,6 +116,7 @@ pub fn answer(execution: ExecutionId, teacher: TeacherId, text: &str) -> NewAnsw
         text: text.into(),
         shown_at: None,
         active_ms: None,
+        ..NewAnswer::default()
     }
 }
 

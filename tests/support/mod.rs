@@ -64,8 +64,8 @@ impl AnyFamily for Pairs {
     fn teacher_prompt(&self) -> &'static str {
         "How do the words on the left become those on the right?"
     }
-    fn placeholder(&self) -> &'static str {
-        "put an e at the end of every word"
+    fn placeholders(&self) -> &'static [&'static str] {
+        &["put an e at the end of every word"]
     }
     fn guide(&self) -> Guide {
         Guide {

@@ -43,6 +43,7 @@ async fn many_teach(live: &Live, people: u64, rounds: u64, think: u64) -> Met {
                     text: "remove the last letter".into(),
                     shown_at: None,
                     active_ms: None,
+                    ..NewAnswer::default()
                 };
                 store.answer(&answer).await.unwrap();
                 commands.send(Command::DescriptionArrived).unwrap();

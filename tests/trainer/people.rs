@@ -25,6 +25,7 @@ async fn an_answer_typed_before_the_simulated_teacher_took_over_is_learnt_from()
         text: "remove the last letter".into(),
         shown_at: None,
         active_ms: None,
+        ..NewAnswer::default()
     };
     live.store.answer(&answer).await.unwrap();
     live.until("the late answer to be used", |s| s.descriptions_human == 1).await;
@@ -98,6 +99,7 @@ async fn who_describes_nothing_spends_nothing() {
             text: String::new(),
             shown_at: None,
             active_ms: None,
+            ..NewAnswer::default()
         };
         live.store.answer(&answer).await.unwrap();
         live.handle.commands.send(Command::DescriptionArrived).unwrap();
@@ -136,6 +138,7 @@ async fn skipping_spends_nothing_and_comes_to_an_end() {
             text: "too long".into(),
             shown_at: None,
             active_ms: None,
+            ..NewAnswer::default()
         };
         live.store.answer(&answer).await.unwrap();
         live.handle.commands.send(Command::DescriptionArrived).unwrap();

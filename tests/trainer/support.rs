@@ -112,6 +112,7 @@ impl Live {
             text: text.into(),
             shown_at: None,
             active_ms: Some(1200),
+            ..NewAnswer::default()
         };
         self.store.answer(&answer).await.unwrap();
         self.handle.commands.send(Command::DescriptionArrived).unwrap();

@@ -176,6 +176,16 @@ pub(super) fn render(houses: &Houses, view: &Value, audience: Audience) -> Resul
     .map_err(failed)
 }
 
+/// Hints of the empty box.
+const PLACEHOLDERS: [&str; 6] = [
+    "Go through the door on your left, walk past the sofa, and stop at the window.",
+    "Turn around, leave the room, and wait in the hallway next to the plant.",
+    "Walk along the hallway into the kitchen and stop in front of the fridge.",
+    "Go past the dining table and stop at the door on the right.",
+    "Turn right, go into the bedroom, and stop beside the bed.",
+    "Walk straight ahead and stop between the desk and the bookshelf.",
+];
+
 impl Family for NavFamily {
     type World = NavWorld;
 
@@ -191,8 +201,8 @@ impl Family for NavFamily {
         "Which way did the agent walk? Write directions that anyone at the start could follow."
     }
 
-    fn placeholder(&self) -> &'static str {
-        "go through the door on your left, past the couch, and stop at the window"
+    fn placeholders(&self) -> &'static [&'static str] {
+        &PLACEHOLDERS
     }
 
     fn guide(&self) -> Guide {

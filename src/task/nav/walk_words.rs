@@ -113,7 +113,9 @@ impl<'a> Telling<'a> {
             let first = self.arrivals[0].room;
             parts.push(match self.kind(*room) {
                 "stairs" => "on the stairs".to_owned(),
-                kind if *room == first && self.arrivals.iter().any(|a| a.room != first) => format!("back in the {kind}"),
+                kind if *room == first && self.arrivals.iter().any(|a| a.room != first) => {
+                    format!("back in the {kind}")
+                }
                 kind if *room != first && kind == self.kind(first) => format!("in another {kind}"),
                 kind => format!("in the {kind}"),
             });
@@ -305,6 +307,9 @@ mod tests {
     #[test]
     fn lists_end_with_and() {
         let list = |parts: &[&str]| joined(&parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
-        assert_eq!([list(&[]), list(&["a"]), list(&["a", "b"]), list(&["a", "b", "c"])], ["", "a", "a and b", "a, b and c"]);
+        assert_eq!(
+            [list(&[]), list(&["a"]), list(&["a", "b"]), list(&["a", "b", "c"])],
+            ["", "a", "a and b", "a, b and c"]
+        );
     }
 }

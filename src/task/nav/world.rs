@@ -362,9 +362,10 @@ impl World for NavWorld {
     fn summary(&self, execution: &Walk) -> String {
         let Some((scene, path)) = self.known(execution) else { return "It is in an unknown place.".into() };
         // The heading at the start is not in an execution. It would name the room of one who begins in a doorway.
-        let ahead = path.windows(2).next().map_or(0.0, |pair| {
-            bearing(&scene.graph.position(pair[0]), &scene.graph.position(pair[1]))
-        });
+        let ahead = path
+            .windows(2)
+            .next()
+            .map_or(0.0, |pair| bearing(&scene.graph.position(pair[0]), &scene.graph.position(pair[1])));
         let sentence = Telling::new(scene, &path, ahead).sentence();
         format!("{} ({}, {})", sentence, scene.name, extent(scene, execution, &path))
     }

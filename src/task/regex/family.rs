@@ -1,8 +1,9 @@
 //! The word-editing task as people meet it: words, examples and how executions look.
 
-use super::diff::{Cell, align};
+use super::diff::Cell;
+use super::marks::{self, Mark};
 use super::tables::TABLES;
-use super::world::RegexWorld;
+use super::world::{self, RegexWorld};
 use super::{Edit, PAIRS, Words, setup};
 use super::{benchmark, device_agreement};
 use crate::config::run::{Preset, RunConfig};
@@ -19,7 +20,7 @@ use crate::rng::Stream;
 use askama::Template;
 use candle_core::Device;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,11 +40,13 @@ struct Pair {
     before: String,
     #[serde(rename = "out")]
     after: String,
+    /// Views of earlier versions have none.
+    marks: Option<Vec<Mark>>,
 }
 
 impl Pair {
     fn cells(&self) -> Vec<Cell> {
-        align(&self.before, &self.after)
+        marks::shown(&self.before, &self.after, self.marks.as_deref())
     }
 
     fn changed(&self) -> bool {
@@ -90,6 +93,18 @@ struct TryField {
 /// Words that the try-the-agent box begins with.
 const TRY_WORDS: [&str; PAIRS] = ["embolden", "banana", "orange", "strength", "queue"];
 
+/// Hints of the empty box, each of another kind of edit.
+const PLACEHOLDERS: [&str; 8] = [
+    "replace every n with c",
+    "remove the last two letters",
+    "put an s at the end of the word",
+    "if the word starts with a vowel, add h in front of it",
+    "replace all vowels with o",
+    "delete every letter t",
+    "if the word ends in a consonant, add a y after it",
+    "insert an x after every e",
+];
+
 fn failed(reason: impl ToString) -> RenderError {
     RenderError { family: "regex", reason: reason.to_string() }
 }
@@ -114,21 +129,18 @@ impl Family for RegexFamily {
         "What did the agent do to these words? Write it as an instruction that anyone could follow with other words."
     }
 
-    fn placeholder(&self) -> &'static str {
-        "replace every n with c"
+    fn placeholders(&self) -> &'static [&'static str] {
+        &PLACEHOLDERS
     }
 
     fn guide(&self) -> Guide {
         let start = Words { words: ["castle", "orange", "pencil", "apple", "garden"].map(str::to_owned).to_vec() };
         let edit = Edit::of("(^)(C)()@w", &start);
-        let outputs = edit.outputs.unwrap_or_else(|| start.words.clone());
-        let pairs: Vec<Value> =
-            start.words.iter().zip(outputs).map(|(word, output)| json!({"in": word, "out": output})).collect();
         let with_reasons = |list: &[(&str, &str)]| {
             list.iter().map(|(text, reason)| ((*text).to_owned(), (*reason).to_owned())).collect()
         };
         Guide {
-            view: json!({ "pairs": pairs }),
+            view: world::view(&edit.expression, &start.words, edit.outputs.as_deref()),
             good: with_reasons(&[
                 (
                     "if the word starts with a consonant, replace it with w",
@@ -185,11 +197,13 @@ impl Family for RegexFamily {
     }
 
     fn report_example(&self, start: &Value, execution: &Value) -> Option<ReportExample> {
-        let words = start["words"].as_array().cloned().unwrap_or_default();
-        let outputs = execution["outputs"].as_array().unwrap_or(&words);
-        let pairs: Vec<Value> = words.iter().zip(outputs).map(|(word, out)| json!({"in": word, "out": out})).collect();
-        let execution = execution["expression"].as_str().unwrap_or_default().to_owned();
-        Some(ReportExample { view: json!({ "pairs": pairs }), execution })
+        let texts = |list: &Value| -> Option<Vec<String>> {
+            list.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+        };
+        let words = texts(&start["words"]).unwrap_or_default();
+        let outputs = texts(&execution["outputs"]);
+        let expression = execution["expression"].as_str().unwrap_or_default().to_owned();
+        Some(ReportExample { view: world::view(&expression, &words, outputs.as_deref()), execution: expression })
     }
 
     fn commands(&self) -> FamilyCommands {
@@ -301,6 +315,7 @@ impl Family for RegexFamily {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn view(pairs: &[(&str, &str)]) -> Value {
         let pairs: Vec<Value> = pairs.iter().map(|(before, after)| json!({"in": before, "out": after})).collect();

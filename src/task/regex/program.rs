@@ -47,6 +47,16 @@ impl Expression {
     pub fn apply(&self, word: &str, scratch: &mut Scratch) -> Option<String> {
         self.regex.sub(&self.template, word, scratch).ok()
     }
+
+    /// The parts of the word that match, as positions of letters; `None` when the step bound is reached.
+    pub fn matches(&self, word: &str, scratch: &mut Scratch) -> Option<Vec<(usize, usize)>> {
+        self.regex.matches(word, scratch).ok()
+    }
+
+    /// The places that the edit writes anew, each with what stands there afterwards; `None` when the step bound is reached.
+    pub fn replaced(&self, word: &str, scratch: &mut Scratch) -> Option<Vec<(usize, usize, String)>> {
+        self.regex.replaced(&self.template, word, scratch).ok()
+    }
 }
 
 /// Executes an expression on one word. `None` is an invalid execution.

@@ -90,6 +90,27 @@ impl Regex {
     pub fn sub(&self, template: &Template, text: &str, scratch: &mut Scratch) -> Result<String, ReError> {
         substitute::sub(&self.program, template, text, scratch)
     }
+
+    /// The matches that [`Regex::sub`] replaces, as positions of characters.
+    ///
+    /// # Errors
+    /// [`ReError::Bound`] when a bound is reached.
+    pub fn matches(&self, text: &str, scratch: &mut Scratch) -> Result<Vec<(usize, usize)>, ReError> {
+        substitute::matches(&self.program, text, scratch)
+    }
+
+    /// The places within these matches that [`Regex::sub`] writes anew, each with what stands there afterwards.
+    ///
+    /// # Errors
+    /// [`ReError::Bound`] when a bound is reached.
+    pub fn replaced(
+        &self,
+        template: &Template,
+        text: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<(usize, usize, String)>, ReError> {
+        substitute::replaced(&self.program, template, text, scratch)
+    }
 }
 
 /// `re.sub(pattern, replacement, text)` in one call.

@@ -4,6 +4,7 @@ use super::corpus::{Corpus, Item, Vocabularies};
 use super::grammar::Grammar;
 use super::letters::form;
 use super::marginal::Marginal;
+use super::marks::pair;
 use super::metric::similarity;
 use super::ngram_prior::shape;
 use super::program::Expression;
@@ -19,6 +20,15 @@ use std::path::Path;
 
 /// Words of an example that a practice step reads.
 const EXCERPT: usize = 2;
+
+/// The view of words and what an expression made of them; nothing where it is invalid.
+pub(super) fn view(expression: &str, words: &[String], outputs: Option<&[String]>) -> serde_json::Value {
+    let compiled = outputs.and_then(|_| Expression::new(expression));
+    let mut scratch = Scratch::default();
+    let pairs = words.iter().zip(outputs.unwrap_or(words));
+    let pairs: Vec<_> = pairs.map(|(word, output)| pair(compiled.as_ref(), word, output, &mut scratch)).collect();
+    json!({ "pairs": pairs })
+}
 
 /// Tasks, executions and P_ω of the word-modification problem.
 #[derive(Clone, Debug)]
@@ -236,12 +246,10 @@ impl World for RegexWorld {
         }
     }
 
-    /// `{"pairs": [{"in": …, "out": …}, …]}`; the words themselves where the execution is invalid.
+    /// `{"pairs": [{"in": …, "out": …, "marks": [[from, to, new], …]}, …]}`: what the expression matched and wrote anew in the
+    /// words that it changed; the words themselves where the execution is invalid.
     fn view(&self, start: &Words, execution: &Edit) -> serde_json::Value {
-        let outputs = execution.outputs.as_ref().unwrap_or(&start.words);
-        let pairs: Vec<_> =
-            start.words.iter().zip(outputs).map(|(word, output)| json!({"in": word, "out": output})).collect();
-        json!({ "pairs": pairs })
+        view(&execution.expression, &start.words, execution.outputs.as_deref())
     }
 
     /// The expression is the summary. A described edit is valid, so its outputs are what was shown.

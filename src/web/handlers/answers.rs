@@ -24,12 +24,15 @@ struct Item {
     text: String,
     key: String,
     problem: Option<String>,
+    /// Whether the person is asked if they mean it.
+    doubt: bool,
 }
 
 impl Item {
     /// Who said what; `nothing` are the family's words for an execution that did nothing.
     fn said(&self, nothing: &str) -> String {
         match self.own.kind {
+            AnswerKind::Described if self.own.fulfilled => "You said that it did what was asked".to_owned(),
             AnswerKind::Described => "You wrote".to_owned(),
             AnswerKind::NothingChanged => format!("You said that {}", format::lower(nothing)),
             AnswerKind::CannotDescribe => "You said that it cannot be described".to_owned(),
@@ -79,13 +82,13 @@ async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Ve
     let own = state.store.own_answers(&view.run.id, visitor.teacher.id, OWN_ANSWERS).await?;
     let mut items = Vec::new();
     for own in own {
-        let text = if own.kind == AnswerKind::Described { own.text.clone() } else { String::new() };
+        let text = if own.kind == AnswerKind::Described && !own.fulfilled { own.text.clone() } else { String::new() };
         let html = view.family.render(&own.view, Audience::Teacher).unwrap_or_else(|error| {
             tracing::warn!(%error, answer = %own.answer, "an own answer cannot be drawn");
             String::new()
         });
         let key = new_token()?;
-        items.push(Item { own, html, text, key, problem: None });
+        items.push(Item { own, html, text, key, problem: None, doubt: false });
     }
     Ok(items)
 }
@@ -113,6 +116,8 @@ pub(crate) struct Sent {
     client_key: String,
     #[serde(default)]
     text: String,
+    /// Sent once the person was asked whether they mean it.
+    confirmed: Option<String>,
 }
 
 /// `POST /teach/{run}/answers/{answer}`: the plain form. An error shows the list again with the text in its box.
@@ -143,7 +148,10 @@ pub(crate) async fn correct(
         text: text.clone(),
         shown_at: None,
         active_ms: None,
-        confirmed: false,
+        idle_ms: None,
+        confirmed: sent.confirmed.is_some(),
+        fulfilled: false,
+        first_text: None,
     };
     let stored = match teaching::correct(&state, &view, &visitor, answer, given(sent.client_key.clone())).await {
         Err(Error::Store(StoreError::KeyReused { .. })) => {
@@ -160,6 +168,7 @@ pub(crate) async fn correct(
         }
         Err(error) => error,
     };
+    let doubt = matches!(error, Error::Unconfirmed(_));
     let problem = error.problem();
     let status = problem.status();
     let mut items = items(&state, &view, &visitor).await?;
@@ -167,7 +176,7 @@ pub(crate) async fn correct(
     match items.iter_mut().find(|item| item.own.answer == answer) {
         Some(item) => {
             item.text = text;
-            item.problem = Some(problem.detail);
+            (item.problem, item.doubt) = (Some(problem.detail), doubt);
         }
         // Corrected elsewhere meanwhile: the list holds the newest version, and these words have no box there.
         None => homeless = Some((text, problem.detail)),

@@ -11,7 +11,7 @@ use crate::web::extractors::input::{Json, Path, Query};
 use crate::web::extractors::visitor::Returned;
 use crate::web::page::episode::EpisodeJson;
 use crate::web::page::run_view::RunView;
-use crate::web::services::commands;
+use crate::web::services::{commands, preview};
 use crate::web::state::{AppState, LogLine};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -22,9 +22,6 @@ use tokio::sync::oneshot;
 
 /// Most points a chart gets; the store thins evenly.
 const POINTS: usize = 2_000;
-
-/// Most characters of a request that is tried.
-const REQUEST_LIMIT: usize = 500;
 
 /// A run in one JSON object.
 #[derive(Serialize)]
@@ -221,16 +218,7 @@ pub(crate) async fn try_agent(
     let steers = may_try(&state, &run, steering, visitor).await?;
     let Json(TryBody { request, start }) = body?;
     let view = RunView::load(&state, &run).await?;
-    if request.trim().is_empty() {
-        return Err(Error::change("empty", "Write what the agent should do first."));
-    }
-    if request.chars().count() > REQUEST_LIMIT {
-        return Err(Error::change("too-long", format!("A request may have {REQUEST_LIMIT} characters; shorten it.")));
-    }
-    commands::is_ready(&view)?;
-    let (send, receive) = oneshot::channel();
-    commands::send(&state, &run, Command::Try { request, start, reply: send }).await?;
-    let tried = commands::reply(&state, &run, receive).await?;
+    let tried = preview::carry_out(&state, &view, request, start).await?;
     Ok(axum::Json(TriedJson {
         html: view.family.render(&tried.view, Audience::Teacher)?,
         text: view.family.render_text(&tried.view)?,

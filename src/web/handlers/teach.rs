@@ -10,6 +10,7 @@ use crate::web::page::guide;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
 use crate::web::services::participation::{self, Gate, Progress};
+use crate::web::services::preview;
 use crate::web::services::teaching::{self, Given, Shown};
 use crate::web::services::undo;
 use crate::web::settings::TEXT_LIMIT;
@@ -37,8 +38,12 @@ struct TeachPage {
     /// Text that was sent and not stored.
     text: String,
     problem: Option<String>,
-    /// Whether the person is asked to say once more that nothing changed.
-    doubt: bool,
+    /// The kind of answer of which the person is asked whether they mean it.
+    doubt: Option<AnswerKind>,
+    /// Whether the person is asked if the execution did what was asked.
+    fulfilling: bool,
+    /// How far the teacher is, and what the agent can do.
+    progress: String,
     thanks: Option<String>,
     /// The answer that may be taken back with one press: the one that was just stored.
     undo: Option<AnswerId>,
@@ -47,6 +52,8 @@ struct TeachPage {
     study: Option<Progress>,
     /// The start fields of the box in which the agent is tried.
     try_fields: String,
+    /// Whether previews are shown to this teacher.
+    previews: bool,
     /// Data for the script, as JSON.
     data: String,
 }
@@ -76,20 +83,54 @@ pub(crate) async fn page(
         return guide::show(page, view, true);
     }
     let Some(visitor) = visitor else { return Ok(page::html(&teach_page(&state, page, view, None, None))) };
-    let teach_page = |page, view, shown, thanks| TeachPage { study, ..teach_page(&state, page, view, shown, thanks) };
+    let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
+    let progress = teaching::progress(counts, None, &view);
+    let previews = preview::arm(&state, &view, visitor.teacher.id).await? == Some(true);
     if let Some(answer) = undone
         && let Some(back) = undo::undone(&state, &view, &visitor, answer).await?
     {
         let text = if back.kind == AnswerKind::Described { back.said } else { String::new() };
-        let again = teach_page(page, view, Some(back.shown), Some(back.notice));
+        let again = teach_page(&state, page, view, Some(back.shown), Some(back.notice)).of(study, progress, previews);
         return Ok(page::html(&TeachPage { text, ..again }));
     }
     let shown = teaching::lease(&state, &view, &visitor, &[]).await?;
-    let Some(kind) = said else { return Ok(page::html(&teach_page(page, view, shown, None))) };
-    let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
+    let Some(kind) = said else {
+        return Ok(page::html(&teach_page(&state, page, view, shown, None).of(study, progress, previews)));
+    };
     let thanks = teaching::sentence(kind, counts, &view);
     let undo = state.store.own_answers(&run, visitor.teacher.id, 1).await?.first().map(|own| own.answer);
-    Ok(page::html(&TeachPage { undo, ..teach_page(page, view, shown, Some(thanks)) }))
+    let next = teach_page(&state, page, view, shown, Some(thanks)).of(study, progress, previews);
+    Ok(page::html(&TeachPage { undo, ..next }))
+}
+
+impl TeachPage {
+    /// With what concerns one teacher: how they stand in a study, how far they are, and whether previews are shown to them.
+    fn of(mut self, study: Option<Progress>, progress: String, previews: bool) -> TeachPage {
+        self.study = study;
+        self.progress = progress;
+        self.previews = previews;
+        self
+    }
+
+    /// An example of a description for the empty box.
+    fn placeholder(&self) -> &'static str {
+        self.shown
+            .as_ref()
+            .map_or_else(|| teaching::placeholder(self.view.family, ExecutionId(0)), |shown| shown.placeholder)
+    }
+
+    /// The question above the buttons of a person who says that it did what was asked.
+    fn request(&self) -> &str {
+        self.shown.as_ref().and_then(|shown| shown.request.as_deref()).unwrap_or_default()
+    }
+
+    /// The label of the button that says once more what the server asks about.
+    fn sure(&self) -> String {
+        match self.doubt {
+            Some(AnswerKind::Described) => "Yes, it did that".to_owned(),
+            _ => format!("{}, I am sure", self.view.family.nothing_changed()),
+        }
+    }
 }
 
 fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>, thanks: Option<String>) -> TeachPage {
@@ -100,19 +141,25 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         "lease_seconds": shown.as_ref().map_or(state.settings.lease_ttl.as_secs().min(60), |shown| shown.lease_seconds),
         "ended": view.ended(),
         "nothing": view.family.nothing_changed(),
+        "sure": format!("{}, I am sure", view.family.nothing_changed()),
         "shown": shown.as_ref().map(|shown| json!({
             "execution": shown.execution,
             "client_key": shown.client_key,
             "shown_at": format::exact(&shown.shown_at),
             "text": shown.text,
             "doubt": shown.doubt,
+            "placeholder": shown.placeholder,
+            "draft": shown.draft,
         })),
     });
     TeachPage {
         idle: view.nothing_to_describe(),
         text: String::new(),
         problem: None,
-        doubt: false,
+        doubt: None,
+        fulfilling: false,
+        progress: String::new(),
+        previews: false,
         undo: None,
         reasons: &SKIP_REASONS,
         study: None,
@@ -134,12 +181,17 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
 pub(crate) struct Sent {
     execution: ExecutionId,
     client_key: String,
+    #[serde(default)]
     kind: AnswerKind,
     #[serde(default)]
     text: String,
+    /// Sent by the button that asks for the request.
+    look: Option<String>,
+    /// Sent by the button that says that the request was fulfilled.
+    fulfilled: Option<String>,
     /// A reason chosen from the menu.
     reason: Option<String>,
-    /// Sent once the person was asked whether nothing changed.
+    /// Sent once the person was asked whether they mean it.
     confirmed: Option<String>,
     #[serde(default)]
     shown_at: String,
@@ -167,7 +219,7 @@ impl Sent {
 struct UnsentPage {
     page: Page,
     problem: Problem,
-    /// Whether sending it again says once more that nothing changed.
+    /// Whether sending it again says once more that it is meant.
     doubt: bool,
     action: String,
     sent: Sent,
@@ -188,6 +240,13 @@ pub(crate) async fn send(
     // Who has no row has had nothing, and an answer that is refused makes none.
     let visitor = visitor.and_then(|Returned(visitor)| visitor.ok_or(StoreError::NeverYours.into()));
     let (visitor, error) = match visitor {
+        Ok(visitor) if sent.look.is_some() => match look(&state, &run, &visitor, &sent).await {
+            Ok((view, shown)) => {
+                let again = teach_page(&state, page, view, Some(shown), None);
+                return page::html(&TeachPage { text, fulfilling: true, ..again });
+            }
+            Err(error) => (Some(visitor), error),
+        },
         Ok(visitor) => match attempt(&state, &run, &visitor, &sent, &text).await {
             Ok(()) => return Redirect::to(&format!("{action}?said={}", sent.kind_word())).into_response(),
             Err(error) => (Some(visitor), error),
@@ -207,7 +266,8 @@ pub(crate) async fn send(
     let html = match again {
         Some((view, shown)) => {
             let mut again = teach_page(&state, page, view, Some(shown), None);
-            (again.text, again.doubt, again.problem) = (text, doubt, Some(problem.detail));
+            again.doubt = doubt.then_some(sent.kind);
+            (again.text, again.problem) = (text, Some(problem.detail));
             page::html(&again)
         }
         None => {
@@ -227,7 +287,10 @@ async fn attempt(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent, 
         text: text.to_owned(),
         shown_at: Some(sent.shown_at.clone()),
         active_ms: None,
+        idle_ms: None,
         confirmed: sent.confirmed.is_some(),
+        fulfilled: sent.fulfilled.is_some(),
+        first_text: None,
     };
     match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
         // The browser's back button, other words, sent again: the last text is the one that the person means.
@@ -238,6 +301,13 @@ async fn attempt(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent, 
         other => other,
     }
     .map(|_| ())
+}
+
+/// Reveals the request of the execution, and leases it again to show it with the request.
+async fn look(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent) -> Result<(RunView, Shown)> {
+    state.store.execution_in(run, sent.execution).await?;
+    state.store.reveal(sent.execution, visitor.teacher.id).await?;
+    show_again(state, run, visitor, sent).await.ok_or(StoreError::LeaseLost.into())
 }
 
 /// Leases the execution again, to show it above the text that could not be stored. `None` when it is not available.

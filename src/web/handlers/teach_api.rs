@@ -37,6 +37,8 @@ pub(crate) struct Offer {
     message: Option<String>,
     /// The teacher's own figures.
     counts: TeacherCounts,
+    /// The same in words, with what the agent can do.
+    progress: String,
     /// How the teacher stands in the study that the run belongs to; with `next`, something else than an execution comes now.
     #[serde(skip_serializing_if = "Option::is_none")]
     study: Option<Progress>,
@@ -69,7 +71,8 @@ pub(crate) async fn lease(
         None => Some(view.nothing_to_describe()),
     };
     let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
-    Ok(axum::Json(Offer { shown, state: view.class(), ended: view.ended(), message, counts, study }))
+    let progress = teaching::progress(counts, None, &view);
+    Ok(axum::Json(Offer { shown, state: view.class(), ended: view.ended(), message, counts, progress, study }))
 }
 
 /// Answer of `POST …/renew`.
@@ -115,14 +118,29 @@ pub(crate) struct AnswerBody {
     text: String,
     shown_at: Option<String>,
     active_ms: Option<u64>,
+    idle_ms: Option<u64>,
     #[serde(default)]
     confirmed: bool,
+    #[serde(default)]
+    fulfilled: bool,
+    first_text: Option<String>,
 }
 
 impl From<AnswerBody> for Given {
     fn from(body: AnswerBody) -> Given {
-        let AnswerBody { client_key, execution, kind, text, shown_at, active_ms, confirmed } = body;
-        Given { client_key, execution, kind, text, shown_at, active_ms, confirmed }
+        let AnswerBody {
+            client_key,
+            execution,
+            kind,
+            text,
+            shown_at,
+            active_ms,
+            idle_ms,
+            confirmed,
+            fulfilled,
+            first_text,
+        } = body;
+        Given { client_key, execution, kind, text, shown_at, active_ms, idle_ms, confirmed, fulfilled, first_text }
     }
 }
 
@@ -164,6 +182,8 @@ pub(crate) struct Own {
     execution: ExecutionId,
     kind: AnswerKind,
     text: String,
+    /// Whether it says that the execution did what was asked.
+    fulfilled: bool,
     html: String,
     #[serde(with = "time::serde::rfc3339")]
     created_at: OffsetDateTime,
@@ -186,6 +206,7 @@ pub(crate) async fn own(
             execution: own.execution,
             kind: own.kind,
             text: own.text,
+            fulfilled: own.fulfilled,
             created_at: own.created_at,
             used_in_update: own.used_in_update,
         })

@@ -1,8 +1,8 @@
 //! Where a teacher is in a study, and where they go next. Every page and address that hands out executions asks here first.
 
-use crate::ids::{ParticipantId, RunId, StudyId};
+use crate::ids::{ParticipantId, RunId, StudyId, TeacherId};
 use crate::store::{Participant, SELF, Study};
-use crate::study::{ParticipantState, StudyState};
+use crate::study::{ParticipantState, Preview, StudyState};
 use crate::web::error::Result;
 use crate::web::extractors::visitor::Visitor;
 use crate::web::format;
@@ -22,8 +22,6 @@ pub(crate) struct Progress {
     /// Own path of the page that comes now, in the place of another execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
-    /// Whether they see what the agent would do before they send a sentence.
-    pub(crate) preview: bool,
 }
 
 /// Whether a teacher may have an execution of a run.
@@ -102,7 +100,7 @@ pub(crate) async fn gate(state: &AppState, run: &RunId, visitor: Option<&Visitor
     let given = state.store.answers_in_study(&id, who.teacher).await?;
     match next(state, &study, &who, given).await? {
         Next::Teach(wanted) if wanted == *run => {
-            Ok(Gate::Teaching(Progress { study: id, given, goal: goal(&study), next: None, preview: who.preview }))
+            Ok(Gate::Teaching(Progress { study: id, given, goal: goal(&study), next: None }))
         }
         Next::Teach(other) => Ok(Gate::Elsewhere(teach_path(&other))),
         Next::Check => Ok(Gate::Elsewhere(format!("{}/check", path(&id)))),
@@ -121,7 +119,15 @@ pub(crate) async fn progress(state: &AppState, run: &RunId, visitor: &Visitor) -
         Gate::Elsewhere(path) => Some(path),
         Gate::Open | Gate::Teaching(_) => None,
     };
-    Ok(Some(Progress { study: id, given, goal: goal(&study), next, preview: who.preview }))
+    Ok(Some(Progress { study: id, given, goal: goal(&study), next }))
+}
+
+/// Whether a teacher of a study sees previews: `None` without a study, and `Some(None)` in one that shows them to nobody.
+pub(crate) async fn preview_arm(state: &AppState, run: &RunId, teacher: TeacherId) -> Result<Option<Option<bool>>> {
+    let Some(id) = state.store.study_of_run(run).await? else { return Ok(None) };
+    let Some(who) = state.store.participant(&id, teacher).await? else { return Ok(None) };
+    let study = state.store.study(&id).await?;
+    Ok(Some((study.settings.preview != Preview::Off).then_some(who.preview)))
 }
 
 /// Ends a participation, with the code that belongs to its end.

@@ -4,13 +4,14 @@ use crate::family::{Audience, Change};
 use crate::ids::{AnswerId, ExecutionId, TeacherId};
 use crate::registry::AnyFamily;
 use crate::run::{Command, RunState};
-use crate::store::{AnswerKind, NewAnswer, StoreError, Stored, TeacherCounts};
+use crate::store::{AnswerKind, NewAnswer, SavedDraft, StoreError, Stored, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
 use crate::web::format;
 use crate::web::page::run_view::RunView;
 use crate::web::services::participation::{self, Progress};
+use crate::web::services::{echo, preview};
 use crate::web::settings::TEXT_LIMIT;
 use crate::web::state::AppState;
 use serde::Serialize;
@@ -23,6 +24,9 @@ pub(crate) const OWN_ANSWERS: u32 = 20;
 
 /// Most executions that a page may say it has already. It has two.
 pub(crate) const EXCEPT: usize = 32;
+
+/// Milliseconds of a day.
+const DAY_MS: u64 = 24 * 3_600_000;
 
 /// How many executions that cannot be drawn are passed over before giving up.
 const PASSED_OVER: usize = 5;
@@ -40,6 +44,11 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     /// The request, in a run that lets teachers see it.
     pub(crate) request: Option<String>,
+    /// What the visitor typed about it and has not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) draft: Option<SavedDraft>,
+    /// An example of a description, for the empty box.
+    pub(crate) placeholder: &'static str,
     /// The question that "nothing changed" is met with; `None` when it is believed at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) doubt: Option<String>,
@@ -89,6 +98,8 @@ pub(crate) async fn lease(
                     episode: leased.episode,
                     html,
                     text,
+                    draft: state.store.draft(leased.execution, visitor.teacher.id).await?,
+                    placeholder: placeholder(view.family, leased.execution),
                     doubt: question(view.family, &leased.view),
                     request: leased.request,
                     client_key: new_token()?,
@@ -106,6 +117,12 @@ pub(crate) async fn lease(
         }
     }
     Err(Error::Panic("many executions in a row cannot be drawn".to_owned()))
+}
+
+/// An example of a description, another one for each execution. It says nothing about the execution itself.
+pub(crate) fn placeholder(family: &dyn AnyFamily, execution: ExecutionId) -> &'static str {
+    let all = family.placeholders();
+    all.get(execution.0.unsigned_abs() as usize % all.len().max(1)).copied().unwrap_or_default()
 }
 
 /// An execution as HTML and as text.
@@ -127,14 +144,20 @@ pub(crate) struct Given {
     pub(crate) shown_at: Option<String>,
     /// Milliseconds of activity.
     pub(crate) active_ms: Option<u64>,
-    /// Whether the person was asked, and says "nothing changed" all the same.
+    /// Milliseconds without a sign of the person.
+    pub(crate) idle_ms: Option<u64>,
+    /// Whether the person was asked, and means it all the same.
     pub(crate) confirmed: bool,
+    /// Whether the person says that the execution did what was asked.
+    pub(crate) fulfilled: bool,
+    /// The text of which a preview was shown.
+    pub(crate) first_text: Option<String>,
 }
 
 impl Given {
     /// Checks what a person typed; the sentences say what to change. `nothing`: the words of the button for an execution
     /// that did nothing.
-    fn checked(self, teacher: TeacherId, nothing: &str) -> Result<NewAnswer> {
+    fn checked(self, teacher: TeacherId, nothing: &str, preview_arm: Option<bool>) -> Result<NewAnswer> {
         let length = self.text.chars().count();
         if self.client_key.is_empty() || self.client_key.chars().count() > 64 {
             return Err(Error::Unreadable("client_key must have 1 to 64 characters".to_owned()));
@@ -171,7 +194,15 @@ impl Given {
             kind: self.kind,
             text: self.text,
             shown_at,
-            active_ms: self.active_ms.map(|ms| ms.min(24 * 3_600_000)),
+            active_ms: self.active_ms.map(|ms| ms.min(DAY_MS)),
+            idle_ms: self.idle_ms.map(|ms| ms.min(7 * DAY_MS)),
+            fulfilled: self.fulfilled,
+            preview_arm,
+            // Nothing is previewed to others, nor of other answers than descriptions.
+            first_text: self.first_text.filter(|text| {
+                let described = self.kind == AnswerKind::Described && !self.fulfilled;
+                preview_arm == Some(true) && described && text.chars().count() <= TEXT_LIMIT
+            }),
         })
     }
 }
@@ -187,14 +218,39 @@ pub(crate) struct Thanks {
     pub(crate) counts: TeacherCounts,
     /// One true sentence.
     pub(crate) thanks: String,
+    /// How far the teacher is, and what the agent can do ([`progress`]).
+    pub(crate) progress: String,
     /// How the teacher stands in the study that the run belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) study: Option<Progress>,
 }
 
-/// Asks before "nothing changed" is stored about an execution of which the family knows that it changed something: a press
-/// beside the button meant is told from an opinion only by asking.
-async fn doubt(state: &AppState, view: &RunView, given: &Given) -> Result<()> {
+/// Question for a person whose description of a failed execution is its request.
+const ECHO: &str = "That is what it was asked to do. Is it also what it did? Nothing has been stored yet.";
+
+/// Makes the request the description where the person says that it was fulfilled, and asks before it stores what contradicts
+/// what the server knows: a description that repeats the request of an execution that did something else, and "nothing changed"
+/// of one that changed something. A press beside the button meant is told from an opinion only by asking.
+async fn doubt(state: &AppState, view: &RunView, visitor: &Visitor, given: &mut Given) -> Result<()> {
+    if given.kind == AnswerKind::Described {
+        let asked = match state.store.asked(given.execution, visitor.teacher.id).await {
+            Err(StoreError::NotFound(_)) => return Ok(()), // storing it says so
+            other => other?,
+        };
+        if given.fulfilled {
+            if !asked.visible {
+                return Err(Error::change(
+                    "hidden",
+                    "Look at what it was asked to do first, then say whether it did that.",
+                ));
+            }
+            given.text = asked.request;
+        } else if asked.visible && !asked.success && !given.confirmed && echo::repeats(&given.text, &asked.request) {
+            return Err(Error::Unconfirmed(ECHO.to_owned()));
+        }
+        return Ok(());
+    }
+    given.fulfilled = false;
     if given.kind != AnswerKind::NothingChanged || given.confirmed {
         return Ok(());
     }
@@ -213,9 +269,10 @@ pub(crate) fn question(family: &dyn AnyFamily, view: &Value) -> Option<String> {
 }
 
 /// Stores an answer and tells the trainer. When it returns, the answer is on disk.
-pub(crate) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, given: Given) -> Result<Thanks> {
-    doubt(state, view, &given).await?;
-    let new = given.checked(visitor.teacher.id, view.family.nothing_changed())?;
+pub(crate) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, mut given: Given) -> Result<Thanks> {
+    doubt(state, view, visitor, &mut given).await?;
+    let arm = preview::arm(state, view, visitor.teacher.id).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed(), arm)?;
     state.store.execution_in(&view.run.id, new.execution).await?;
     let stored = state.store.answer(&new).await?;
     arrived(state, view);
@@ -235,10 +292,11 @@ pub(crate) async fn correct(
     view: &RunView,
     visitor: &Visitor,
     answer: AnswerId,
-    given: Given,
+    mut given: Given,
 ) -> Result<Thanks> {
-    doubt(state, view, &given).await?;
-    let new = given.checked(visitor.teacher.id, view.family.nothing_changed())?;
+    doubt(state, view, visitor, &mut given).await?;
+    let arm = preview::arm(state, view, visitor.teacher.id).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed(), arm)?;
     state.store.answer_in(&view.run.id, answer, visitor.teacher.id).await?;
     state.store.execution_in(&view.run.id, new.execution).await?;
     let stored = state.store.correct(answer, &new).await?;
@@ -263,7 +321,38 @@ async fn thanks(
     let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
     let thanks = sentence(kind, counts, view);
     let study = participation::progress(state, &view.run.id, visitor).await?;
-    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks, study })
+    let progress = progress(counts, None, view);
+    Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks, progress, study })
+}
+
+/// How many descriptions the teacher gave, how far the goal is where there is one, and what the agent can do now.
+pub(crate) fn progress(counts: TeacherCounts, goal: Option<u32>, view: &RunView) -> String {
+    let tested = view.status.validation.as_ref().map(|rate| {
+        let right = (rate.value * rate.n as f64).round() as u64;
+        format!(
+            "In its latest test the agent did {} of {} new requests right.",
+            format::count(&right),
+            format::count(&rate.n)
+        )
+    });
+    let given = given_of(counts.described, goal);
+    [given, tested.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// How many descriptions somebody gave, of how many.
+fn given_of(described: u64, goal: Option<u32>) -> String {
+    let n = format::counted(&described, "description");
+    match goal.map(u64::from) {
+        None if described == 0 => String::new(),
+        None => format!("You have given {n} so far."),
+        Some(goal) if described >= goal => format!("You have given {n}: all that were asked for."),
+        Some(goal) => format!(
+            "You have given {} of {}; {} to go.",
+            format::count(&described),
+            format::counted(&goal, "description"),
+            format::count(&(goal - described))
+        ),
+    }
 }
 
 /// One line of thanks with something true in it.
@@ -283,8 +372,8 @@ fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str) -
     let n = format::count(&counts.described);
     let waiting = counts.described.saturating_sub(counts.used);
     let rest = match (learns, waiting) {
-        ("", 0 | 1) => "the last one comes with its next update".to_owned(),
-        ("", more) => format!("the last {} come with its next update", format::count(&more)),
+        ("", 0 | 1) => "it will learn from the last one next".to_owned(),
+        ("", more) => format!("it will learn from the last {} next", format::count(&more)),
         (other, _) => format::lower(other),
     };
     match (kind, counts.used, counts.described) {
@@ -292,7 +381,7 @@ fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str) -
         (AnswerKind::NothingChanged, ..) => format!("Noted: {}. Here is the next one.", format::lower(nothing)),
         (AnswerKind::CannotDescribe, ..) => "Noted, thank you. Not everything can be put into words.".to_owned(),
         (_, 0, 0 | 1) if learns.is_empty() => {
-            "Thank you. Your first description is stored; the agent learns from it with its next update.".to_owned()
+            "Thank you. Your first description is stored; the agent will learn from it next.".to_owned()
         }
         (_, 0, 0 | 1) => format!("Thank you. Your first description is stored. {learns}."),
         (_, 0, _) => format!("Thank you. {n} of your descriptions are stored; {rest}."),
@@ -317,31 +406,48 @@ mod tests {
             text: text.into(),
             shown_at: Some("2001-01-01T00:00:00Z".into()),
             active_ms: Some(u64::MAX),
+            idle_ms: Some(u64::MAX),
             confirmed: false,
+            fulfilled: false,
+            first_text: Some("before".into()),
         }
     }
 
     #[test]
     fn text_is_checked_and_never_altered() {
         let text = "  it doubled the \u{e9}\u{1f600}  ";
-        let new = given(AnswerKind::Described, text).checked(TeacherId(7), "Nothing changed").unwrap();
+        let new = given(AnswerKind::Described, text).checked(TeacherId(7), "Nothing changed", None).unwrap();
         assert_eq!((new.text.as_str(), new.teacher), (text, TeacherId(7)));
-        assert_eq!((new.shown_at, new.active_ms), (None, Some(86_400_000)));
-        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(TeacherId(7), "Nothing changed").is_err());
-        assert!(given(AnswerKind::Skipped, "").checked(TeacherId(7), "Nothing changed").is_ok());
+        assert_eq!((new.shown_at, new.active_ms, new.idle_ms), (None, Some(86_400_000), Some(7 * 86_400_000)));
+        assert_eq!((new.preview_arm, new.first_text), (None, None), "previews are shown to nobody");
+        let previewed =
+            given(AnswerKind::Described, text).checked(TeacherId(7), "Nothing changed", Some(true)).unwrap();
+        assert_eq!(previewed.first_text.as_deref(), Some("before"));
+        let skipped = given(AnswerKind::Skipped, "").checked(TeacherId(7), "Nothing changed", Some(true)).unwrap();
+        assert_eq!(skipped.first_text, None);
+        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(TeacherId(7), "Nothing changed", None).is_err());
+        assert!(given(AnswerKind::Skipped, "").checked(TeacherId(7), "Nothing changed", None).is_ok());
     }
 
     #[test]
     fn the_limit_counts_characters_not_bytes() {
         assert!(
             given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT))
-                .checked(TeacherId(7), "Nothing changed")
+                .checked(TeacherId(7), "Nothing changed", None)
                 .is_ok()
         );
         let error = given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1))
-            .checked(TeacherId(7), "Nothing changed")
+            .checked(TeacherId(7), "Nothing changed", None)
             .unwrap_err();
         assert!(error.to_string().contains("5,001") && error.to_string().contains("5,000"), "{error}");
+    }
+
+    #[test]
+    fn how_far_one_is_is_said_with_and_without_a_goal() {
+        assert_eq!(given_of(0, None), "");
+        assert_eq!(given_of(1, None), "You have given 1 description so far.");
+        assert_eq!(given_of(12, Some(50)), "You have given 12 of 50 descriptions; 38 to go.");
+        assert_eq!(given_of(50, Some(50)), "You have given 50 descriptions: all that were asked for.");
     }
 
     #[test]
@@ -349,10 +455,8 @@ mod tests {
         let said =
             |described, used| thank(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed", "");
         assert!(said(1, 0).contains("first"));
-        assert!(
-            said(45, 41).contains("41 of your 45") && said(45, 41).contains("the last 4 come with its next update")
-        );
-        assert!(said(3, 2).contains("2 of your 3; the last one comes with its next update."));
+        assert!(said(45, 41).contains("41 of your 45") && said(45, 41).contains("it will learn from the last 4 next"));
+        assert!(said(3, 2).contains("2 of your 3; it will learn from the last one next."));
         assert!(said(3, 3).contains("all 3"));
         let counts = TeacherCounts { described: 2, used: 1 };
         let paused = thank(AnswerKind::Described, counts, "Nothing changed", "The agent is paused");

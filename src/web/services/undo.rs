@@ -22,7 +22,7 @@ pub(crate) struct TakenBack {
     pub(crate) undone: bool,
     /// Its kind.
     pub(crate) kind: AnswerKind,
-    /// The text that was typed.
+    /// The text that was typed; empty where it says that the execution did what was asked.
     pub(crate) said: String,
     /// The update that learnt from it, when one has.
     pub(crate) used_in_update: Option<u64>,
@@ -69,7 +69,7 @@ fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
                 format::count(&update)
             )
         }
-        (None, AnswerKind::Described) => {
+        (None, AnswerKind::Described) if !undone.fulfilled => {
             "Taken back. The agent will not learn from it; your words are in the box again.".to_owned()
         }
         (None, _) => "Taken back. Here it is again.".to_owned(),
@@ -78,7 +78,7 @@ fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
         answer: undone.answer,
         undone: undone.learnt_in.is_none(),
         kind: undone.kind,
-        said: undone.text,
+        said: if undone.fulfilled { String::new() } else { undone.text },
         used_in_update: undone.learnt_in,
         notice,
         shown: Shown {
@@ -86,6 +86,8 @@ fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
             episode: undone.episode,
             html,
             text,
+            draft: None,
+            placeholder: teaching::placeholder(view.family, undone.execution),
             doubt: teaching::question(view.family, &undone.view),
             request: undone.request,
             client_key: new_token()?,

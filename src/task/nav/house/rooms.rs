@@ -37,9 +37,8 @@ impl House {
             let beyond = if ahead.abs() < ALONG { across > 0.0 } else { ahead > 0.0 };
             if inside { if beyond { far } else { near } } else { None }
         });
-        doorway.or_else(|| {
-            self.rooms.iter().position(|room| room.storey == storey && room.rect.grown(1e-9).holds([x, y]))
-        })
+        doorway
+            .or_else(|| self.rooms.iter().position(|room| room.storey == storey && room.rect.grown(1e-9).holds([x, y])))
     }
 
     /// The rooms of a walk along viewpoints that begins with a heading.

@@ -266,6 +266,7 @@ async function storedLater(item, stored) {
   showProgress(stored);
   notice(`Sent now: your answer that waited for the connection. ${stored.thanks}`);
   if (item.kind === "described") comprehension.sent(item.text);
+  if (!current && stands(stored.study)) return;
   unsent();
 }
 

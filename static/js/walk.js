@@ -303,6 +303,7 @@ class Walk {
     set(this.place, upper(room));
     this.place.hidden = room === "";
     set(this.count, `${stop + 1} of ${path.length}`);
+    this.place.dataset.count = this.count.textContent;
     this.slider.value = this.player.time;
     this.slider.style.setProperty("--done", this.player.time / this.timeline.duration);
     this.root.toggleAttribute("data-settled", stop === path.length - 1 && this.player.over);

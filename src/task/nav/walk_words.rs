@@ -73,15 +73,22 @@ impl<'a> Telling<'a> {
         let cost = |thing: &Landmark| {
             let small = MINOR.iter().any(|name| thing.name == *name || without_colour(&thing.name) == *name);
             let flat = without_colour(&thing.name) == "rug";
+            let elsewhere = !self.in_last_room(thing);
             thing.distance
                 + 0.6 * wrapped(thing.bearing - facing).abs()
                 + if small { 1.5 } else { 0.0 }
-                + if flat { 2.0 } else { 0.0 }
+                + if flat || elsewhere { 2.0 } else { 0.0 }
         };
         let within = |thing: &Landmark| thing.distance <= reach && thing.position[2] <= eye + 0.7;
         let mut things: Vec<Landmark> = self.scene.landmarks(self.end()).into_iter().filter(within).collect();
         things.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
         things
+    }
+
+    /// Whether a thing is in the room in which the walk ended, or in its walls; true of everything where rooms are not known.
+    fn in_last_room(&self, thing: &Landmark) -> bool {
+        let room = self.arrivals.last().and_then(|arrival| Some(&self.scene.house()?.rooms[arrival.room]));
+        room.is_none_or(|room| room.rect.grown(0.2).holds([thing.position[0], thing.position[1]]))
     }
 
     /// Where the last picture looks: at the thing that the walk stopped at, else into the room.
@@ -139,13 +146,19 @@ impl<'a> Telling<'a> {
             None => "It started here.".to_owned(),
         }];
         let mut facing = self.heading;
+        // What is passed on two moves, one after the other, is named once.
+        let mut named = Vec::new();
         for i in 1..self.path.len() {
-            lines.push(self.line(i, &mut facing));
+            lines.push(self.line(i, &mut facing, &mut named));
         }
         let stop = self.stop();
-        let first = self.around_end(AT_HAND).into_iter().next();
-        let mut others = near(self.scene, self.end());
-        others.retain(|name| first.as_ref().is_none_or(|thing| thing.name != *name));
+        let around = self.around_end(AT_HAND);
+        let mut others: Vec<String> = Vec::new();
+        for thing in around.iter().skip(1).filter(|thing| self.in_last_room(thing)) {
+            if thing.name != around[0].name && !others.contains(&thing.name) {
+                others.push(thing.name.clone());
+            }
+        }
         others.truncate(NAMED);
         let others: Vec<String> = others.iter().map(|name| self.one(name)).collect();
         lines.push(match others.is_empty() {
@@ -156,7 +169,7 @@ impl<'a> Telling<'a> {
     }
 
     /// The sentence of the move to the stop `i`.
-    fn line(&self, i: usize, facing: &mut f64) -> String {
+    fn line(&self, i: usize, facing: &mut f64, named: &mut Vec<(String, bool)>) -> String {
         let (a, b) = (self.path[i - 1], self.path[i]);
         let (from, to) = (self.scene.graph.position(a), self.scene.graph.position(b));
         let ahead = bearing(&from, &to);
@@ -170,12 +183,13 @@ impl<'a> Telling<'a> {
         if rise.abs() > 0.3 {
             line.push_str(if rise > 0.0 { " up the stairs" } else { " down the stairs" });
         }
-        if let Some(opening) = self.scene.opening_between(a, b) {
-            line.push_str(&format!(" through {}", with_article(opening.name())));
-        }
         if let (Some(before), Some(now)) = (self.arrivals.get(i - 1), self.arrivals.get(i))
             && before.room != now.room
         {
+            // A doorway lies on two moves where one of them ends in it, and belongs to the one that leads into the next room.
+            if let Some(opening) = self.scene.opening_between(a, b) {
+                line.push_str(&format!(" through {}", with_article(opening.name())));
+            }
             match (self.kind(before.room), self.kind(now.room)) {
                 ("stairs", "stairs") => {}
                 (_, "stairs") if rise.abs() > 0.3 => {}
@@ -184,13 +198,20 @@ impl<'a> Telling<'a> {
                 (_, now) => line.push_str(&format!(" into the {now}")),
             }
         }
-        let side = |(name, right): (String, bool)| {
-            format!("{} on its {}", self.one(&name), if right { "right" } else { "left" })
-        };
-        let passed: Vec<String> = self.scene.passed(a, b).into_iter().take(NAMED).map(side).collect();
-        if !passed.is_empty() {
-            line.push_str(&format!(", passing {}", joined(&passed)));
+        let mut passed = self.scene.passed(a, b);
+        passed.retain(|thing| !named.contains(thing));
+        passed.truncate(NAMED);
+        let sides: Vec<String> = passed
+            .chunk_by(|a, b| a.1 == b.1)
+            .map(|things| {
+                let names: Vec<String> = things.iter().map(|(name, _)| self.one(name)).collect();
+                format!("{} on its {}", joined(&names), if things[0].1 { "right" } else { "left" })
+            })
+            .collect();
+        if !sides.is_empty() {
+            line.push_str(&format!(", passing {}", joined(&sides)));
         }
+        *named = passed;
         line.push('.');
         line
     }

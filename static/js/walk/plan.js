@@ -104,13 +104,15 @@ export class Plan {
     const height = this.svg.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
     if (width <= 0 || height <= 0) return;
     const [x0, y0, x1, y1] = this.#box(storey);
-    const scale = Math.min(width / (x1 - x0), height / (y1 - y0));
+    const small = width < SMALL;
+    // Marks at the edge are seen whole, and none lies under the button at the bottom.
+    const [edge, foot] = small ? [4, 4] : [12, 40];
+    const scale = Math.min((width - 2 * edge) / (x1 - x0), (height - edge - foot) / (y1 - y0));
     // The frame has the form of its place, so that nothing of the place is left empty.
     const [w, h] = [width / scale, height / scale];
-    const [left, top] = [(x0 + x1 - w) / 2, -(y0 + y1 + h) / 2];
+    const [left, top] = [(x0 + x1 - w) / 2, -(y0 + y1 + h) / 2 + (foot - edge) / 2 / scale];
     this.svg.setAttribute("viewBox", [left, top, w, h].map(cm).join(" "));
     this.#scale = scale;
-    const small = width < SMALL;
     this.svg.classList.toggle("small", small);
     const size = (small ? 0.55 : 1) / scale;
     this.size = size;
@@ -127,6 +129,9 @@ export class Plan {
     const scale = this.#scale;
     const px = (x, y) => [(x - seen.left) * scale, (y - seen.top) * scale];
     const taken = this.spots.filter((spot) => spot.storey === storey).map(({ x, y }) => { const [a, b] = px(x, -y); return [a - 14, b - 14, a + 14, b + 14]; });
+    // What lies on the plan: the storey at its bottom on the left, the button on the right.
+    const { clientWidth, clientHeight } = this.svg;
+    taken.push([0, clientHeight - 36, 110, clientHeight], [clientWidth - 125, clientHeight - 42, clientWidth, clientHeight]);
     this.path.forEach(({ position: [x, y, z] }, i) => {
       const before = this.path[i - 1]?.position;
       if (!before || this.storeyOf(z) !== storey) return;
@@ -186,7 +191,7 @@ function place(taken, { west, north, w, d, tw, th }) {
   const [roomX, roomY] = [Math.max(0, (w - tw) / 2 - 3), Math.max(0, (d - th) / 2 - 3)];
   let best = null;
   for (const v of [0, -0.4, 0.4, -0.7, 0.7, -1, 1]) {
-    for (const u of [0, -0.5, 0.5, -1, 1]) {
+    for (const u of [0, -0.25, 0.25, -0.5, 0.5, -0.75, 0.75, -1, 1]) {
       const [x, y] = [cx + u * roomX, cy + v * roomY];
       const box = [x - tw / 2, y - th / 2, x + tw / 2, y + th / 2];
       const cost = taken.reduce((sum, [a, b, c, e]) => sum + Math.max(0, Math.min(box[2], c) - Math.max(box[0], a)) * Math.max(0, Math.min(box[3], e) - Math.max(box[1], b)), 0);

@@ -19,6 +19,7 @@ pub mod marginal;
 pub mod metric;
 pub mod model;
 mod ngram_prior;
+mod operation;
 pub mod program;
 pub mod python_re;
 pub mod reference_fixtures;

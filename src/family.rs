@@ -155,6 +155,16 @@ pub trait Family: Send + Sync + 'static {
         None
     }
 
+    /// Compares the same model where it passes over padding, as it does unless `model.reference_padding` is set, with the rows of
+    /// the fixture one by one, which have none.
+    fn check_fixture_without_padding(
+        &self,
+        _file: &FixtureFile,
+        _device: &Device,
+    ) -> Option<candle_core::Result<Differences>> {
+        None
+    }
+
     // How runs are made.
 
     /// Named configurations, the default of the server first.

@@ -5,6 +5,8 @@ use crate::config::run::TeacherMode;
 use crate::ids::RunId;
 use crate::store::StoreError;
 use futures::future::BoxFuture;
+use rand::TryRng;
+use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
 
 /// A named configuration that a new run can start from.
@@ -29,7 +31,8 @@ pub struct PresetInfo {
 pub struct NewRun {
     /// Name of a preset: `regex/small`, or `small` where only one family has it.
     pub preset: String,
-    /// Seed of every random stream of the run.
+    /// Seed of every random stream of the run; drawn where the request leaves it out.
+    #[serde(default = "drawn_seed")]
     pub seed: u64,
     /// Who teaches; `None`: as the preset has it.
     #[serde(default)]
@@ -37,6 +40,11 @@ pub struct NewRun {
     /// Settings that differ from the preset's, as `key=value`.
     #[serde(default)]
     pub set: Vec<String>,
+}
+
+/// A seed for those who do not care which. The operating system's numbers are the only ones that are not made from a seed.
+fn drawn_seed() -> u64 {
+    u64::from(SysRng.try_next_u32().unwrap_or(1))
 }
 
 /// Why a run was not started.

@@ -22,8 +22,8 @@ mod world;
 
 pub use agent::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
 pub use episode::{DescribedEpisode, Description, Episode};
-pub use evaluation::{Evaluation, Rate};
+pub use evaluation::{Evaluation, GroupSuccess, Rate};
 pub use parameters::{Optimizer, Parameters};
 pub use teacher::Teacher;
 pub use words::{LearnedWords, ReserveRows, Utterance};
-pub use world::{Score, Split, Task, World};
+pub use world::{Grouping, Score, Split, Task, World};

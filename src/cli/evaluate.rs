@@ -4,14 +4,15 @@ use super::{device, family_of};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::output::{json, out};
-use crate::protocol::Split;
-use crate::registry::Registry;
+use crate::protocol::{GroupSuccess, Split};
+use crate::registry::{Registry, UnknownGrouping};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
 Examples:
   iliad evaluate iliad-data/runs/a/best.safetensors                 success on the test split, with its interval
   iliad evaluate best.safetensors --split validation --limit 500    on 500 validation tasks, spread evenly
+  iliad evaluate best.safetensors --by operation                    which kinds of edits it can make
   iliad evaluate best.safetensors --json                            all figures as one line of JSON";
 
 /// Flags of `iliad evaluate`.
@@ -27,6 +28,9 @@ pub(super) struct Args {
     /// Evaluate on this many tasks of the split at most; 0: on all
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::command_line::numbers::count)]
     pub limit: usize,
+    /// Success by kind of task, too: by operation or place (REGEX), by moves or distance (NAV)
+    #[arg(long, value_name = "GROUPING")]
+    pub by: Option<String>,
     /// Write the result as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -39,13 +43,26 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
     let split = split(&args.split).map_err(CliError::Usage)?;
     let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
-    let found =
-        family_of(registry, &header.config)?.evaluate(&args.checkpoint, split, args.limit, &device(&settings)?)?;
+    let (family, device) = (family_of(registry, &header.config)?, device(&settings)?);
+    let (found, groups) = match &args.by {
+        Some(grouping) => {
+            let unknown = |error: anyhow::Error| match error.is::<UnknownGrouping>() {
+                true => CliError::Usage(error.to_string()),
+                false => error.into(),
+            };
+            family.evaluate_by(&args.checkpoint, split, args.limit, &device, grouping).map_err(unknown)?
+        }
+        None => (family.evaluate(&args.checkpoint, split, args.limit, &device)?, Vec::new()),
+    };
     if args.json {
         let mut figures = serde_json::to_value(&found)?;
         figures["split"] = serde_json::to_value(split)?;
         figures["update"] = header.counters.update.into();
         figures["episodes"] = header.counters.episodes.into();
+        if let Some(grouping) = &args.by {
+            figures["by"] = grouping.as_str().into();
+            figures["groups"] = serde_json::to_value(&groups)?;
+        }
         out!("{}", json::line(&figures)?)?;
     } else {
         let percent = |r: &crate::protocol::Rate| {
@@ -56,6 +73,13 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         out!("valid       {}", percent(&found.valid))?;
         for (name, value) in &found.figures {
             out!("{name:<11} {value:.3}")?;
+        }
+        if let Some(grouping) = &args.by {
+            out!("success by {grouping}")?;
+            let width = groups.iter().map(|g| g.group.chars().count()).max().unwrap_or(0);
+            for GroupSuccess { group, success } in &groups {
+                out!("  {group:<width$}  {}", percent(success))?;
+            }
         }
     }
     Ok(Exit::Done)

@@ -28,18 +28,19 @@ pub(super) struct Args {
     /// Task family
     #[arg(value_name = "FAMILY")]
     pub family: String,
-    /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings)
+    /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings), small and
+    /// tiny (the built-in worlds, on a processor)
     #[arg(
         long,
         value_name = "NAME",
-        value_parser = ["main", "mixing", "anneal", "efficient"],
+        value_parser = ["main", "mixing", "anneal", "efficient", "small", "tiny"],
         required_unless_present = "figure"
     )]
     pub table: Option<String>,
     /// Figure: curves (learning curves of the main table's runs, which it shares)
     #[arg(long, value_name = "NAME", value_parser = ["curves"])]
     pub figure: Option<String>,
-    /// Preset that all runs start from [default: paper; of the table efficient: efficient]
+    /// Preset that all runs start from [default: paper; of the tables efficient, small and tiny: the one of this name]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// Seeds
@@ -160,7 +161,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
 
 /// The preset that runs start from.
 fn preset(args: &Args) -> String {
-    let of_table = if args.table.as_deref() == Some("efficient") { "efficient" } else { "paper" };
+    let of_table = match args.table.as_deref() {
+        Some(named @ ("efficient" | "small" | "tiny")) => named,
+        _ => "paper",
+    };
     let name = args.preset.clone().unwrap_or_else(|| of_table.into());
     // Both families have presets of these names.
     if name.contains('/') { name } else { format!("{}/{name}", args.family) }

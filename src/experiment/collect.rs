@@ -107,8 +107,11 @@ fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>, levels: [f
     for point in &points {
         if let Some(rate) = point.validation {
             let Point { update, episodes, descriptions, .. } = *point;
-            milestones.note(rate.value, cell.config.schedule.smooth, Moment { update, episodes, descriptions });
-            best = Some(best.map_or(rate.value, |b| b.max(rate.value)));
+            let moment = Moment { update, episodes, descriptions };
+            // As the trainer chooses it: the policy with the best trailing mean, not the highest single reading.
+            if milestones.note(rate.value, cell.config.schedule.smooth, moment).best {
+                best = Some(rate.value);
+            }
         }
     }
     // That of a run that went on since it was concluded is out of date.
@@ -148,6 +151,7 @@ fn thin(points: &[Point], limit: usize) -> Vec<CurvePoint> {
             validation_smoothed: p.validation_smoothed,
             training_success: p.training_success,
             training_success_total: p.training_success_total,
+            gold_share: p.gold_share,
             loss: p.loss,
         })
         .collect()
@@ -157,6 +161,36 @@ fn thin(points: &[Point], limit: usize) -> Vec<CurvePoint> {
 mod tests {
     use super::*;
     use crate::protocol::evaluation::rate;
+
+    /// The tables of the first so many episodes show the reading of the policy that a run would have kept then, as the tables of
+    /// whole runs do, and not the highest of many readings.
+    #[test]
+    fn committed_tables_of_a_part_of_the_runs_show_the_kept_policy() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
+        let all = crate::experiment::report::input::read(&folder).unwrap();
+        let mut looked_at = 0;
+        for results in all.iter().filter(|results| results.name.contains("-until-")) {
+            for row in &results.rows {
+                for seed in &row.seeds {
+                    let mut kept: Option<&CurvePoint> = None;
+                    for point in &seed.curve {
+                        if kept.is_none_or(|best| point.validation_smoothed > best.validation_smoothed) {
+                            kept = Some(point);
+                        }
+                    }
+                    assert_eq!(seed.validation, kept.unwrap().validation, "{} {}", row.name, seed.seed);
+                    looked_at += 1;
+                }
+                let values: Vec<f64> = row.seeds.iter().filter_map(|seed| seed.validation).collect();
+                assert_eq!(row.validation.mean.map(f32_of), Summary::of(&values).mean.map(f32_of), "{}", row.name);
+            }
+        }
+        assert!(looked_at > 0);
+    }
+
+    fn f32_of(value: f64) -> f32 {
+        value as f32
+    }
 
     #[test]
     fn a_thinned_curve_keeps_its_ends() {

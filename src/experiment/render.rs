@@ -108,7 +108,7 @@ mod tests {
         assert!(once.starts_with("# A\n<!-- results: speed size -->\n\n| figure | value |"), "{once}");
         assert!(once.contains("| speed | 41.66 million lines/min | 3 | 41.1 to 43.5 | 2 cores | 2026-11-28 | iliad bench execute \\| tee x |"), "{once}");
         assert!(once.contains("| size | 12,345 bytes |") && !once.contains("old"));
-        assert!(once.contains("| ADEL | 85.0 ± 7.0 | 80.0 ± 1.0 | 88.5 | 2 | 12,346 |"), "{once}");
+        assert!(once.contains("| ADEL | 85.0 ± 7.0 | 80.0 ± 1.0 | 88.5 | 2 | 12,346 (2) |"), "{once}");
         assert!(once.contains("| DAgger | 90.0 |  | 92.0 | 1 of 2 |  |"), "{once}");
         assert!(once.contains("\nH100, 2026-11-28: `iliad reproduce table-3`\n") && once.ends_with("<!-- end -->"));
         assert_eq!(render(&once, &some()).unwrap(), once);

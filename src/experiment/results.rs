@@ -56,7 +56,8 @@ pub struct RowResult {
     pub wanted: usize,
     /// Seeds whose runs used up their budget of episodes.
     pub complete: usize,
-    /// Validation success of the best policy: of complete seeds over the whole split.
+    /// Validation success of the best policy, chosen by the trailing mean of its readings: over the whole split where a seed is
+    /// through or was concluded, else as it was read while training.
     pub validation: Summary,
     /// Best smoothed validation success (equal to the best raw one where `schedule.smooth` is 1).
     pub validation_smoothed: Summary,
@@ -140,7 +141,8 @@ pub struct SeedResult {
     pub descriptions: u64,
     /// Seconds of training.
     pub seconds: f64,
-    /// Validation success: of the best policy over the whole split once complete, before that the best reading so far.
+    /// Validation success of the policy with the best trailing mean: over the whole split once complete, before that as it was
+    /// read while training.
     pub validation: Option<f64>,
     /// Best smoothed validation reading so far.
     pub validation_smoothed: Option<f64>,
@@ -170,6 +172,8 @@ pub struct CurvePoint {
     pub training_success: Option<f64>,
     /// The share over all episodes so far (cumulative).
     pub training_success_total: Option<f64>,
+    /// Share of the described executions that were as good as the gold one, since the point before in the full curve.
+    pub gold_share: Option<f64>,
     /// Loss on new teaching, nats a sequence.
     pub loss: Option<f64>,
 }

@@ -31,8 +31,8 @@ pub fn text(results: &Results) -> String {
     out.push_str(
         "\nMean ± standard deviation over seeds, with their number where some seeds lack the figure. “taught” counts what the\n\
          teacher gave by then: descriptions, demonstrations or rewards. “paper” in the last column: to which level, after how\n\
-         many episodes. “seeds”: how many made all episodes they were to make. Validation of the others is their best reading so\n\
-         far, their test success, where they have one, that of their best policy when time ended them.\n",
+         many episodes. “seeds”: how many made all episodes they were to make. Validation and test are those of the policy with the\n\
+         best trailing mean of validation; of seeds that are not through, validation is as it was read while training.\n",
     );
     out
 }

@@ -4,6 +4,7 @@
 //! that only the fixture has must be one that cannot matter: its gradient there is compared with zero.
 
 use crate::nn::params::Params;
+use crate::nn::tokens::PAD;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -165,6 +166,51 @@ impl Fixture {
             gradients,
         })
     }
+}
+
+/// Rows of a batch, each computed alone and without padding by the model that agrees with the fixture: the logits of each, `[T, V]`,
+/// and the loss of all together.
+pub(crate) struct RowsAlone<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) logits: Vec<Tensor>,
+    pub(crate) loss: Tensor,
+}
+
+impl RowsAlone<'_> {
+    /// Compares a whole batch, whose encoders stop where a row ends, with its rows alone: logits `[T · B, V]` and loss of a model
+    /// with `params`.
+    pub(crate) fn compare(&self, model: &str, params: &Params, logits: &Tensor, loss: &Tensor) -> Result<Differences> {
+        let rows = self.logits.len();
+        let (t, v) = (logits.dim(0)? / rows.max(1), logits.dim(1)?);
+        let ours = logits.reshape((t, rows, v))?.transpose(0, 1)?.contiguous()?;
+        let expected = Tensor::stack(&self.logits, 0)?;
+        let (grads, theirs) = (loss.backward()?, self.loss.backward()?);
+        let mut gradients = Vec::new();
+        for (name, var) in params.iter() {
+            let other = self.params.iter().find(|(n, _)| *n == name).map(|(_, var)| var);
+            let (Some(g), Some(e)) = (grads.get(var), other.and_then(|var| theirs.get(var))) else {
+                bail!("no gradient for `{name}`")
+            };
+            gradients.push((name.to_owned(), difference(g, e)?));
+        }
+        Ok(Differences {
+            model: format!("{model} without padding"),
+            logits: difference(&ours, &expected)?,
+            loss: difference(&loss.reshape(1)?, &self.loss.reshape(1)?)?,
+            gradients,
+        })
+    }
+}
+
+/// A row of every step's values of a time-major batch.
+pub(crate) fn of_row<T: Copy>(values: &[T], rows: usize, row: usize) -> Vec<T> {
+    values.iter().skip(row).step_by(rows).copied().collect()
+}
+
+/// A sequence without the padding at its end.
+pub(crate) fn without_padding(sequence: &[u32]) -> Vec<u32> {
+    let real = sequence.iter().rposition(|id| *id != PAD).map_or(1, |last| last + 1);
+    sequence[..real.min(sequence.len())].to_vec()
 }
 
 /// Exchanges entries 0 and 1 along a dimension.

@@ -1,7 +1,7 @@
 //! Evaluation: greedy roll-outs of π_θ on a split, scored by the task's own criterion.
 
 use crate::protocol::{Agent, Decoding};
-use crate::protocol::{Split, World};
+use crate::protocol::{Grouping, Score, Split, Task, World};
 use crate::rng::stream;
 use candle_core::Result;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,15 @@ pub struct Evaluation {
     pub figures: BTreeMap<String, f64>,
 }
 
+/// The success on the tasks of one group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupSuccess {
+    /// Name of the group.
+    pub group: String,
+    /// Share of its tasks that succeeded.
+    pub success: Rate,
+}
+
 /// A share of `k` in `n` with its 95% Wilson interval.
 pub fn rate(k: u64, n: u64) -> Rate {
     if n == 0 {
@@ -49,13 +58,48 @@ pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: 
     found.ok_or_else(|| candle_core::Error::msg("the evaluation was broken off"))
 }
 
+/// Evaluates as [`evaluate`] does, and counts success by the groups of a grouping. Groups without a task are left out.
+pub fn evaluate_by<W: World>(
+    world: &W,
+    agent: &dyn Agent<W>,
+    split: Split,
+    limit: usize,
+    grouping: &Grouping,
+) -> Result<(Evaluation, Vec<GroupSuccess>)> {
+    let mut counts = vec![(0, 0); grouping.groups.len()];
+    let note = |task: &Task<W::Start>, score: &Score| {
+        if let Some((success, n)) = world.group(grouping.name, task.split, task.index).and_then(|at| counts.get_mut(at))
+        {
+            *success += u64::from(score.success);
+            *n += 1;
+        }
+    };
+    let found = evaluate_noting(world, agent, split, limit, || true, note)?;
+    let found = found.ok_or_else(|| candle_core::Error::msg("the evaluation was broken off"))?;
+    let groups = grouping.groups.iter().zip(counts).filter(|(_, (_, n))| *n > 0);
+    let groups = groups.map(|(group, (k, n))| GroupSuccess { group: (*group).to_owned(), success: rate(k, n) });
+    Ok((found, groups.collect()))
+}
+
 /// Evaluates as [`evaluate`] does; the result is `None` once `go_on`, asked between its parts, says no.
 pub fn evaluate_while<W: World>(
     world: &W,
     agent: &dyn Agent<W>,
     split: Split,
     limit: usize,
+    go_on: impl FnMut() -> bool,
+) -> Result<Option<Evaluation>> {
+    evaluate_noting(world, agent, split, limit, go_on, |_, _| {})
+}
+
+/// Evaluates as [`evaluate_while`] does and hands every task with its score to `note`.
+fn evaluate_noting<W: World>(
+    world: &W,
+    agent: &dyn Agent<W>,
+    split: Split,
+    limit: usize,
     mut go_on: impl FnMut() -> bool,
+    mut note: impl FnMut(&Task<W::Start>, &Score),
 ) -> Result<Option<Evaluation>> {
     let len = world.len(split);
     let n = if limit == 0 { len } else { limit.min(len) };
@@ -72,6 +116,7 @@ pub fn evaluate_while<W: World>(
         let executions = agent.act(&batch, Decoding::Greedy, &mut stream(0, "evaluation", 0))?;
         for (task, execution) in chunk.iter().zip(&executions) {
             let score = world.score(task, execution);
+            note(task, &score);
             success += u64::from(score.success);
             valid += u64::from(world.valid(&task.start, execution));
             for (name, value) in score.figures {

@@ -40,6 +40,15 @@ pub struct Score {
     pub figures: Vec<(String, f64)>,
 }
 
+/// A way of grouping tasks, by which success is counted: its name, and those of its groups in the order of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// Name on the command line: `operation`.
+    pub name: &'static str,
+    /// Names of the groups.
+    pub groups: &'static [&'static str],
+}
+
 /// The environment of one task family: tasks, executions, scoring and the approximate marginal P_ω.
 /// Everything is a pure function of its arguments and the given stream.
 pub trait World: Send + Sync + 'static {
@@ -151,6 +160,16 @@ pub trait World: Send + Sync + 'static {
         _execution: &Self::Execution,
         _stream: &mut Stream,
     ) -> Option<(Self::Start, Self::Execution)> {
+        None
+    }
+
+    /// The ways in which tasks can be grouped, for success by group (REGEX: by the operation that is asked for).
+    fn groupings(&self) -> &'static [Grouping] {
+        &[]
+    }
+
+    /// The position of a task's group among those of one of the [`World::groupings`]; `None` where the task is in none of them.
+    fn group(&self, _grouping: &str, _split: Split, _index: usize) -> Option<usize> {
         None
     }
 

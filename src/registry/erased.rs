@@ -10,11 +10,13 @@ use crate::family::{
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
-use crate::protocol::{Evaluation, Split};
+use crate::protocol::{Agent, Evaluation, GroupSuccess, Split, World, evaluation};
 use crate::run::RunHandle;
+use crate::suggest::did_you_mean;
 use crate::trainer::{FinalReport, Launch};
 use candle_core::Device;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A task family without its types (object safe).
 pub trait AnyFamily: Send + Sync {
@@ -67,6 +69,12 @@ pub trait AnyFamily: Send + Sync {
 
     /// [`Family::check_fixture`].
     fn check_fixture(&self, file: &FixtureFile, device: &Device) -> Option<candle_core::Result<Differences>>;
+    /// [`Family::check_fixture_without_padding`].
+    fn check_fixture_without_padding(
+        &self,
+        file: &FixtureFile,
+        device: &Device,
+    ) -> Option<candle_core::Result<Differences>>;
 
     /// Named configurations.
     fn presets(&self) -> Vec<Preset>;
@@ -83,6 +91,15 @@ pub trait AnyFamily: Send + Sync {
     ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)>;
     /// Evaluates a checkpoint.
     fn evaluate(&self, checkpoint: &Path, split: Split, limit: usize, device: &Device) -> anyhow::Result<Evaluation>;
+    /// Evaluates a checkpoint and counts success by one of the world's groupings ([`World::groupings`]).
+    fn evaluate_by(
+        &self,
+        checkpoint: &Path,
+        split: Split,
+        limit: usize,
+        device: &Device,
+        grouping: &str,
+    ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)>;
     /// Trains a simulated teacher.
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
     /// Pretrains a policy.
@@ -93,6 +110,24 @@ pub trait AnyFamily: Send + Sync {
         device: &Device,
         progress: &Progress<'_>,
     ) -> anyhow::Result<()>;
+}
+
+/// A name that is none of the world's groupings; a plain sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownGrouping(String);
+
+/// The world of a checkpoint and the policy that the run reports.
+fn saved<F: Family>(
+    family: &F,
+    checkpoint: &Path,
+    device: &Device,
+) -> anyhow::Result<(Arc<F::World>, Box<dyn Agent<F::World>>)> {
+    let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
+    let world = Family::world(family, &header.config)?;
+    let agent = Family::agent_from(family, &header.config, &world, &header.blueprint, device)?;
+    agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
+    Ok((world, agent))
 }
 
 impl<F: Family> AnyFamily for F {
@@ -188,6 +223,14 @@ impl<F: Family> AnyFamily for F {
         Family::check_fixture(self, file, device)
     }
 
+    fn check_fixture_without_padding(
+        &self,
+        file: &FixtureFile,
+        device: &Device,
+    ) -> Option<candle_core::Result<Differences>> {
+        Family::check_fixture_without_padding(self, file, device)
+    }
+
     fn presets(&self) -> Vec<Preset> {
         Family::presets(self)
     }
@@ -218,11 +261,32 @@ impl<F: Family> AnyFamily for F {
         limit: usize,
         device: &Device,
     ) -> anyhow::Result<crate::protocol::Evaluation> {
-        let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
-        let world = Family::world(self, &header.config)?;
-        let agent = Family::agent_from(self, &header.config, &world, &header.blueprint, device)?;
-        agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
-        Ok(crate::protocol::evaluation::evaluate(&*world, &*agent, split, limit)?)
+        let (world, agent) = saved(self, checkpoint, device)?;
+        Ok(evaluation::evaluate(&*world, &*agent, split, limit)?)
+    }
+
+    fn evaluate_by(
+        &self,
+        checkpoint: &Path,
+        split: Split,
+        limit: usize,
+        device: &Device,
+        grouping: &str,
+    ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
+        let (world, agent) = saved(self, checkpoint, device)?;
+        let Some(grouping) = world.groupings().iter().find(|g| g.name == grouping) else {
+            let names: Vec<&str> = world.groupings().iter().map(|g| g.name).collect();
+            let meant = did_you_mean(grouping, names.iter().copied());
+            let known = match names.is_empty() {
+                true => "cannot be grouped".to_owned(),
+                false => format!("are grouped by {}", names.join(" or ")),
+            };
+            let family = Family::name(self);
+            return Err(
+                UnknownGrouping(format!("tasks of the family {family} {known}, not by `{grouping}`{meant}")).into()
+            );
+        };
+        Ok(evaluation::evaluate_by(&*world, &*agent, split, limit, grouping)?)
     }
 
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {

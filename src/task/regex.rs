@@ -20,6 +20,7 @@ pub mod marks;
 pub mod metric;
 pub mod model;
 mod ngram_prior;
+mod operation;
 pub mod program;
 pub mod python_re;
 pub mod reference_fixtures;

@@ -6,7 +6,6 @@
 //! description.
 
 use super::Trainer;
-use super::gradient_steps::UpdateInterrupted;
 use super::replay_buffer::ReplayBuffer;
 use crate::algorithm::{Learning, StepContext};
 use crate::config::run::{PracticeSettings, TeacherMode};
@@ -96,16 +95,19 @@ impl<K: Family> Trainer<'_, K> {
         Ok(())
     }
 
-    /// Makes the practice steps again that the record of an update counts before it.
-    pub(super) fn repeat_practice(&mut self, data: &serde_json::Value) -> anyhow::Result<()> {
+    /// Makes the practice steps again that the record of an update counts before it; `None` when the program ends meanwhile. The
+    /// state between two steps is a whole one, which a checkpoint can hold: the next start makes the rest of them.
+    pub(super) fn repeat_practice(&mut self, data: &serde_json::Value) -> anyhow::Result<Option<u64>> {
         let recorded = data["practice"].as_u64().unwrap_or(0);
+        let mut made = 0;
         while self.progress.counters.practice < recorded {
             if self.commands.shutdown_requested() {
-                return Err(UpdateInterrupted.into());
+                return Ok(None);
             }
             self.practice_step()?;
+            made += 1;
         }
-        Ok(())
+        Ok(Some(made))
     }
 
     fn practice_step(&mut self) -> anyhow::Result<()> {

@@ -5,6 +5,10 @@ use super::checkpoint::Counters;
 use crate::family::Family;
 use anyhow::Context;
 
+/// Updates and practice steps that are made again between two checkpoints, so that a recovery which is ended again and again
+/// comes to its end.
+const STEPS_BETWEEN_CHECKPOINTS: u64 = 100;
+
 impl<K: Family> Trainer<'_, K> {
     /// Makes the updates again that were recorded after the checkpoint, unless the program ends meanwhile. Numbers of
     /// episodes that people hold already stay theirs.
@@ -20,6 +24,7 @@ impl<K: Family> Trainer<'_, K> {
             self.events.log(format!("Making {} updates again that the last checkpoint did not have.", lost.len()));
         }
         self.recovering = true;
+        let mut unsaved = 0;
         for record in lost {
             if self.commands.shutdown_requested() {
                 break;
@@ -28,7 +33,7 @@ impl<K: Family> Trainer<'_, K> {
             if record.update != update + 1 {
                 anyhow::bail!("the record of updates has a gap: update {} follows {update}", record.update)
             }
-            self.repeat_practice(&record.data)?;
+            let Some(practised) = self.repeat_practice(&record.data)? else { break };
             if record.data["kind"] == "human" {
                 let Some(store) = &self.store else { break };
                 let answers = store.wait(store.store().answers(&record.answers))?;
@@ -40,6 +45,11 @@ impl<K: Family> Trainer<'_, K> {
                 let share = record.data["share"].as_f64().unwrap_or(0.0);
                 let room = record.data["room"].as_u64().unwrap_or(0) as usize;
                 self.simulated_update(share, room)?;
+            }
+            unsaved += 1 + practised;
+            if unsaved >= STEPS_BETWEEN_CHECKPOINTS {
+                self.checkpoint()?;
+                unsaved = 0;
             }
         }
         self.recovering = false;

@@ -20,7 +20,7 @@ use crate::family::Family;
 use crate::ids::RunId;
 use crate::protocol::{Decoding, Split, Teacher, World, evaluation};
 use crate::rng;
-use crate::run::{Command, RunState, Tried};
+use crate::run::{Command, RunState, Status, Tried};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,7 +164,9 @@ impl<K: Family> Trainer<'_, K> {
     fn rest(&mut self) {
         self.progress.clock.record();
         // An update that was made too soon after the last status for one of its own is published now.
-        let unpublished = self.events.status().update != self.progress.counters.update;
+        let shown = |status: &Status| (status.update, status.practice);
+        let counters = self.progress.counters;
+        let unpublished = shown(&self.events.status()) != (counters.update, counters.practice);
         if self.progress.speed.per_second() > 0.0 || unpublished {
             self.progress.speed.reset();
             self.publish_status();

@@ -52,7 +52,7 @@ export class Moment {
     $("moment-about").textContent = `Drawn from your own, and asked again just now: the agent does ${right} of ${requests.length} right.`;
     $("moment-list").replaceChildren(...requests.map((request) => this.#item(request)));
     $("moment").hidden = $("moment-there").hidden = false;
-    $("words-said").textContent = `${count(described)} sentences. ${$("moment-about").textContent} They are listed before “In your words”.`;
+    $("words-said").textContent = `${count(described)} sentences. ${$("moment-about").textContent} They are listed at the end of “In your words”.`;
   }
 
   #item({ text, elsewhere, attempt, start }) {

@@ -42,7 +42,10 @@ function showStatus(now) {
   say("device", now.device);
   const best = now.best_validation;
   say("t-best", rate(best));
-  say("t-best-n", best ? `of ${count(best.n)} (${percent(best.low, 0)}–${percent(best.high, 0)}) · now ${rate(now.validation)}` : "not tested yet");
+  // The latest reading may be of a policy long ago, at the beginning of the one before anything was learnt.
+  const at = charts.points.findLast((point) => point.validation)?.update;
+  const latest = at === undefined ? "" : ` · ${rate(now.validation)} at update ${count(at)}`;
+  say("t-best-n", best ? `of ${count(best.n)} (${percent(best.low, 0)}–${percent(best.high, 0)})${latest}` : "not tested yet");
   say("t-episodes", count(now.episodes));
   say("t-rate", state === "running" ? rateOf(now.episodes_per_second) : "");
   say("t-human", count(now.descriptions_human));
@@ -152,8 +155,8 @@ async function snapshot() {
   const parts = ["", "/points", "/episodes", "/checkpoints", "/readings"].map((what) => part(config.run, what));
   const [run, points, rows, marks, curves, others] = await Promise.all([...parts, compared ? part(compared, "/points") : null]);
   live = run.live;
-  showStatus(run.status);
   showPoints(points);
+  showStatus(run.status);
   readings.show(curves);
   if (compared && compared === other) charts.compared = others;
   episodes.fill(rows);

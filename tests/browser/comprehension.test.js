@@ -80,6 +80,8 @@ test("a moment at 25 sentences stands beside the work, can be tried, and is clos
     for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }]) {
       await page.setViewportSize(viewport);
       await check(page, `the moment in ${colorScheme} at ${viewport.width} px`);
+      const top = async (id) => (await page.locator(id).boundingBox()).y;
+      assert.equal(await top("#moment") < await top("#words-title"), viewport.width > 1000, "on small screens it moves nothing down");
     }
   }
   // The next execution is there all the while.

@@ -37,6 +37,7 @@ const ROWS: &[Row] = &[
     row("train SMALL --run-dir RUN --json"),
     row("evaluate checkpoint --limit 4"),
     row("evaluate checkpoint --limit 4 --json"),
+    row("evaluate checkpoint --limit 4 --by operation"),
     row("teacher train SMALL --executor-updates 1 --describer-updates 1 --batch 2 -o teacher.safetensors"),
     row("pretrain SMALL --set algorithm.pretrain_updates=1 -o policy.safetensors"),
     row("presets"),
@@ -301,4 +302,26 @@ fn a_server_serves_although_its_announcement_has_no_room() {
     }
     assert!(running && answer.is_some_and(|answer| answer.starts_with("HTTP/1.1 200")), "{told}");
     assert!(told.contains("cannot write to the standard output"), "{told}");
+}
+
+#[test]
+fn success_is_told_by_kind_of_task() {
+    let home = home();
+    let trained = iliad(home.path()).args(words("train SMALL --run-dir run")).output().unwrap();
+    assert!(trained.status.success(), "{trained:?}");
+    let evaluate = |arguments: &str| {
+        let all = format!("evaluate run/best.safetensors {arguments}");
+        iliad(home.path()).args(all.split(' ')).output().unwrap()
+    };
+    let found: serde_json::Value = serde_json::from_slice(&evaluate("--by operation --json").stdout).unwrap();
+    let groups = found["groups"].as_array().unwrap();
+    let names: Vec<&str> = groups.iter().filter_map(|g| g["group"].as_str()).collect();
+    assert_eq!((found["by"].as_str(), names), (Some("operation"), vec!["insert", "delete", "replace", "double"]));
+    let tasks: u64 = groups.iter().filter_map(|g| g["success"]["n"].as_u64()).sum();
+    assert_eq!(Some(tasks), found["success"]["n"].as_u64());
+    let table = String::from_utf8(evaluate("--by place").stdout).unwrap();
+    assert!(table.contains("success by place\n  beginning") && table.contains("  anywhere"), "{table}");
+    let slip = evaluate("--by plase");
+    let told = String::from_utf8(slip.stderr).unwrap();
+    assert!(slip.status.code() == Some(2) && told.contains("did you mean `place`?"), "{told}");
 }

@@ -68,6 +68,13 @@ fn the_builtin_world_keeps_its_promises() {
     assert!(paths(Split::Validation).is_disjoint(&paths(Split::Train)));
     let ids: HashSet<&String> = SPLITS.iter().flat_map(|s| world.corpus().split(*s)).map(|i| &i.id).collect();
     assert_eq!(ids.len(), SPLITS.iter().map(|s| world.len(*s)).sum::<usize>());
+    for grouping in world.groupings() {
+        let group = |index| world.group(grouping.name, Split::Test, index).unwrap();
+        let found: HashSet<usize> = (0..world.len(Split::Test)).map(group).collect();
+        assert!(found.len() > 1 && found.iter().all(|g| *g < grouping.groups.len()), "{grouping:?} {found:?}");
+    }
+    let moves = |index: usize| world.corpus().split(Split::Test)[index].path.len() - 1;
+    assert!((0..world.len(Split::Test)).all(|i| world.group("moves", Split::Test, i) == Some(moves(i) - 3)));
     let again = NavWorld::builtin(1, &Size::tiny());
     assert_eq!(again.corpus(), world.corpus());
     assert_ne!(NavWorld::builtin(2, &Size::tiny()).corpus(), world.corpus());

@@ -18,6 +18,11 @@ fn check_tasks(world: &RegexWorld) -> [HashSet<String>; 3] {
     let mut requests: Vec<HashSet<String>> = Vec::new();
     for split in SPLITS {
         assert!(!world.is_empty(split));
+        for grouping in world.groupings() {
+            let within = |index| world.group(grouping.name, split, index).is_some_and(|g| g < grouping.groups.len());
+            assert!((0..world.len(split)).all(within), "every task is in a group of {}", grouping.name);
+        }
+        assert_eq!(world.group("colour", split, 0), None);
         let mut seen = HashSet::new();
         let (mut all, mut unknown) = (0, 0);
         for index in 0..world.len(split) {

@@ -13,7 +13,7 @@ use iliad::family::{Progress, TeacherReport, TeacherTraining};
 use iliad::nn::device_agreement::Apart;
 use iliad::nn::reference_fixtures::{Differences, FixtureFile};
 use iliad::protocol::Rate;
-use iliad::protocol::{Evaluation, Split};
+use iliad::protocol::{Evaluation, GroupSuccess, Split};
 use iliad::registry::AnyFamily;
 use iliad::rng;
 use iliad::run::{Attempt, CheckpointRow, Command, Comprehension, EpisodeRow, Event, OwnDescription, Point};
@@ -143,6 +143,9 @@ impl AnyFamily for Pairs {
     fn check_fixture(&self, _: &FixtureFile, _: &Device) -> Option<candle_core::Result<Differences>> {
         None
     }
+    fn check_fixture_without_padding(&self, _: &FixtureFile, _: &Device) -> Option<candle_core::Result<Differences>> {
+        None
+    }
     fn script(&self) -> Option<&'static str> {
         None
     }
@@ -169,6 +172,16 @@ impl AnyFamily for Pairs {
         self.check(&launch.config).map(|()| unreachable!())
     }
     fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device) -> anyhow::Result<Evaluation> {
+        anyhow::bail!("no run of this family can be evaluated")
+    }
+    fn evaluate_by(
+        &self,
+        _: &Path,
+        _: Split,
+        _: usize,
+        _: &Device,
+        _: &str,
+    ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
         anyhow::bail!("no run of this family can be evaluated")
     }
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {

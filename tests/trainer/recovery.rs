@@ -4,6 +4,7 @@ use crate::support::{go_live, wait_for_work, weights};
 use iliad::config::run::TeacherMode;
 use iliad::run::{Command, RunState};
 use iliad::store::Store;
+use iliad::trainer::checkpoint;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 use std::path::Path;
@@ -92,6 +93,57 @@ async fn practice_between_answers_is_made_again_as_often_as_it_was_made() {
     std::fs::copy(&lost, alone.path().join("update-00000008.safetensors")).unwrap();
     assert_eq!(weights(alone.path()), expected);
     again.end(Command::Shutdown).await;
+}
+
+/// A recovery that the program's end breaks off again and again keeps what it has made, and comes to the same weights; it writes
+/// checkpoints on its way, so that a kill does not undo all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recovery_that_is_ended_again_and_again_loses_nothing() {
+    const STEPS: u64 = 25;
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = [
+        "algorithm.practice.most=25",
+        "algorithm.practice.least=25",
+        "algorithm.practice.batch=4",
+        "algorithm.average=0.9",
+        "pool.candidates=4",
+        "schedule.checkpoint_every=1000",
+        "schedule.evaluate_every=1000",
+    ];
+    let live = go_live(dir.path(), &overrides).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    for i in 0..8u64 {
+        wait_for_work(&live).await;
+        assert!(live.answer(teacher, &format!("key {i}"), "remove every [ e ]").await);
+        live.until("the answer to be used, and practice", |s| s.update > i && s.practice >= STEPS).await;
+    }
+    let (whole, broken) = (copy(dir.path()), copy(dir.path()));
+    live.end(Command::Shutdown).await;
+    let expected = weights(&dir.path().join("run"));
+
+    let again = go_live(whole.path(), &overrides).await;
+    again.until("the lost updates to be made again", |s| s.state == RunState::Running && s.update == 8).await;
+    assert!(whole.path().join("run/update-00000004.safetensors").exists(), "104 steps after the one of the start");
+    again.until("practice", |s| s.practice >= STEPS).await;
+    again.end(Command::Shutdown).await;
+    assert_eq!(weights(&whole.path().join("run")), expected);
+
+    let run = broken.path().join("run");
+    let made =
+        || checkpoint::newest(&run).unwrap().0.map(|(header, _)| (header.counters.update, header.counters.practised));
+    let mut before = made();
+    assert_eq!(before, Some((0, 0)));
+    for pause in [0, 100, 200, 400] {
+        let again = go_live(broken.path(), &overrides).await;
+        tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+        again.end(Command::Shutdown).await;
+        assert!(made() >= before, "{:?} after {before:?}", made());
+        before = made();
+    }
+    let again = go_live(broken.path(), &overrides).await;
+    again.until("everything to be made again", |s| s.update == 8 && s.practice >= STEPS).await;
+    again.end(Command::Shutdown).await;
+    assert_eq!(weights(&run), expected);
 }
 
 /// The folder as a kill at this moment would leave it: without the checkpoint that an orderly end writes.

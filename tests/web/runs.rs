@@ -142,12 +142,14 @@ async fn runs_are_started_over_json() {
     assert_eq!((&presets[1]["name"], &presets[1]["teacher"]["mode"]), (&json!("pairs/tiny"), &json!("simulated")));
     let wish = json!({"preset": "pairs/tiny", "seed": 12, "teacher": {"mode": "mixed", "share": 0.5}});
     let reply = server.post("/api/runs", "", &wish).await;
-    assert_eq!((reply.status, reply.json()), (StatusCode::CREATED, json!({"id": "second"})));
+    assert_eq!((reply.status, reply.json()), (StatusCode::CREATED, json!({"id": "second", "seed": 12})));
     let asked = launcher.asked.lock().unwrap().remove(0);
     assert_eq!((asked.seed, asked.teacher), (12, Some(TeacherMode::Mixed { share: 0.5 })));
     assert_eq!(server.get("/api/runs/second", "").await.json()["live"], true);
     for (wish, status, code) in [
         (json!({"preset": "huge", "seed": 1}), 422, "wish"),
+        // The seed is drawn where it is left out.
+        (json!({"preset": "huge"}), 422, "wish"),
         (json!({"preset": "pairs/tiny", "seed": 1_u64 << 53}), 422, "seed"),
         (json!({"preset": "pairs/tiny", "seed": 1, "teacher": {"mode": "mixed", "share": 2}}), 422, "share"),
         (json!({"preset": "pairs/tiny", "seed": -1}), 400, "unreadable"),

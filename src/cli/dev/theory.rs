@@ -116,13 +116,7 @@ fn text(study: &Study) -> String {
         let _ = writeln!(
             out,
             "{:>7} {:>5} {:>11.6} {:>11.4} {:>8.5} {:>13.6} {:>13.4}{sampled}",
-            row.t,
-            row.start + 1,
-            row.distance,
-            row.bound,
-            row.ratio,
-            row.policy_error,
-            row.policy_bound
+            row.t, row.start, row.distance, row.bound, row.ratio, row.policy_error, row.policy_bound
         );
     }
     let _ = writeln!(out, "\n{}", verdict(study));

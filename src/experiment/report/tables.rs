@@ -1,6 +1,6 @@
 //! Results as tables: headers and cells of text, shared by the report and BENCHMARKS.md.
 
-use super::input::{Results, RowResult, Summary};
+use super::input::{Results, RowResult, SeedResult, Summary};
 use serde_json::Value;
 
 /// A table of text. All columns but the first hold figures unless `text_columns` says otherwise.
@@ -36,6 +36,12 @@ fn spread(summary: Summary) -> String {
         let sd = summary.sd.map_or(String::new(), |sd| format!(" ± {:.1}", 100.0 * sd));
         format!("{:.1}{sd}", 100.0 * mean)
     })
+}
+
+/// The number of seeds that a figure is of, where the column of seeds says another one.
+fn fewer(row: &RowResult, n: usize) -> String {
+    let shown = row.complete.max(row.test.n);
+    if n == 0 || n == shown || row.seeds.is_empty() { String::new() } else { format!(" ({n})") }
 }
 
 /// A value as a cell.
@@ -90,25 +96,28 @@ pub fn of_rows(results: &Results) -> Table {
         (complete, _) if row.test.n > complete => format!("{}, of which {complete} complete", row.test.n),
         (complete, wanted) => format!("{complete} of {wanted}"),
     };
-    add("validation, %", each(&|row| spread(row.validation)), false);
+    add("validation, %", each(&|row| format!("{}{}", spread(row.validation), fewer(row, row.validation.n))), false);
     add("paper: validation", each(&|row| paper(row.paper.validation)), false);
-    add("test, %", each(&|row| spread(row.test)), false);
+    add("test, %", each(&|row| format!("{}{}", spread(row.test), fewer(row, row.test.n))), false);
     add("paper: test", each(&|row| paper(row.paper.test)), false);
     add("seeds", each(&seeds), false);
-    let episodes = |row: &RowResult| {
-        let all: Vec<f64> = row.seeds.iter().map(|s| s.episodes as f64).collect();
-        Summary::of(&all).mean.filter(|mean| *mean > 0.0).map_or(String::new(), |mean| number(mean.round()))
+    let mean = |row: &RowResult, count: fn(&SeedResult) -> u64| {
+        let all: Vec<f64> = row.seeds.iter().map(|s| count(s) as f64).collect();
+        let mean = Summary::of(&all).mean.filter(|mean| *mean > 0.0);
+        mean.map_or(String::new(), |mean| format!("{}{}", number(mean.round()), fewer(row, all.len())))
     };
-    add("episodes", each(&episodes), false);
+    add("episodes", each(&|row| mean(row, |s| s.episodes)), false);
+    add("teaching", each(&|row| mean(row, |s| s.descriptions)), false);
     let mut levels: Vec<f64> = rows.iter().flat_map(|row| &row.reached).map(|r| r.level).collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();
     for level in levels {
         let cell = |row: &RowResult| {
             let reached = row.reached.iter().find(|r| r.level == level);
-            reached.and_then(|r| r.descriptions.mean).map_or(String::new(), |mean| number(mean.round()))
+            let taught = reached.map(|r| r.descriptions).unwrap_or_default();
+            taught.mean.map_or(String::new(), |mean| format!("{} ({})", number(mean.round()), taught.n))
         };
-        add(&format!("teaching to {level:.0}%"), each(&cell), false);
+        add(&format!("teaching to {level:.0}% (seeds)"), each(&cell), false);
     }
     add("kind of teaching", each(&|row| row.feedback.clone()), true);
     let mut keys: Vec<&String> = rows

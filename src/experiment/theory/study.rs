@@ -28,7 +28,7 @@ pub struct StudySettings {
 pub struct Row {
     /// t: policies averaged.
     pub t: u64,
-    /// The start whose distance is closest to its bound (or furthest beyond it).
+    /// The start whose distance is closest to its bound (or furthest beyond it), counted from 1 as the printed table does.
     pub start: usize,
     /// Its distance.
     pub distance: f64,
@@ -172,7 +172,7 @@ fn row(readings: &[Reading], sampled_distance: Option<f64>) -> Option<Row> {
     let worst = readings.iter().max_by(|a, b| a.policy_error.total_cmp(&b.policy_error))?;
     Some(Row {
         t: nearest.t,
-        start,
+        start: start + 1,
         distance: nearest.distance,
         bound: nearest.bound,
         ratio: nearest.ratio(),

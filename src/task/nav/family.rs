@@ -305,6 +305,14 @@ impl Family for NavFamily {
         super::reference_fixtures::check(file, device)
     }
 
+    fn check_fixture_without_padding(
+        &self,
+        file: &FixtureFile,
+        device: &Device,
+    ) -> Option<candle_core::Result<Differences>> {
+        super::reference_fixtures::check_without_padding(file, device)
+    }
+
     fn presets(&self) -> Vec<Preset> {
         setup::presets()
     }

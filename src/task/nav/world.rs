@@ -12,7 +12,7 @@ use super::settings::Perf;
 use super::walk_words::Telling;
 use super::{Start, Walk};
 use crate::datafile::DataError;
-use crate::protocol::{Score, Split, Task, World};
+use crate::protocol::{Grouping, Score, Split, Task, World};
 use crate::rng::Stream;
 use rand::RngExt;
 use rustc_hash::FxHashMap;
@@ -21,6 +21,12 @@ use std::path::Path;
 
 /// Walks that are shorter, in metres, are not shown to people: there is nothing in them to describe.
 const LEAST_SHOWN: f64 = 1.0;
+
+/// Walks are grouped by the moves of the gold walk, and by its length.
+const GROUPINGS: &[Grouping] = &[
+    Grouping { name: "moves", groups: &["1 to 3 moves", "4 moves", "5 moves", "6 moves", "7 moves or more"] },
+    Grouping { name: "distance", groups: &["under 5 m", "5 to 10 m", "10 to 15 m", "15 m or more"] },
+];
 
 /// Houses, tasks and P_ω of the navigation problem.
 #[derive(Clone, Debug)]
@@ -214,6 +220,23 @@ impl World for NavWorld {
 
     fn gold(&self, split: Split, index: usize) -> Walk {
         self.item(split, index).gold()
+    }
+
+    fn groupings(&self) -> &'static [Grouping] {
+        GROUPINGS
+    }
+
+    fn group(&self, grouping: &str, split: Split, index: usize) -> Option<usize> {
+        let item = self.item(split, index);
+        match grouping {
+            "moves" => Some(item.path.len().saturating_sub(1).clamp(3, 7) - 3),
+            "distance" => {
+                let (scene, path) = self.path(&item.start(), &item.gold())?;
+                let length = path_length(&scene.graph, &path);
+                Some([5.0, 10.0, 15.0].iter().filter(|least| length >= **least).count())
+            }
+            _ => None,
+        }
     }
 
     fn sample_task(&self, split: Split, stream: &mut Stream) -> Task<Start> {

@@ -14,9 +14,14 @@ mod tests {
 
     #[test]
     fn every_row_is_a_configuration_and_names_are_folders() {
-        rows_are_configurations(&TABLES, |table| if table == "efficient" { "efficient" } else { "regex/paper" });
+        rows_are_configurations(&TABLES, |table| match table {
+            "efficient" => "efficient",
+            "small" => "small",
+            "tiny" => "tiny",
+            _ => "regex/paper",
+        });
         let known = |name: &str| TABLES.table(name).is_some();
-        assert!(["main", "mixing", "anneal", "efficient"].into_iter().all(known) && !known("other"));
+        assert!(["main", "mixing", "anneal", "efficient", "small", "tiny"].into_iter().all(known) && !known("other"));
         assert_eq!(TABLES.figure("curves").unwrap().rows, TABLES.table("main").unwrap().rows);
         assert!(TABLES.figure("other").is_none());
     }

@@ -9,9 +9,9 @@ use super::metric::similarity;
 use super::ngram_prior::shape;
 use super::program::Expression;
 use super::python_re::Scratch;
-use super::{Edit, Words};
+use super::{Edit, Words, operation};
 use crate::datafile::DataError;
-use crate::protocol::{Score, Split, Task, World};
+use crate::protocol::{Grouping, Score, Split, Task, World};
 use crate::rng::Stream;
 use rand::RngExt;
 use serde_json::json;
@@ -182,6 +182,14 @@ impl World for RegexWorld {
     /// Half of the words are enough for the simulated teacher; a person who says what became of five words means them all.
     fn understood(&self, start: &Words, execution: &Edit, described: &Edit, _tau: f64) -> bool {
         self.performs(start, execution, described, 1.0)
+    }
+
+    fn groupings(&self) -> &'static [Grouping] {
+        operation::GROUPINGS
+    }
+
+    fn group(&self, grouping: &str, split: Split, index: usize) -> Option<usize> {
+        operation::group(grouping, &self.item(split, index).expression)
     }
 
     fn kind(&self, _start: &Words, execution: &Edit) -> String {

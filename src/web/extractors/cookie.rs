@@ -8,8 +8,8 @@ use axum_extra::extract::cookie::{Cookie, SameSite};
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// 128 random bits from the operating system. A secret must not be reproducible, so it is the one thing in the crate
-/// that does not come from `rng::stream`.
+/// 128 random bits from the operating system. A secret must not be reproducible, so it does not come
+/// from `rng::stream`.
 pub(crate) fn new_token() -> Result<String, Error> {
     let mut bytes = [0; 16];
     SysRng.try_fill_bytes(&mut bytes).map_err(|error| Error::Panic(format!("no randomness: {error}")))?;

@@ -15,6 +15,7 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub(crate) struct Created {
     id: RunId,
+    seed: u64,
 }
 
 /// `GET /api/presets`: the presets that a run can start from, the default first.
@@ -28,8 +29,9 @@ pub(crate) async fn create(
     State(state): State<AppState>,
     Json(wish): Json<NewRun>,
 ) -> Result<(StatusCode, axum::Json<Created>)> {
+    let seed = wish.seed;
     let id = launching::start(&state, wish).await?;
-    Ok((StatusCode::CREATED, axum::Json(Created { id })))
+    Ok((StatusCode::CREATED, axum::Json(Created { id, seed })))
 }
 
 /// `POST /api/runs/{run}/resume`: a paused run learns again, and a run that has ended continues from its last checkpoint.

@@ -82,6 +82,8 @@ CREATE TABLE qualification_items (
     PRIMARY KEY (study, position)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX qualification_items_of_execution ON qualification_items (execution);
+
 CREATE TABLE qualification_answers (
     participant INTEGER NOT NULL REFERENCES participants (id),
     position    INTEGER NOT NULL,

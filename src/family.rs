@@ -51,8 +51,13 @@ pub trait Family: Send + Sync + 'static {
     /// HTML of an execution from its view, made by the family's own template (escaped).
     fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError>;
 
-    /// An execution as plain text, for exports, screen readers and tests.
+    /// An execution as plain text, a line for each part, in a form that programs may rely on.
     fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+
+    /// An execution in sentences, as a screen reader says it.
+    fn render_spoken(&self, view: &serde_json::Value) -> Result<String, RenderError> {
+        self.render_text(view)
+    }
 
     /// Whether the execution in the view changed anything. A person who says "nothing changed" of one that did is asked
     /// before it is stored.

@@ -34,6 +34,8 @@ pub trait AnyFamily: Send + Sync {
     fn render(&self, view: &serde_json::Value, audience: Audience) -> Result<String, RenderError>;
     /// [`Family::render_text`].
     fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+    /// [`Family::render_spoken`].
+    fn render_spoken(&self, view: &serde_json::Value) -> Result<String, RenderError>;
     /// [`Family::change`].
     fn change(&self, view: &serde_json::Value) -> Change;
     /// [`Family::nothing_changed`].
@@ -157,6 +159,9 @@ impl<F: Family> AnyFamily for F {
 
     fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError> {
         Family::render_text(self, view)
+    }
+    fn render_spoken(&self, view: &serde_json::Value) -> Result<String, RenderError> {
+        Family::render_spoken(self, view)
     }
 
     fn change(&self, view: &serde_json::Value) -> Change {

@@ -60,6 +60,13 @@ impl Store {
             .execute(&mut *tx)
             .await?;
         }
+        // What was seen by somebody is kept when it is too old to be described.
+        sqlx::query!(
+            "UPDATE executions SET shown = 1 WHERE id IN (SELECT execution FROM qualification_items WHERE study = ?)",
+            study,
+        )
+        .execute(&mut *tx)
+        .await?;
         let chosen = count(&mut tx).await?;
         tx.commit().await?;
         Ok(from_int(chosen))

@@ -130,7 +130,7 @@ function show(shown, { announce = "Next" } = {}) {
   $("reason").value = "";
   activity.reset();
   if (announce) {
-    const did = Object.assign(document.createElement("span"), { translate: false, textContent: shown.text });
+    const did = Object.assign(document.createElement("span"), { translate: false, textContent: shown.spoken ?? shown.text });
     $("state").replaceChildren(`${announce}. The agent did this: `, did);
   }
   box.focus({ preventScroll: true });

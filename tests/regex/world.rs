@@ -151,7 +151,14 @@ fn a_view_shows_the_words_and_nothing_else() {
     let world = RegexWorld::tiny(1);
     let start = Words { words: vec!["banana".into(), "kiwi".into()] };
     let view = world.view(&start, &Edit::of("()(V)()@o", &start));
-    assert_eq!(view, serde_json::json!({"pairs": [{"in": "banana", "out": "bonono"}, {"in": "kiwi", "out": "kowo"}]}));
+    let marked = |word: &str, out: &str, places: &[u64]| {
+        let marks: Vec<_> = places.iter().map(|at| serde_json::json!([at, at + 1, "o"])).collect();
+        serde_json::json!({"in": word, "out": out, "marks": marks})
+    };
+    assert_eq!(
+        view,
+        serde_json::json!({"pairs": [marked("banana", "bonono", &[1, 3, 5]), marked("kiwi", "kowo", &[1, 3])]})
+    );
     let invalid = world.view(&start, &Edit { expression: "(".into(), outputs: None });
     assert_eq!(invalid["pairs"][0], serde_json::json!({"in": "banana", "out": "banana"}));
 }

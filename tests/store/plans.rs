@@ -4,9 +4,10 @@
 
 use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
-use iliad::ids::AnswerId;
+use iliad::ids::{AnswerId, StudyId};
 use iliad::run::{Attempt, CheckpointRow, Comprehension, Point};
-use iliad::store::{Draft, UpdateRecord};
+use iliad::store::{Draft, Joining, StudyArm, UpdateRecord};
+use iliad::study::{Approval, Entry, ParticipantState, StudySettings, StudyState};
 use sqlx::{Connection, Row, SqliteConnection};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -137,8 +138,49 @@ async fn call_everything(bench: &Bench) {
         store.export_page(run, AnswerId::default(), 9).await.unwrap();
         store.export_count(run).await.unwrap();
     }
+    call_everything_of_studies(bench).await;
     store.retire_stale(&RUN, 2).await.unwrap();
     store.offer(&RUN, &[execution(20, 9)]).await.unwrap();
+}
+
+async fn call_everything_of_studies(bench: &Bench) {
+    let (store, id) = (&bench.store, StudyId::from("words"));
+    let arms = [StudyArm { run: RUN.to_owned(), name: "words".into() }];
+    let webhook = "https://example.org/hook".to_owned();
+    let settings = StudySettings { title: "t".into(), webhook, entry: Entry::Invitation, ..StudySettings::default() };
+    store.create_study(&id, &settings, &arms, "secret", "me").await.unwrap();
+    store.change_study(&id, &settings, &arms, "me").await.unwrap();
+    store.set_study_state(&id, StudyState::Open, "me").await.unwrap();
+    store.study(&id).await.unwrap();
+    store.study_of_run(&RUN).await.unwrap();
+    let in_a_day = bench.store.audit(&id, 9).await.unwrap()[0].at + time::Duration::DAY;
+    let tokens = [("one".to_owned(), "Anna".to_owned()), ("two".to_owned(), "Ben".to_owned())];
+    store.invite_to_study(&id, &tokens, in_a_day, "me").await.unwrap();
+    let ben = store.invitations(&id).await.unwrap().into_iter().find(|invitation| invitation.label == "Ben").unwrap();
+    store.revoke_invitation(&id, &ben.key, "me").await.unwrap();
+    let teacher = bench.teacher("a").await;
+    let joining = Joining { invitation: Some("one".into()), ..Joining::default() };
+    let who = store.join_study(&id, teacher, &joining).await.unwrap();
+    store.returning(&id, Some("one"), None).await.unwrap();
+    store.returning(&id, None, Some(("person", "session"))).await.unwrap();
+    store.add_browser(teacher, "another").await.unwrap();
+    store.participant_numbered(&id, who.number).await.unwrap();
+    store.answers_in_study(&id, teacher).await.unwrap();
+    store.attention_item(&id, (who.id, teacher), 0).await.unwrap();
+    store.answer_attention_check(who.id, 0, true).await.unwrap();
+    assert_eq!(store.choose_qualification(&id, &RUN, 2).await.unwrap(), 2);
+    store.qualification_items(&id).await.unwrap();
+    store.answer_qualification(who.id, 0, "t", None, None).await.unwrap();
+    store.judge_qualification(&id, who.id, 0, true, "me").await.unwrap();
+    store.qualification_answers(who.id).await.unwrap();
+    store.set_participant_state(who.id, ParticipantState::Teaching, None, "me").await.unwrap();
+    store.set_approval(who.id, Approval::Approved, "me").await.unwrap();
+    for message in store.due_webhooks(9).await.unwrap() {
+        store.webhook_failed(message.id, "no", Some(in_a_day)).await.unwrap();
+        store.webhook_delivered(message.id).await.unwrap();
+    }
+    store.webhooks(&id, 9).await.unwrap();
+    store.erase_person(who.id, "me").await.unwrap();
 }
 
 #[tokio::test]

@@ -64,6 +64,9 @@ pub(super) struct View {
     #[serde(default)]
     pub look: Option<[f64; 2]>,
     pub words: Vec<String>,
+    /// The walk in terse lines that programs read; views of earlier versions have these lines as their words.
+    #[serde(default)]
+    pub outline: Vec<String>,
     /// The whole walk in one sentence.
     #[serde(default)]
     pub sentence: String,
@@ -154,7 +157,7 @@ fn guide_view(houses: &Houses) -> Value {
 
 /// HTML of a walk from its view, in a house of these.
 pub(super) fn render(houses: &Houses, view: &Value, audience: Audience) -> Result<String, RenderError> {
-    let View { house, seed, mut path, look, words, sentence } = read(view)?;
+    let View { house, seed, mut path, look, words, sentence, .. } = read(view)?;
     match audience {
         Audience::Teacher => {
             let version = houses.sheet(&house).filter(|sheet| sheet.house.is_some()).map(|s| s.version.clone());
@@ -221,6 +224,11 @@ impl Family for NavFamily {
     }
 
     fn render_text(&self, view: &Value) -> Result<String, RenderError> {
+        let View { words, outline, .. } = read(view)?;
+        Ok(if outline.is_empty() { words } else { outline }.join("\n"))
+    }
+
+    fn render_spoken(&self, view: &Value) -> Result<String, RenderError> {
         Ok(read(view)?.words.join("\n"))
     }
 
@@ -474,9 +482,15 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_the_words_of_the_view() {
+    fn programs_get_an_outline_and_screen_readers_sentences() {
         let text = NAV.render_text(&view()).expect("text");
-        assert!(text.starts_with("It started in the ") && text.contains("\nIt stopped "), "{text}");
+        assert!(text.starts_with("Starts in the ") && text.contains("\nStops near "), "{text}");
+        let spoken = NAV.render_spoken(&view()).expect("text");
+        assert!(spoken.starts_with("It started in the ") && spoken.contains("\nIt stopped "), "{spoken}");
+        // A view of an earlier version has the lines of the outline as its words.
+        let mut old = view();
+        old["words"] = old["outline"].take();
+        assert_eq!(NAV.render_text(&old).expect("text"), text);
     }
 
     #[test]

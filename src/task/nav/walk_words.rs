@@ -11,6 +11,9 @@ use super::scene::{Landmark, Scene, turn_in_words};
 /// Things named for each move, and beside the one that a walk stopped at.
 const NAMED: usize = 2;
 
+/// Things named for each line of an outline.
+const OUTLINED: usize = 3;
+
 /// A walk stops at things that are no further away, in metres.
 const AT_HAND: f64 = 3.0;
 
@@ -165,6 +168,55 @@ impl<'a> Telling<'a> {
             true => format!("It stopped {stop}."),
             false => format!("It stopped {stop}, with {} nearby.", joined(&others)),
         });
+        lines
+    }
+
+    /// The walk as an outline: a terse line for the start, for each move and for the end. Programs read it, so its form stays.
+    pub(super) fn outline(&self) -> Vec<String> {
+        let kind = |i: usize| match self.arrivals.get(i) {
+            Some(arrival) => Some(self.kind(arrival.room)),
+            None => self.scene.room(self.path[i]),
+        };
+        let mut lines = vec![match kind(0) {
+            Some("stairs") => "Starts on the stairs.".to_owned(),
+            Some(room) => format!("Starts in the {room}."),
+            None => "Starts.".to_owned(),
+        }];
+        let mut facing = self.heading;
+        for (i, pair) in self.path.windows(2).enumerate() {
+            let (from, to) = (self.scene.graph.position(pair[0]), self.scene.graph.position(pair[1]));
+            let ahead = bearing(&from, &to);
+            let turn = match turn_in_words(ahead - facing) {
+                "straight on" => "Goes straight on".to_owned(),
+                turn => format!("Turns {turn} and walks"),
+            };
+            facing = ahead;
+            let mut line = format!("{turn} {:.1} m", self.scene.graph.edge_length(pair[0], pair[1]));
+            let rise = to[2] - from[2];
+            if rise.abs() > 0.3 {
+                line.push_str(if rise > 0.0 { " up the stairs" } else { " down the stairs" });
+            }
+            if let Some(opening) = self.scene.opening_between(pair[0], pair[1]) {
+                line.push_str(&format!(" through the {}", opening.name()));
+            }
+            match (kind(i), kind(i + 1)) {
+                (Some(before), Some(room)) if before != room && room != "stairs" => {
+                    line.push_str(&format!(" into the {room}"));
+                }
+                _ => {}
+            }
+            let side = |right: bool| if right { "right" } else { "left" };
+            let passed = self.scene.passed(pair[0], pair[1]).into_iter().take(OUTLINED);
+            let passed: Vec<String> = passed.map(|(name, right)| format!("{name} on the {}", side(right))).collect();
+            if !passed.is_empty() {
+                line.push_str(&format!("; passes {}", passed.join(", ")));
+            }
+            line.push('.');
+            lines.push(line);
+        }
+        let mut near = near(self.scene, self.end());
+        near.truncate(OUTLINED);
+        lines.push(if near.is_empty() { "Stops.".into() } else { format!("Stops near {}.", near.join(", ")) });
         lines
     }
 

@@ -196,10 +196,21 @@ impl NavWorld {
     pub fn in_words(&self, start: &Start, walk: &Walk) -> Vec<String> {
         match self.path(start, walk) {
             Some((scene, path)) => Telling::new(scene, &path, f64::from(start.heading) * VIEW_STEP).lines(),
-            None => vec!["This walk cannot be shown: it does not go along the ways of its house.".into()],
+            None => vec![NO_WALK.into()],
+        }
+    }
+
+    /// A walk as an outline: a terse line for the start, for each move and for the end, in a form that programs read.
+    pub fn outline(&self, start: &Start, walk: &Walk) -> Vec<String> {
+        match self.path(start, walk) {
+            Some((scene, path)) => Telling::new(scene, &path, f64::from(start.heading) * VIEW_STEP).outline(),
+            None => vec![NO_WALK.into()],
         }
     }
 }
+
+/// Stands for the words of a walk that is none.
+const NO_WALK: &str = "This walk cannot be shown: it does not go along the ways of its house.";
 
 impl World for NavWorld {
     type Start = Start;
@@ -361,6 +372,7 @@ impl World for NavWorld {
             "path": stops,
             "look": look.map(|look| [thousandth(look.heading), thousandth(look.pitch)]),
             "words": words,
+            "outline": telling.outline(),
             "sentence": telling.sentence(),
         })
     }

@@ -40,8 +40,10 @@ pub(crate) struct Shown {
     pub(crate) episode: u64,
     /// The family's drawing.
     pub(crate) html: String,
-    /// The drawing in plain text.
+    /// The drawing in plain text, in a form that programs may rely on.
     pub(crate) text: String,
+    /// The drawing in sentences, for a screen reader.
+    pub(crate) spoken: String,
     /// The request, in a run that lets teachers see it.
     pub(crate) request: Option<String>,
     /// What the visitor typed about it and has not sent.
@@ -98,6 +100,7 @@ pub(crate) async fn lease(
                     episode: leased.episode,
                     html,
                     text,
+                    spoken: view.family.render_spoken(&leased.view)?,
                     draft: state.store.draft(leased.execution, visitor.teacher.id).await?,
                     placeholder: placeholder(view.family, leased.execution),
                     doubt: question(view.family, &leased.view),

@@ -86,6 +86,7 @@ fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
             episode: undone.episode,
             html,
             text,
+            spoken: view.family.render_spoken(&undone.view).unwrap_or_default(),
             draft: None,
             placeholder: teaching::placeholder(view.family, undone.execution),
             doubt: teaching::question(view.family, &undone.view),

@@ -248,7 +248,7 @@ fn directions(world: &NavWorld, start: &Start, walk: &Walk, wording: &Wording) -
         false => name.trim_end_matches('.').to_owned(),
     };
     let mut parts = Vec::new();
-    for line in world.in_words(start, walk).iter().skip(1) {
+    for line in world.outline(start, walk).iter().skip(1) {
         if let Some(things) = line.strip_prefix("Stops near ") {
             parts.push(format!("{} {}", wording.stop, name(things.split(',').next().unwrap_or_default())));
             continue;

@@ -340,7 +340,7 @@ impl ServerConfig {
 pub enum Steering {
     /// Browsers and programs on this machine, without a token.
     ThisMachine,
-    /// Who has the access token, on this machine as elsewhere.
+    /// Who has the access token or a fitting account, on this machine as elsewhere.
     Token {
         /// Why this machine is no exception.
         because: &'static str,
@@ -350,9 +350,14 @@ pub enum Steering {
 impl fmt::Display for Steering {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Steering::ThisMachine => f.write_str("browsers and programs on this machine steer runs, nobody else does"),
+            Steering::ThisMachine => f.write_str(
+                "browsers and programs on this machine steer runs, and from elsewhere who is signed in and may",
+            ),
             Steering::Token { because } => {
-                write!(f, "whoever has the access token steers runs, on this machine too, because {because}")
+                write!(
+                    f,
+                    "who is signed in and may, or has the access token, steers runs, on this machine too, because {because}"
+                )
             }
         }
     }

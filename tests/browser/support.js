@@ -41,7 +41,7 @@ async function startProcess(port, folder, more) {
     child.kill("SIGTERM");
     await ended;
   };
-  return { address, end };
+  return { address, end, said: () => said };
 }
 
 // Settings with which a run goes on for ever and something is new at every moment, on a busy machine too.
@@ -50,7 +50,7 @@ export const lively = ["--preset", "tiny", ...LIVELY.flatMap((setting) => ["--se
 
 export async function startServer(...more) {
   const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
-  let { address, end } = await startProcess("0", folder, more);
+  let { address, end, said } = await startProcess("0", folder, more);
   const home = await (await fetch(address)).text();
   const run = home.match(/\/teach\/([^"/]+)"/)?.[1];
   assert.ok(run, "the start page offers a run to teach");
@@ -58,11 +58,13 @@ export async function startServer(...more) {
     address,
     run,
     api: `${address}api/runs/${run}`,
+    // What the process has written so far.
+    said: () => said(),
     // Ends the process, lets `meanwhile` look at the silence, and starts it again with the same data at the same address.
     async restart(meanwhile) {
       await end();
       await meanwhile();
-      ({ end } = await startProcess(new URL(address).port, folder, more));
+      ({ end, said } = await startProcess(new URL(address).port, folder, more));
     },
     async stop() {
       await end();

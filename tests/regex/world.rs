@@ -147,11 +147,16 @@ fn scores_and_performance() {
 }
 
 #[test]
-fn a_view_shows_the_words_and_nothing_else() {
+fn a_view_shows_the_words_and_where_they_changed() {
     let world = RegexWorld::tiny(1);
     let start = Words { words: vec!["banana".into(), "kiwi".into()] };
     let view = world.view(&start, &Edit::of("()(V)()@o", &start));
-    assert_eq!(view, serde_json::json!({"pairs": [{"in": "banana", "out": "bonono"}, {"in": "kiwi", "out": "kowo"}]}));
+    let marks = |at: &[usize]| at.iter().map(|&at| serde_json::json!([at, at + 1, "o"])).collect::<Vec<_>>();
+    let pairs = serde_json::json!([
+        {"in": "banana", "out": "bonono", "marks": marks(&[1, 3, 5])},
+        {"in": "kiwi", "out": "kowo", "marks": marks(&[1, 3])},
+    ]);
+    assert_eq!(view, serde_json::json!({ "pairs": pairs }));
     let invalid = world.view(&start, &Edit { expression: "(".into(), outputs: None });
     assert_eq!(invalid["pairs"][0], serde_json::json!({"in": "banana", "out": "banana"}));
 }

@@ -356,7 +356,7 @@ function keepRest(execution, sent) {
   const changed = !box.value.startsWith(before);
   drafts.stored(execution);
   if (changed) drafts.set(execution, box.value);
-  else if (!sent) drafts.set(execution, before);
+  else if (!sent && before.trim() !== "") drafts.set(execution, before);
 }
 
 function failed(error, kind) {

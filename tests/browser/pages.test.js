@@ -63,7 +63,7 @@ for (const colorScheme of ["light", "dark"]) {
       await check(page, "shortcuts");
       await page.goto(`${address}runs`);
       await check(page, "runs");
-      for (const path of ["docs", "docs/studies", "docs/export", "docs/http-api", "licence"]) {
+      for (const path of ["docs", "docs/export", "docs/http-api", "licence"]) {
         await page.goto(`${address}${path}`);
         await check(page, path);
       }

@@ -351,6 +351,27 @@ mod tests {
     }
 
     #[test]
+    fn hints_are_in_words_of_the_tasks() {
+        let grammar =
+            [include_str!("grammar/insert.txt"), include_str!("grammar/delete.txt"), include_str!("grammar/replace.txt")];
+        for hint in PLACEHOLDERS {
+            for word in hint.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1) {
+                assert!(grammar.iter().any(|text| text.contains(word)), "{word} of {hint}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_one_rule_are_struck_alike() {
+        let words = ["suspense", "garden"].map(str::to_owned);
+        let edit = Edit::of("(^)(..)()@", &Words { words: words.to_vec() });
+        let view = world::view(&edit.expression, &words, edit.outputs.as_deref());
+        let html = RegexFamily.render(&view, Audience::Teacher).expect("renders");
+        let struck: Vec<&str> = html.split("edit-removed\">").skip(1).map(|rest| &rest[..1]).collect();
+        assert_eq!(struck, ["s", "u", "g", "a"]);
+    }
+
+    #[test]
     fn nothing_typed_becomes_markup() {
         let hostile = view(&[("<b>", "<script>alert(1)</script>"), ("\"", "'&")]);
         for audience in [Audience::Teacher, Audience::Researcher] {

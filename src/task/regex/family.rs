@@ -352,8 +352,11 @@ mod tests {
 
     #[test]
     fn hints_are_in_words_of_the_tasks() {
-        let grammar =
-            [include_str!("grammar/insert.txt"), include_str!("grammar/delete.txt"), include_str!("grammar/replace.txt")];
+        let grammar = [
+            include_str!("grammar/insert.txt"),
+            include_str!("grammar/delete.txt"),
+            include_str!("grammar/replace.txt"),
+        ];
         for hint in PLACEHOLDERS {
             for word in hint.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 1) {
                 assert!(grammar.iter().any(|text| text.contains(word)), "{word} of {hint}");

@@ -42,8 +42,7 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
     let found = found
         .ok_or_else(|| wrong("it is not a fixture of a model this program knows".into()))?
         .map_err(|e| wrong(e.to_string()))?;
-    let families = registry.families().iter();
-    let unpadded = families.filter_map(|family| family.check_fixture_without_padding(&file, &device)).next();
+    let unpadded = registry.families().iter().find_map(|family| family.check_fixture_without_padding(&file, &device));
     let unpadded = unpadded.transpose().map_err(|e| wrong(e.to_string()))?;
     let worst = unpadded.iter().map(Differences::worst).fold(found.worst(), f64::max);
     let passes = worst <= TOLERANCE;

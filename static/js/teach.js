@@ -300,7 +300,7 @@ async function showPreview(text) {
   $("send").textContent = "Send";
   lock(false);
   box.focus({ preventScroll: true });
-  if (seen) $("preview").scrollIntoView({ block: "nearest", behavior: "instant" });
+  if (seen) $("send").scrollIntoView({ block: "nearest", behavior: "instant" });
   return seen;
 }
 

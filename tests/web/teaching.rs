@@ -298,7 +298,7 @@ async fn a_run_may_show_the_request_and_the_dataset_says_so() {
     let cookie = server.teacher().await;
     let page = server.page("/teach/open", &cookie).await.text;
     assert!(
-        page.contains("It was asked to: <q id=\"asked-words\" translate=\"no\" dir=\"auto\">")
+        page.contains("It was asked to: <q id=\"asked-words\" lang=\"\" translate=\"no\" dir=\"auto\">")
             && !page.contains("<p id=\"asked\" class=\"asked\" hidden")
     );
     let leased = server.post("/api/runs/open/lease", &cookie, &json!({})).await.json();

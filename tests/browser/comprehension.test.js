@@ -35,7 +35,7 @@ const shown = (page, text) => until(`“${text}” was learned`, async () =>
 test("a sentence is seen before and after it is learned, and nothing of the work moves", async () => {
   const { page, context, errors } = await person(browser, { reducedMotion: "reduce" });
   await openTeaching(server, page);
-  assert.match(await page.locator("#words-none").innerText(), /sent a sentence/);
+  assert.match(await page.locator("#words-none").innerText(), /send a sentence/);
   assert.equal(await page.locator("#latest").isVisible(), false);
   const place = () => page.locator("#text").evaluate((box) => JSON.stringify(box.getBoundingClientRect()));
   await send(page, "my first sentence");

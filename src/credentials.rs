@@ -83,7 +83,7 @@ pub fn password_problem(password: &str, name: &str) -> Option<&'static str> {
         Some("The password has more than 200 characters; choose a shorter one.")
     } else if password.trim().to_lowercase() == name.trim().to_lowercase() {
         Some("The password is the name; choose another one.")
-    } else if password.chars().all(|c| Some(c) == password.chars().next()) {
+    } else if password.chars().skip(1).zip(password.chars()).all(|(a, b)| a == b) {
         Some("The password is one character again and again; choose another one.")
     } else {
         None

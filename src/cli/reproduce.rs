@@ -161,10 +161,8 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
 
 /// The preset that runs start from.
 fn preset(args: &Args) -> String {
-    let of_table = match args.table.as_deref() {
-        Some(named @ ("efficient" | "small" | "tiny")) => named,
-        _ => "paper",
-    };
+    const NAMED_SO: [&str; 3] = ["efficient", "small", "tiny"];
+    let of_table = args.table.as_deref().filter(|table| NAMED_SO.contains(table)).unwrap_or("paper");
     let name = args.preset.clone().unwrap_or_else(|| of_table.into());
     // Both families have presets of these names.
     if name.contains('/') { name } else { format!("{}/{name}", args.family) }

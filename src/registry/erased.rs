@@ -119,12 +119,11 @@ pub trait AnyFamily: Send + Sync {
 #[error("{0}")]
 pub struct UnknownGrouping(String);
 
+/// A world with an agent in it.
+type Inhabited<W> = (Arc<W>, Box<dyn Agent<W>>);
+
 /// The world of a checkpoint and the policy that the run reports.
-fn saved<F: Family>(
-    family: &F,
-    checkpoint: &Path,
-    device: &Device,
-) -> anyhow::Result<(Arc<F::World>, Box<dyn Agent<F::World>>)> {
+fn saved<F: Family>(family: &F, checkpoint: &Path, device: &Device) -> anyhow::Result<Inhabited<F::World>> {
     let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
     let world = Family::world(family, &header.config)?;
     let agent = Family::agent_from(family, &header.config, &world, &header.blueprint, device)?;

@@ -96,6 +96,10 @@ impl AnyFamily for Pairs {
         let line = |(before, after): &(String, String)| format!("{before} becomes {after}");
         Ok(Self::read(view)?.iter().map(line).collect::<Vec<_>>().join("; "))
     }
+
+    fn render_spoken(&self, view: &Value) -> Result<String, RenderError> {
+        AnyFamily::render_text(self, view)
+    }
     fn change(&self, view: &Value) -> Change {
         match Self::read(view) {
             Ok(pairs) if pairs.iter().all(|(before, after)| before == after) => Change::Nothing,

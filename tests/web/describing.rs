@@ -104,7 +104,9 @@ async fn without_a_script_too() {
     let form = format!("execution={}&client_key=k&look=yes&text=typed", leased["execution"]);
     let looked = server.form("/teach/other", &cookie, &form).await;
     assert_eq!(looked.status, StatusCode::OK, "{}", looked.text);
-    assert!(looked.text.contains(&format!("id=\"fulfilling-words\" lang=\"\" translate=\"no\" dir=\"auto\">{request}")));
+    assert!(
+        looked.text.contains(&format!("id=\"fulfilling-words\" lang=\"\" translate=\"no\" dir=\"auto\">{request}"))
+    );
     assert!(looked.text.contains("typed</textarea>"), "and the words stay");
     let form = format!("execution={}&client_key=k&fulfilled=yes&text=typed", leased["execution"]);
     assert_eq!(server.form("/teach/other", &cookie, &form).await.status, StatusCode::SEE_OTHER);

@@ -1,8 +1,9 @@
 //! Extractors of handlers that are for some accounts only. [`access::Steering`] is the one for whoever steers.
 
-use crate::store::{SessionId, SignedIn};
+use crate::store::{Role, SessionId, SignedIn};
 use crate::web::error::Error;
 use crate::web::extractors::access::{self, Permit};
+use crate::web::extractors::actor::Actor;
 use crate::web::extractors::session::Known;
 use crate::web::limits::{self, Client, Limits};
 use crate::web::state::AppState;
@@ -17,9 +18,10 @@ pub(crate) struct Signed(pub(crate) Option<Arc<SignedIn>>);
 /// Somebody who is signed in; everybody else is sent to sign in.
 pub(crate) struct SignedInAccount(pub(crate) Arc<SignedIn>);
 
-/// Who may review what teachers said: an owner, a researcher, a reviewer, the machine itself, or the access token.
+/// Who may review what teachers said, for records of who did: an owner, a researcher, a reviewer, the machine itself, or the
+/// access token.
 #[allow(dead_code, reason = "the pages of reviews ask for it")]
-pub(crate) struct Reviewer;
+pub(crate) struct Reviewer(pub(crate) Actor);
 
 /// Who may manage accounts: an owner, and where no account is needed the machine itself. Its user could do the same by
 /// command. The access token is not enough: whoever has it would keep a way in after it was changed.
@@ -55,22 +57,18 @@ impl FromRequestParts<AppState> for Reviewer {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        check_reviewer(state, parts).map(|_| Reviewer)
-    }
-}
-
-/// Whether a request may review, and by what.
-pub(crate) fn check_reviewer(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
-    match Known::of(parts).with(|role| role.reviews() && !role.steers()) {
-        Some(_) => Ok(Permit::Account),
-        None => access::check(state, parts),
+        let permit = match Known::of(parts).with(Role::reviews) {
+            Some(_) => Permit::Account,
+            None => access::check(state, parts)?,
+        };
+        Ok(Reviewer(Actor::of(parts, permit)))
     }
 }
 
 /// Whether a request may manage accounts.
 pub(crate) fn check_owner(state: &AppState, parts: &Parts) -> Result<(), Error> {
     let known = Known::of(parts);
-    if access::from_this_machine(state, parts) || known.with(|role| role == crate::store::Role::Owner).is_some() {
+    if access::from_this_machine(state, parts) || known.with(|role| role == Role::Owner).is_some() {
         return Ok(());
     }
     Err(known.signed.map_or(Error::NotSignedIn, |signed| Error::NotPermitted(signed.role)))

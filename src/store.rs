@@ -34,6 +34,7 @@ mod attention;
 mod audit;
 mod checkpoints;
 mod clock;
+mod comparison;
 mod comprehension;
 mod connection;
 mod consistency;

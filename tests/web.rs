@@ -8,6 +8,8 @@ mod support;
 mod access;
 #[path = "web/accounts.rs"]
 mod accounts;
+#[path = "web/comparison.rs"]
+mod comparison;
 #[path = "web/comprehension.rs"]
 mod comprehension;
 #[path = "web/describing.rs"]

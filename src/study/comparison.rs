@@ -284,7 +284,8 @@ fn understood(readings: &[TeacherReadings]) -> Option<Understood> {
         return None;
     }
     let of = |chosen: &[usize]| {
-        let both = |&i: &usize| (readings[i].first.0 + readings[i].second.0, readings[i].first.1 + readings[i].second.1);
+        let both =
+            |&i: &usize| (readings[i].first.0 + readings[i].second.0, readings[i].first.1 + readings[i].second.1);
         let (n, k) = chosen.iter().map(both).fold((0, 0), |(n, k), (more, right)| (n + more, k + right));
         (n > 0).then(|| k as f64 / n as f64)
     };
@@ -309,7 +310,8 @@ fn pooled(runs: &[RunOutcome], efforts: &[&TaughtRun]) -> Outcome {
     if rest.is_empty() {
         return first.outcome.clone();
     }
-    let all = |read: fn(&Outcome) -> Option<f64>| runs.iter().map(|run| read(&run.outcome)).collect::<Option<Vec<f64>>>();
+    let all =
+        |read: fn(&Outcome) -> Option<f64>| runs.iter().map(|run| read(&run.outcome)).collect::<Option<Vec<f64>>>();
     let interval = |read: fn(&Outcome) -> Option<f64>| all(read).and_then(|values| mean(&values));
     let rates =
         |read: fn(&Outcome) -> Option<Rate>| runs.iter().map(|run| read(&run.outcome)).collect::<Option<Vec<Rate>>>();
@@ -368,7 +370,10 @@ fn curve(runs: &[RunOutcome], effort: fn(&EffortPoint) -> f64) -> Vec<CurvePoint
     let all: Vec<Vec<(f64, Rate)>> = runs.iter().map(steps).collect();
     let [first, rest @ ..] = all.as_slice() else { return Vec::new() };
     if rest.is_empty() {
-        let wilson = |&(x, Rate { value, low, high, .. }): &(f64, Rate)| CurvePoint { x, success: Interval { value, low, high } };
+        let wilson = |&(x, Rate { value, low, high, .. }): &(f64, Rate)| CurvePoint {
+            x,
+            success: Interval { value, low, high },
+        };
         return first.iter().map(wilson).collect();
     }
     // Means are drawn as far as every run reaches.

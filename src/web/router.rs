@@ -6,9 +6,9 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide, health, home,
-    invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, study, study_people, teach, teach_api,
-    undo,
+    access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide,
+    health, home, invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, study, study_people,
+    teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;

@@ -17,14 +17,14 @@ type Given<'a> = (&'a str, TeacherId, &'a str, Option<i64>, Option<i64>);
 
 /// Writes answers in their order behind the store's back, with their executions left out.
 async fn write(server: &Server, answers: &[Given<'_>]) {
-    let options =
-        SqliteConnectOptions::new().filename(server._folder.path().join("iliad.sqlite")).foreign_keys(false);
+    let options = SqliteConnectOptions::new().filename(server._folder.path().join("iliad.sqlite")).foreign_keys(false);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
     for (number, (run, teacher, kind, update, active)) in (0_i64..).zip(answers) {
         let statement = "INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
                  policy_update, created_at, active_ms, used_in_update, used_position)
              VALUES (?1, ?2, 'human', 90000 + ?2, ?3, 'key' || ?2, ?4, 't', 0, 0, ?2, ?5, ?6, iif(?6 IS NULL, NULL, ?2))";
-        let query = sqlx::query(statement).bind(*run).bind(number).bind(*teacher).bind(*kind).bind(*active).bind(*update);
+        let query =
+            sqlx::query(statement).bind(*run).bind(number).bind(*teacher).bind(*kind).bind(*active).bind(*update);
         query.execute(&mut connection).await.unwrap();
     }
     connection.close().await.unwrap();
@@ -121,7 +121,8 @@ async fn a_comparison_is_for_those_who_steer() {
     let settings = WebSettings { access_token: Some("secret".into()), ..WebSettings::default() };
     let server = Server::with(settings, TeacherMode::Human).await;
     study(&server, [("one", "words"), ("two", "words"), ("three", "ratings")]).await;
-    for path in ["/api/studies/media/comparison", "/studies/media/comparison.csv", "/studies/media/comparison-curves.csv"]
+    for path in
+        ["/api/studies/media/comparison", "/studies/media/comparison.csv", "/studies/media/comparison-curves.csv"]
     {
         assert_eq!(server.get(path, "").await.status, StatusCode::UNAUTHORIZED, "{path}");
     }

@@ -286,7 +286,8 @@ pub(crate) async fn curves_csv(
 ) -> Result<Response> {
     let study = state.store.study(&id).await?;
     let comparison = load(&state, &study).await?;
-    let columns = ["condition", "run", "update", "updates", "responses", "active_minutes", "success", "n", "low", "high"];
+    let columns =
+        ["condition", "run", "update", "updates", "responses", "active_minutes", "success", "n", "low", "high"];
     let mut lines = vec![columns.map(str::to_owned).to_vec()];
     for condition in &comparison.conditions {
         for run in &condition.runs {

@@ -6,6 +6,7 @@ pub mod dagger;
 pub mod epoch_adel;
 pub mod explorer;
 pub mod learner;
+mod practice;
 mod pretraining;
 pub mod query_selection;
 pub mod reinforce;
@@ -14,7 +15,7 @@ pub mod supervised;
 pub mod true_marginal;
 
 use crate::config::run::{AlgorithmName, Mixing, RunConfig};
-use crate::protocol::{Agent, DescribedEpisode, Task, Utterance, World};
+use crate::protocol::{Agent, DescribedEpisode, RatedEpisode, Task, Utterance, World};
 use candle_core::Result;
 use learner::Tensors;
 pub use pretraining::pretrain;
@@ -97,6 +98,31 @@ pub enum Learning<'a, W: World> {
     Epochs(&'a mut dyn LearnsInEpochs<W>),
     /// Gradient steps on episodes that need no description.
     Episodes(&'a mut dyn LearnsFromEpisodes<W>),
+    /// The same, with gold executions as demonstrations; people's demonstrations are learnt from as descriptions are.
+    Demonstrations(&'a mut dyn LearnsFromDemonstrations<W>),
+    /// The same, with the world's rewards; people's ratings take their place.
+    Ratings(&'a mut dyn LearnsFromRatings<W>),
+}
+
+impl<'a, W: World> Learning<'a, W> {
+    /// The side that takes gradient steps on examples that a teacher made: of descriptions, or of demonstrations.
+    pub fn from_examples(self) -> Option<&'a mut dyn LearnsFromDescriptions<W>> {
+        match self {
+            Self::Descriptions(algorithm) => Some(algorithm),
+            Self::Demonstrations(algorithm) => Some(algorithm),
+            Self::Epochs(_) | Self::Episodes(_) | Self::Ratings(_) => None,
+        }
+    }
+
+    /// The side that learns from the episodes themselves.
+    pub fn from_episodes(self) -> Option<&'a mut dyn LearnsFromEpisodes<W>> {
+        match self {
+            Self::Episodes(algorithm) => Some(algorithm),
+            Self::Demonstrations(algorithm) => Some(algorithm),
+            Self::Ratings(algorithm) => Some(algorithm),
+            Self::Descriptions(_) | Self::Epochs(_) => None,
+        }
+    }
 }
 
 /// An algorithm that takes gradient steps on described episodes. Stored descriptions may be replayed to it in steps of
@@ -132,7 +158,17 @@ pub trait LearnsInEpochs<W: World> {
 /// An algorithm that learns from the episodes themselves: from demonstrations or rewards.
 pub trait LearnsFromEpisodes<W: World> {
     /// One gradient step on executed tasks.
-    fn learn(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()>;
+    fn learn_from_episodes(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()>;
+}
+
+/// An algorithm that is shown what should have been done: by the gold executions of tasks, or by people. A person's demonstration
+/// is an example of its request, learnt from and practised as an example of a description is.
+pub trait LearnsFromDemonstrations<W: World>: LearnsFromEpisodes<W> + LearnsFromDescriptions<W> {}
+
+/// An algorithm that is told how well it did: by the world's reward, or by people.
+pub trait LearnsFromRatings<W: World>: LearnsFromEpisodes<W> {
+    /// One gradient step on executions that people have rated. Does nothing when there are none.
+    fn learn_from_ratings(&mut self, rated: &[RatedEpisode<W>]) -> Result<()>;
 }
 
 /// The algorithm that a configuration names. Its policies start from `pretrained` (π_ω learnt on the approximate
@@ -145,7 +181,7 @@ pub fn build<W: World>(
     let (a, seed) = (&config.algorithm, config.seed);
     Ok(match a.name {
         AlgorithmName::Adel => Box::new(adel::Adel::new(world, pretrained, a, seed)?),
-        AlgorithmName::Dagger => Box::new(SinglePolicy::new(world, pretrained, a, dagger::Dagger { seed })?),
+        AlgorithmName::Dagger => Box::new(SinglePolicy::new(world, pretrained, a, dagger::Dagger::new(a, seed))?),
         AlgorithmName::ReinforceBinary | AlgorithmName::ReinforceContinuous => {
             Box::new(SinglePolicy::new(world, pretrained, a, reinforce::Reinforce::new(a, seed))?)
         }

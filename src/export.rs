@@ -12,6 +12,7 @@ pub mod schema;
 use self::schema::COLUMNS;
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::output::json;
+use crate::protocol::Medium;
 use crate::run::Source;
 use crate::store::{AnswerKind, ExportRow, Extent, Store, StoreError};
 use futures::{Stream, StreamExt, pin_mut, stream};
@@ -167,6 +168,9 @@ struct Record<'a> {
     view: String,
     kind: AnswerKind,
     text: &'a str,
+    medium: Medium,
+    demonstration: Option<String>,
+    rating: Option<f64>,
     request_shown: bool,
     policy_update: u64,
     used_in_update: Option<u64>,
@@ -212,6 +216,12 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
             view: json::line(&row.view).map_err(|e| failed(row.answer)(e.to_string()))?,
             kind: row.kind,
             text: &row.text,
+            medium: row.medium,
+            demonstration: match &row.demonstration {
+                Some(shown) => Some(json::line(shown).map_err(|e| failed(row.answer)(e.to_string()))?),
+                None => None,
+            },
+            rating: row.rating,
             request_shown: row.request_shown,
             policy_update: row.policy_update,
             used_in_update: row.used_in_update,

@@ -3,6 +3,7 @@
 
 pub mod benchmark;
 pub mod commands;
+mod demonstration;
 pub mod files;
 pub mod pages;
 mod presentation;
@@ -12,13 +13,14 @@ mod training;
 
 use benchmark::{Benchmark, Profile, Timing};
 use commands::FamilyCommands;
+pub use demonstration::{Demonstration, Fields};
 pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
 pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
 
 use crate::config::run::{Preset, RunConfig};
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
-use crate::protocol::{Agent, Teacher, World};
+use crate::protocol::{Agent, Medium, Teacher, World};
 use crate::rng::Stream;
 use candle_core::Device;
 use std::path::Path;
@@ -68,6 +70,77 @@ pub trait Family: Send + Sync + 'static {
     /// The label of the button with which a person answers that the execution did nothing.
     fn nothing_changed(&self) -> &'static str {
         "Nothing changed"
+    }
+
+    // Media.
+
+    /// The media in which people can teach an agent of this family.
+    fn media(&self) -> &'static [Medium] {
+        &[Medium::Description, Medium::Rating]
+    }
+
+    /// One sentence that says how to show what the agent should have done.
+    fn demonstration_prompt(&self) -> &'static str {
+        "Show what the agent should have done."
+    }
+
+    /// HTML of the fields in which a person shows how the request is done from the start of an execution: what is in them, if
+    /// anything, was given before. Names of fields begin with `show-` ([`Family::demonstration_of`] reads them).
+    ///
+    /// # Errors
+    /// When the view cannot be shown; by default, because the family has no demonstrations.
+    fn render_demonstration(
+        &self,
+        _view: &serde_json::Value,
+        _given: &serde_json::Value,
+    ) -> Result<String, RenderError> {
+        Err(RenderError { family: self.name(), reason: "the family has no demonstrations".into() })
+    }
+
+    /// The demonstration that a form's fields say, before it is checked.
+    fn demonstration_of(&self, _fields: &Fields) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    /// Checks a demonstration that came from outside, about the execution in the view.
+    ///
+    /// # Errors
+    /// A plain sentence that says what to change.
+    fn check_demonstration(
+        &self,
+        _view: &serde_json::Value,
+        _given: &serde_json::Value,
+    ) -> Result<Demonstration, String> {
+        Err("This task cannot be demonstrated.".into())
+    }
+
+    /// What somebody gives who demonstrates an execution from a start, before it is checked; null where it cannot be shown. It is for
+    /// simulated people.
+    fn demonstration_from(
+        &self,
+        _world: &Self::World,
+        _start: &<Self::World as World>::Start,
+        _execution: &<Self::World as World>::Execution,
+    ) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    /// A checked demonstration in plain text.
+    fn demonstration_text(&self, _demonstration: &serde_json::Value) -> String {
+        String::new()
+    }
+
+    /// The execution that a checked demonstration is, from a start.
+    ///
+    /// # Errors
+    /// A plain sentence, where it is none in this world.
+    fn demonstrated(
+        &self,
+        _world: &Self::World,
+        _start: &<Self::World as World>::Start,
+        _demonstration: &serde_json::Value,
+    ) -> Result<<Self::World as World>::Execution, String> {
+        Err("This task cannot be demonstrated.".into())
     }
 
     /// HTML of the start fields of the try-the-agent box. Every field's `name` becomes a key of the JSON object that

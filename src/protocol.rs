@@ -11,18 +11,21 @@
 //! | describer and executor of the simulated teacher | [`Teacher`] |
 //! | one gradient step | [`Lesson`] |
 //! | success rate | [`evaluation`] |
+//! | what people give: descriptions, demonstrations, ratings | [`Medium`] |
 
 mod agent;
 mod episode;
 pub mod evaluation;
+mod medium;
 mod parameters;
 mod teacher;
 mod words;
 mod world;
 
 pub use agent::{Agent, Augmentation, Decoding, Example, Lesson, Prior};
-pub use episode::{DescribedEpisode, Description, Episode};
+pub use episode::{DescribedEpisode, Description, Episode, RatedEpisode};
 pub use evaluation::{Evaluation, GroupSuccess, Rate};
+pub use medium::Medium;
 pub use parameters::{Optimizer, Parameters};
 pub use teacher::Teacher;
 pub use words::{LearnedWords, ReserveRows, Utterance};

@@ -34,6 +34,7 @@ mod attention;
 mod audit;
 mod checkpoints;
 mod clock;
+mod comparison;
 mod comprehension;
 mod connection;
 mod consistency;
@@ -62,6 +63,7 @@ mod webhooks;
 
 use crate::config::run::TeacherMode;
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
+use crate::protocol::Medium;
 use crate::run::Source;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -158,8 +160,8 @@ pub struct Leased {
     pub episode: u64,
     /// The view to show.
     pub view: serde_json::Value,
-    /// The request d*, only when the run's configuration lets teachers see it (`pool.show_request`) or the teacher asked to
-    /// see it.
+    /// The request d*, only when teachers see it: where they demonstrate or rate, with `pool.show_request`, and where the teacher
+    /// asked to see it.
     pub request: Option<String>,
     /// When the lease ends unless renewed.
     pub expires_at: OffsetDateTime,
@@ -169,7 +171,7 @@ pub struct Leased {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
-    /// A description.
+    /// A description, or what takes its place in the run's medium: a demonstration, a rating.
     #[default]
     Described,
     /// "Nothing changed": the agent did nothing worth a sentence.
@@ -178,6 +180,46 @@ pub enum AnswerKind {
     CannotDescribe,
     /// Skipped, with a reason in `text`.
     Skipped,
+}
+
+/// The part of an answer that is no text, in runs that people teach in another medium than descriptions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// None: the text is the answer.
+    #[default]
+    Text,
+    /// A demonstration, as its family has checked it.
+    Demonstration(serde_json::Value),
+    /// A rating from 0 to 1.
+    Rating(f64),
+}
+
+impl Response {
+    /// The demonstration, if it is one.
+    pub fn demonstration(&self) -> Option<&serde_json::Value> {
+        match self {
+            Response::Demonstration(demonstration) => Some(demonstration),
+            _ => None,
+        }
+    }
+
+    /// The rating, if it is one.
+    pub fn rating(&self) -> Option<f64> {
+        match self {
+            Response::Rating(rating) => Some(*rating),
+            _ => None,
+        }
+    }
+
+    /// What stored columns say.
+    fn read(demonstration: Option<String>, rating: Option<f64>) -> Result<Response> {
+        Ok(match (demonstration, rating) {
+            (Some(text), _) => Response::Demonstration(convert::from_json("a demonstration", &text)?),
+            (None, Some(rating)) => Response::Rating(rating),
+            (None, None) => Response::Text,
+        })
+    }
 }
 
 /// An answer to be stored. `client_key` makes sending twice harmless: the same key stores once.
@@ -193,6 +235,8 @@ pub struct NewAnswer {
     pub kind: AnswerKind,
     /// Exactly what was typed (for `Skipped`: the reason); never altered.
     pub text: String,
+    /// What was demonstrated or rated. It has to be of the run's medium where the kind is [`AnswerKind::Described`].
+    pub response: Response,
     /// When the execution was first shown to this person.
     pub shown_at: Option<OffsetDateTime>,
     /// Milliseconds of activity on it as the page measured (idle left out).
@@ -257,6 +301,8 @@ pub struct OwnAnswer {
     pub kind: AnswerKind,
     /// Text.
     pub text: String,
+    /// What was demonstrated or rated.
+    pub response: Response,
     /// When it was stored.
     pub created_at: OffsetDateTime,
     /// Update that used it, if any has.
@@ -286,6 +332,8 @@ pub struct TrainerAnswer {
     pub kind: AnswerKind,
     /// Text.
     pub text: String,
+    /// What was demonstrated or rated.
+    pub response: Response,
     /// Update that used it, if any.
     pub used_in_update: Option<u64>,
 }
@@ -348,6 +396,12 @@ pub struct ExportRow {
     pub kind: AnswerKind,
     /// Text exactly as typed.
     pub text: String,
+    /// Medium of the answer.
+    pub medium: Medium,
+    /// What was demonstrated.
+    pub demonstration: Option<serde_json::Value>,
+    /// The rating, from 0 to 1.
+    pub rating: Option<f64>,
     /// Whether the teacher could see the request.
     pub request_shown: bool,
     /// Update of the policy that made the execution.

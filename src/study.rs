@@ -2,10 +2,14 @@
 //! something, to read guidelines, perhaps to show that they can describe, and to give a number of answers to one or more
 //! runs (its arms). Who is where in it stands in the store; here are the settings and the words for states.
 
+pub mod comparison;
 mod estimate;
+mod intervals;
 mod settings;
 
+pub use comparison::{Comparison, compare};
 pub use estimate::Estimate;
+pub use intervals::Interval;
 pub use settings::{
     Assignment, AttentionChecks, Completion, Entry, Judge, Preview, Qualification, SettingsError, StudySettings,
     WordedExample,

@@ -8,10 +8,14 @@ mod support;
 mod access;
 #[path = "web/accounts.rs"]
 mod accounts;
+#[path = "web/comparison.rs"]
+mod comparison;
 #[path = "web/comprehension.rs"]
 mod comprehension;
 #[path = "web/describing.rs"]
 mod describing;
+#[path = "web/media.rs"]
+mod media;
 #[path = "web/network.rs"]
 mod network;
 #[path = "web/pages.rs"]

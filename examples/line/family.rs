@@ -7,7 +7,7 @@ use crate::world::{LineWorld, PLACES, Place};
 use askama::Template;
 use candle_core::Device;
 use iliad::config::run::{
-    AlgorithmConfig, PoolConfig, Pragmatics, Preset, RunConfig, Schedule, TeacherConfig, TeacherMode,
+    AlgorithmConfig, PeopleConfig, PoolConfig, Pragmatics, Preset, RunConfig, Schedule, TeacherConfig, TeacherMode,
 };
 use iliad::family::commands::{CommandSet, FamilyCommands, OwnCommands};
 use iliad::family::{Audience, Change, Family, Guide, NewAgent, RenderError};
@@ -124,6 +124,7 @@ fn preset(name: &'static str, about: &'static str, mode: TeacherMode, episodes: 
             pragmatics: Pragmatics { samples: 4, ..Pragmatics::default() },
             ..TeacherConfig::default()
         },
+        people: PeopleConfig::default(),
         pool: PoolConfig::default(),
         schedule: Schedule {
             episodes,

@@ -3,10 +3,11 @@
 
 use crate::algorithm::explorer;
 use crate::algorithm::learner::{Learner, Losses, Tensors};
+use crate::algorithm::practice::{excerpts, relocated};
 use crate::algorithm::{Algorithm, AlgorithmState, Learning, LearnsFromDescriptions, StepContext};
 use crate::config::run::{AlgorithmConfig, Mixing};
 use crate::protocol::{Agent, Augmentation, DescribedEpisode, Example, Lesson, Task, Utterance, World};
-use crate::rng::{self, Stream};
+use crate::rng;
 use candle_core::Result;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -133,18 +134,6 @@ impl<W: World> Adel<W> {
     fn augmentation(&self, purpose: &'static str, step: StepContext) -> Augmentation {
         Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose, counter: step.counter }
     }
-
-    /// The part of each example that a practice step learns from.
-    fn excerpts(&self, described: &[DescribedEpisode<W>], stream: &mut Stream) -> Vec<Example<W>> {
-        let excerpt = |d: &DescribedEpisode<W>| {
-            let Example { start, words, execution } = &d.example;
-            let moved = self.world.elsewhere(start, execution, stream);
-            let (start, execution) = moved.as_ref().map_or((start, execution), |(start, execution)| (start, execution));
-            let (start, execution) = self.world.excerpt(start, execution, stream);
-            Example { start, execution, words: words.clone() }
-        };
-        described.iter().map(excerpt).collect()
-    }
 }
 
 impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
@@ -154,12 +143,7 @@ impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
         if described.is_empty() {
             return Ok(());
         }
-        let mut relocation = rng::stream(self.seed, "elsewhere", step.counter);
-        let relocated = |e: &Example<W>| match self.world.elsewhere(&e.start, &e.execution, &mut relocation) {
-            Some((start, execution)) => Example { start, execution, words: e.words.clone() },
-            None => e.clone(),
-        };
-        let own: Vec<Example<W>> = described.iter().map(|d| &d.example).map(relocated).collect();
+        let own = relocated(&*self.world, described, &mut rng::stream(self.seed, "elsewhere", step.counter));
         // The policies share no parameter, so two backward passes make the gradients of the sum.
         self.theta.learn_prior(&own)?;
         self.step_beta(&own, step)?;
@@ -171,7 +155,7 @@ impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
         if replayed.is_empty() {
             return Ok(());
         }
-        let own = self.excerpts(replayed, &mut rng::stream(self.seed, "excerpt", step.counter));
+        let own = excerpts(&*self.world, replayed, &mut rng::stream(self.seed, "excerpt", step.counter));
         if self.explore_every > 0 && step.counter.is_multiple_of(self.explore_every) {
             return self.step_beta(&own, step);
         }
@@ -183,7 +167,7 @@ impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
 
     /// Always of the same part of each example, so that readings differ by what was learnt alone.
     fn practice_loss(&self, held_back: &[DescribedEpisode<W>]) -> Result<f32> {
-        let own = self.excerpts(held_back, &mut rng::stream(self.seed, "excerpt", u64::MAX));
+        let own = excerpts(&*self.world, held_back, &mut rng::stream(self.seed, "excerpt", u64::MAX));
         self.theta.agent().loss(&Lesson::Likelihood(&[(&own, 1.0)]))?.to_scalar()
     }
 }

@@ -2,9 +2,9 @@
 //! mean of all rewards as baseline, and an entropy bonus. On REGEX the paper reports that it learns nothing.
 
 use super::single_policy::{Rule, SinglePolicy};
-use super::{Learning, LearnsFromEpisodes, starts_and_requests};
+use super::{Learning, LearnsFromEpisodes, LearnsFromRatings, starts_and_requests};
 use crate::config::run::{AlgorithmConfig, AlgorithmName};
-use crate::protocol::{Agent, Decoding, Lesson, Task, World};
+use crate::protocol::{Agent, Decoding, Lesson, RatedEpisode, Task, World};
 use crate::rng;
 use candle_core::Result;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,7 @@ impl<W: World> Rule<W> for Reinforce {
     type State = Baseline;
 
     const EXECUTES_OWN_POLICY: bool = true;
+    const TAUGHT_BY_PEOPLE: bool = true;
 
     fn learning_rate(settings: &AlgorithmConfig) -> f64 {
         settings.reinforce.learning_rate
@@ -72,18 +73,36 @@ impl<W: World> Rule<W> for Reinforce {
     }
 
     fn learning(algorithm: &mut SinglePolicy<W, Self>) -> Learning<'_, W> {
-        Learning::Episodes(algorithm)
+        Learning::Ratings(algorithm)
     }
 }
 
 impl<W: World> LearnsFromEpisodes<W> for SinglePolicy<W, Reinforce> {
     /// −(r − b)·log π_θ(ê) − entropy·H(π_θ), b the running mean of rewards.
-    fn learn(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
+    fn learn_from_episodes(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
         let rewards: Vec<f64> =
             tasks.iter().zip(executions).map(|(t, e)| self.rule.reward(&*self.world, t, e)).collect();
         let advantages = self.state.advantages(&rewards);
         let (tasks, entropy) = (starts_and_requests(tasks), self.rule.entropy);
         let loss = self.step(&Lesson::Reward { tasks: &tasks, executions, advantages: &advantages, entropy })?;
+        self.count(loss)
+    }
+}
+
+impl<W: World> LearnsFromRatings<W> for SinglePolicy<W, Reinforce> {
+    /// The same loss with a person's rating as the reward. The execution was sampled from an earlier policy, since people take
+    /// their time; its likelihood is that of the present one, and no importance weight corrects it (`docs/deviations.md`).
+    fn learn_from_ratings(&mut self, rated: &[RatedEpisode<W>]) -> Result<()> {
+        if rated.is_empty() {
+            return Ok(());
+        }
+        let ratings: Vec<f64> = rated.iter().map(|r| r.rating).collect();
+        let advantages = self.state.advantages(&ratings);
+        let tasks: Vec<_> = rated.iter().map(|r| (&r.example.start, r.example.words.as_str())).collect();
+        let executions: Vec<W::Execution> = rated.iter().map(|r| r.example.execution.clone()).collect();
+        let entropy = self.rule.entropy;
+        let lesson = Lesson::Reward { tasks: &tasks, executions: &executions, advantages: &advantages, entropy };
+        let loss = self.step(&lesson)?;
         self.count(loss)
     }
 }

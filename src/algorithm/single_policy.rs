@@ -17,6 +17,9 @@ pub trait Rule<W: World>: Sized + Send + 'static {
     /// Whether the executions of [`Rule::explore`] are the policy's own.
     const EXECUTES_OWN_POLICY: bool;
 
+    /// Whether people can teach it, so that its policy executes episodes for them.
+    const TAUGHT_BY_PEOPLE: bool = false;
+
     /// The learning rate of the policy.
     fn learning_rate(settings: &AlgorithmConfig) -> f64 {
         settings.learning_rate
@@ -43,7 +46,7 @@ pub(super) fn gold_executions<W: World>(world: &W, tasks: &[Task<W::Start>]) -> 
 /// An algorithm with one policy π_θ, which learns by a rule.
 pub struct SinglePolicy<W: World, R: Rule<W>> {
     pub(super) world: Arc<W>,
-    theta: Learner<W>,
+    pub(super) theta: Learner<W>,
     losses: Losses,
     pub(super) rule: R,
     pub(super) state: R::State,
@@ -77,6 +80,12 @@ impl<W: World, R: Rule<W>> Algorithm<W> for SinglePolicy<W, R> {
 
     fn explore(&self, tasks: &[Task<W::Start>], first: u64) -> Result<Vec<W::Execution>> {
         self.rule.explore(&self.world, self.theta.agent(), tasks, first)
+    }
+
+    /// People are shown sampled executions, whatever the rule does without them: before anything is learnt they are those that
+    /// another algorithm with this seed and this pretrained policy shows.
+    fn exploration_policies(&self) -> Option<Vec<&dyn Agent<W>>> {
+        R::TAUGHT_BY_PEOPLE.then(|| vec![self.theta.agent()])
     }
 
     fn executes_own_policy(&self) -> bool {

@@ -32,7 +32,7 @@ impl<W: World> Rule<W> for Supervised {
 
 impl<W: World> LearnsFromEpisodes<W> for SinglePolicy<W, Supervised> {
     /// −log π_θ(e* | s1, d*).
-    fn learn(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
+    fn learn_from_episodes(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
         let examples: Vec<Example<W>> = tasks
             .iter()
             .zip(executions)

@@ -43,6 +43,12 @@ pub(super) fn family_of(registry: Registry, config: &RunConfig) -> Result<&'stat
 fn missing(family: &dyn AnyFamily, config: &RunConfig) -> Option<String> {
     let mut sentences: Vec<String> =
         family.check(config).err().map(|error| sentence(format!("{error:#}"))).into_iter().collect();
+    if let Some(medium) = config.algorithm.name.medium()
+        && config.teacher.mode != TeacherMode::Simulated
+        && !family.media().contains(&medium)
+    {
+        sentences.push(format!("{} cannot be taught by {} of people.", family.title(), medium.words()));
+    }
     let described = config.algorithm.name.feedback() == Feedback::Descriptions;
     if described && config.teacher.mode != TeacherMode::Human && !family.has_teacher(config) {
         sentences.push(format!(

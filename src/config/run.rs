@@ -2,11 +2,13 @@
 
 mod algorithm;
 mod mixing;
+mod people;
 mod teacher;
 
 use crate::suggest::{did_you_mean, in_message};
 pub use algorithm::{AlgorithmName, EpochSettings, Feedback, PracticeSettings, QuerySelection, ReinforceSettings};
 pub use mixing::Mixing;
+pub use people::{PeopleConfig, PeopleModel, RatingScale};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 pub use teacher::{Draw, Pragmatics, TeacherMode};
@@ -29,6 +31,9 @@ pub struct RunConfig {
     pub algorithm: AlgorithmConfig,
     /// Who describes.
     pub teacher: TeacherConfig,
+    /// How people answer.
+    #[serde(default)]
+    pub people: PeopleConfig,
     /// Executions that wait for people.
     pub pool: PoolConfig,
     /// When to evaluate, save and end.
@@ -260,10 +265,10 @@ pub const LARGEST_COUNT: u64 = 1_000_000_000_000;
 pub struct ConfigError(pub String);
 
 /// Why people cannot teach a run of this algorithm.
-pub fn only_described(name: AlgorithmName) -> String {
+pub fn not_by_people(name: AlgorithmName) -> String {
     format!(
-        "people teach by describing what the agent did, and {} learns from {}; set teacher.mode to {{\"mode\":\"simulated\"}}, \
-         or algorithm.name to adel or epoch-adel",
+        "people teach by describing, demonstrating or rating what the agent does, and {} learns from {} that are known \
+         beforehand; set teacher.mode to {{\"mode\":\"simulated\"}}, or algorithm.name to adel, epoch-adel, dagger or a reinforce",
         name.typed(),
         name.feedback().words()
     )
@@ -358,7 +363,7 @@ impl RunConfig {
             );
         }
         if self.teacher.mode != TeacherMode::Simulated && !a.name.taught_by_people() {
-            return Err(ConfigError(only_described(a.name)));
+            return Err(ConfigError(not_by_people(a.name)));
         }
         if a.batch == 0 || a.batch > 4096 || a.pretrain_batch == 0 || a.pretrain_batch > 4096 {
             return fail("algorithm.batch and algorithm.pretrain_batch lie between 1 and 4096");
@@ -426,6 +431,7 @@ impl RunConfig {
         if !(1..=256).contains(&practice.batch) {
             return fail("algorithm.practice.batch lies between 1 and 256");
         }
+        self.people.simulated.check().map_err(ConfigError)?;
         if self.teacher.pragmatics.samples > 1000 {
             return fail("teacher.pragmatics.samples is at most 1000");
         }
@@ -476,6 +482,7 @@ mod tests {
             model: serde_json::json!({ "hidden": 64 }),
             algorithm: AlgorithmConfig::default(),
             teacher: TeacherConfig::default(),
+            people: PeopleConfig::default(),
             pool: PoolConfig::default(),
             schedule: Schedule::default(),
         }
@@ -563,8 +570,12 @@ mod tests {
         assert!(set(&["algorithm.epoch.passes=0"]).is_err() && set(&["schedule.smooth=0"]).is_err());
         let human = r#"teacher.mode={"mode":"human"}"#;
         assert!(set(&["algorithm.name=epoch-adel", human]).is_ok());
-        let told = set(&["algorithm.name=dagger", human]).unwrap_err().0;
-        assert!(told.contains("dagger learns from demonstrations"), "{told}");
+        for taught in ["dagger", "reinforce-binary", "reinforce-continuous"] {
+            assert!(set(&[&format!("algorithm.name={taught}"), human]).is_ok(), "{taught}");
+        }
+        let told = set(&["algorithm.name=supervised", human]).unwrap_err().0;
+        assert!(told.contains("supervised learns from requests that are known"), "{told}");
+        assert_eq!(set(&["people.rating=stars"]).unwrap().people.rating, RatingScale::Stars);
         assert!(set(&["seed"]).unwrap_err().0.contains("key=value"));
         let differences = c.differences(&config());
         assert!(differences.contains(&("seed".into(), 9.into())) && differences.len() == 4, "{differences:?}");

@@ -16,6 +16,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// A whole number of 64 bits.
     Integer,
+    /// A number.
+    Number,
     /// True or false.
     Boolean,
     /// A time (RFC 3339, UTC, up to nanoseconds).
@@ -46,7 +48,7 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Column
 }
 
 /// All columns, in the order of the file.
-pub const COLUMNS: [Column; 27] = [
+pub const COLUMNS: [Column; 30] = [
     column("run", Kind::Text, "run id"),
     column("family", Kind::Text, "task family"),
     column("answer", Kind::Integer, "key of the row, unique in the database, growing with time"),
@@ -62,6 +64,13 @@ pub const COLUMNS: [Column; 27] = [
         "what kind of answer it is",
     ),
     column("text", Kind::Text, "what was typed, exactly; for a skip the reason"),
+    column(
+        "medium",
+        Kind::Word(&["description", "demonstration", "rating"]),
+        "medium in which people teach the run; `described` is an answer in it",
+    ),
+    optional("demonstration", Kind::Object, "what was demonstrated"),
+    optional("rating", Kind::Number, "how well the agent did what was asked, from 0 to 1"),
     column("request_shown", Kind::Boolean, "whether the person could see the request while describing"),
     column("policy_update", Kind::Integer, "update of the policy that made the execution"),
     optional("used_in_update", Kind::Integer, "update that took the answer in; only `described` is learnt from"),
@@ -108,6 +117,7 @@ impl Kind {
             Kind::Text | Kind::Word(_) => ("string", "string", value("string")),
             // Pandas' own `int64` has no empty fields.
             Kind::Integer => ("integer", "Int64", value("int64")),
+            Kind::Number => ("number", "Float64", value("float64")),
             Kind::Boolean => ("boolean", "boolean", value("bool")),
             Kind::Time => ("datetime", "datetime64[ns, UTC]", value("timestamp[ns, tz=UTC]")),
             Kind::Object => ("object", "object", json!({"_type": "Json"})),
@@ -150,7 +160,8 @@ mod tests {
     fn row(full: bool) -> Value {
         let mut row = json!({
             "run": "r", "family": "regex", "answer": 1, "episode": 2, "source": "human", "teacher": 3, "request": "q",
-            "execution": "e", "view": {"pairs": []}, "kind": "described", "text": "t", "request_shown": false,
+            "execution": "e", "view": {"pairs": []}, "kind": "described", "text": "t", "medium": "rating",
+            "demonstration": {"outputs": []}, "rating": 0.25, "request_shown": false,
             "policy_update": 4, "used_in_update": 5, "supersedes": 6, "superseded_by": 7,
             "shown_at": "2026-01-02T03:04:05Z", "active_ms": 8, "created_at": "2026-01-02T03:04:05.5Z",
             "withdrawn_at": "2026-01-02T03:04:06Z", "understood_before": false, "understood_after": true, "idle_ms": 9, "fulfilled": false,
@@ -175,6 +186,7 @@ mod tests {
                     Kind::Text | Kind::Time => value.is_string(),
                     Kind::Word(words) => words.contains(&value.as_str().unwrap_or_default()),
                     Kind::Integer => value.is_u64(),
+                    Kind::Number => value.is_f64(),
                     Kind::Boolean => value.is_boolean(),
                     Kind::Object => value.is_object(),
                 };

@@ -43,13 +43,14 @@ pub struct Description {
     pub candidates: Vec<(String, bool)>,
 }
 
-/// An example that a teacher's description made, with the episode it came from.
+/// An example that a teacher made, with the episode it came from. A description d̂ makes (s1, d̂, ê). A demonstration makes the
+/// request and the execution that a person showed for it.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct DescribedEpisode<W: World> {
     /// Episode number.
     pub episode: u64,
-    /// (s1, d̂, ê).
+    /// (s1, d̂, ê); of a demonstration (s1, d*, the execution that was shown).
     pub example: Example<W>,
 }
 
@@ -63,5 +64,34 @@ impl<W: World> Clone for DescribedEpisode<W> {
 impl<W: World> std::fmt::Debug for DescribedEpisode<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DescribedEpisode").field("episode", &self.episode).field("example", &self.example).finish()
+    }
+}
+
+/// An execution that a person has rated, with the episode it came from.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct RatedEpisode<W: World> {
+    /// Episode number.
+    pub episode: u64,
+    /// (s1, d*, ê): the words are the request, the execution is the agent's.
+    pub example: Example<W>,
+    /// How well it did what was asked, from 0 to 1.
+    pub rating: f64,
+}
+
+// Not derived: that would ask the world itself to be cloned and printed.
+impl<W: World> Clone for RatedEpisode<W> {
+    fn clone(&self) -> Self {
+        Self { episode: self.episode, example: self.example.clone(), rating: self.rating }
+    }
+}
+
+impl<W: World> std::fmt::Debug for RatedEpisode<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RatedEpisode")
+            .field("episode", &self.episode)
+            .field("example", &self.example)
+            .field("rating", &self.rating)
+            .finish()
     }
 }

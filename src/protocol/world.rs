@@ -163,6 +163,12 @@ pub trait World: Send + Sync + 'static {
         None
     }
 
+    /// A wrong execution that a person could make by a slip where the right one was meant; `None` where the world names none (NAV: a
+    /// wrong turn). It is for simulated people.
+    fn slip(&self, _start: &Self::Start, _right: &Self::Execution, _stream: &mut Stream) -> Option<Self::Execution> {
+        None
+    }
+
     /// The ways in which tasks can be grouped, for success by group (REGEX: by the operation that is asked for).
     fn groupings(&self) -> &'static [Grouping] {
         &[]

@@ -6,13 +6,15 @@ use crate::family::commands::FamilyCommands;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
-    Audience, Change, Family, Guide, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
+    Audience, Change, Demonstration, Family, Fields, Guide, Progress, RenderError, ReportExample, TeacherReport,
+    TeacherTraining,
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
-use crate::protocol::{Agent, Evaluation, GroupSuccess, Split, World, evaluation};
+use crate::protocol::{Agent, Evaluation, GroupSuccess, Medium, Split, World, evaluation};
 use crate::run::RunHandle;
 use crate::suggest::did_you_mean;
+use crate::teacher::people::{AnswersAsPeople, People};
 use crate::trainer::{FinalReport, Launch};
 use candle_core::Device;
 use std::path::Path;
@@ -40,6 +42,19 @@ pub trait AnyFamily: Send + Sync {
     fn change(&self, view: &serde_json::Value) -> Change;
     /// [`Family::nothing_changed`].
     fn nothing_changed(&self) -> &'static str;
+    /// [`Family::media`].
+    fn media(&self) -> &'static [Medium];
+    /// [`Family::demonstration_prompt`].
+    fn demonstration_prompt(&self) -> &'static str;
+    /// [`Family::render_demonstration`].
+    fn render_demonstration(&self, view: &serde_json::Value, given: &serde_json::Value) -> Result<String, RenderError>;
+    /// [`Family::demonstration_of`].
+    fn demonstration_of(&self, fields: &Fields) -> serde_json::Value;
+    /// [`Family::check_demonstration`].
+    fn check_demonstration(&self, view: &serde_json::Value, given: &serde_json::Value)
+    -> Result<Demonstration, String>;
+    /// [`Family::demonstration_text`].
+    fn demonstration_text(&self, demonstration: &serde_json::Value) -> String;
     /// [`Family::render_try_fields`].
     fn render_try_fields(&self) -> Result<String, RenderError>;
     /// [`Family::start_fields`].
@@ -102,6 +117,8 @@ pub trait AnyFamily: Send + Sync {
         device: &Device,
         grouping: &str,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)>;
+    /// The simulated people who would teach a run ([`People::new`]).
+    fn people(&'static self, config: &RunConfig) -> anyhow::Result<Box<dyn AnswersAsPeople>>;
     /// Trains a simulated teacher.
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport>;
     /// Pretrains a policy.
@@ -169,6 +186,34 @@ impl<F: Family> AnyFamily for F {
 
     fn nothing_changed(&self) -> &'static str {
         Family::nothing_changed(self)
+    }
+
+    fn media(&self) -> &'static [Medium] {
+        Family::media(self)
+    }
+
+    fn demonstration_prompt(&self) -> &'static str {
+        Family::demonstration_prompt(self)
+    }
+
+    fn render_demonstration(&self, view: &serde_json::Value, given: &serde_json::Value) -> Result<String, RenderError> {
+        Family::render_demonstration(self, view, given)
+    }
+
+    fn demonstration_of(&self, fields: &Fields) -> serde_json::Value {
+        Family::demonstration_of(self, fields)
+    }
+
+    fn check_demonstration(
+        &self,
+        view: &serde_json::Value,
+        given: &serde_json::Value,
+    ) -> Result<Demonstration, String> {
+        Family::check_demonstration(self, view, given)
+    }
+
+    fn demonstration_text(&self, demonstration: &serde_json::Value) -> String {
+        Family::demonstration_text(self, demonstration)
     }
 
     fn render_try_fields(&self) -> Result<String, RenderError> {
@@ -291,6 +336,10 @@ impl<F: Family> AnyFamily for F {
             );
         };
         Ok(evaluation::evaluate_by(&*world, &*agent, split, limit, grouping)?)
+    }
+
+    fn people(&'static self, config: &RunConfig) -> anyhow::Result<Box<dyn AnswersAsPeople>> {
+        Ok(Box::new(People::new(self, config)?))
     }
 
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {

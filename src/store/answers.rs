@@ -1,10 +1,11 @@
 //! Answers of people. Nothing here is ever deleted or altered: a correction is a new row that the old one points to.
 
 use super::connection::Durability;
-use super::convert::{from_int, from_json, from_nanos, to_int, to_nanos};
+use super::convert::{from_int, from_json, from_nanos, to_int, to_json, to_nanos};
 use super::error::{Missing, Result, StoreError, unreadable};
-use super::{AnswerKind, NewAnswer, OwnAnswer, Store, Stored};
+use super::{AnswerKind, NewAnswer, OwnAnswer, Response, Store, Stored};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
+use crate::protocol::Medium;
 use sqlx::{Sqlite, Transaction};
 
 impl AnswerKind {
@@ -37,6 +38,8 @@ struct StoredAnswer {
     kind: String,
     text: String,
     fulfilled: bool,
+    demonstration: Option<String>,
+    rating: Option<f64>,
     superseded_by: Option<AnswerId>,
     late: i64,
     withdrawn_at: Option<i64>,
@@ -51,6 +54,9 @@ impl StoredAnswer {
             && self.kind == new.kind.as_str()
             && self.text == new.text
             && self.fulfilled == new.fulfilled
+            && self.rating == new.response.rating()
+            && self.demonstration.as_deref().and_then(|text| serde_json::from_str(text).ok()).as_ref()
+                == new.response.demonstration()
     }
 
     fn again(&self) -> Stored {
@@ -63,7 +69,7 @@ macro_rules! select_answers {
     ($rest:literal, $($parameter:expr),+) => {
         sqlx::query_as!(
             StoredAnswer,
-            r#"SELECT id AS "id!: AnswerId", execution AS "execution!: ExecutionId", kind, text,
+            r#"SELECT id AS "id!: AnswerId", execution AS "execution!: ExecutionId", kind, text, demonstration, rating,
                    fulfilled AS "fulfilled!: bool", superseded_by AS "superseded_by?: AnswerId", late, withdrawn_at
                FROM answers "# + $rest,
             $($parameter),+
@@ -77,6 +83,8 @@ struct OwnRow {
     view: String,
     kind: String,
     text: String,
+    demonstration: Option<String>,
+    rating: Option<f64>,
     created_at: i64,
     used_in_update: Option<i64>,
     fulfilled: bool,
@@ -90,6 +98,7 @@ impl OwnRow {
             view: from_json("an execution's view", &self.view)?,
             kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
+            response: Response::read(self.demonstration, self.rating)?,
             created_at: from_nanos(self.created_at),
             used_in_update: self.used_in_update.map(from_int),
             fulfilled: self.fulfilled,
@@ -103,6 +112,22 @@ struct Target {
     episode: i64,
     policy_update: i64,
     request_shown: bool,
+    medium: String,
+}
+
+impl Target {
+    /// Refuses a response of another medium than the run's: no learner could make anything of it.
+    fn check_medium(&self, new: &NewAnswer) -> Result<()> {
+        let given = match new.response {
+            Response::Text => Medium::Description,
+            Response::Demonstration(_) => Medium::Demonstration,
+            Response::Rating(_) => Medium::Rating,
+        };
+        if given.word() == self.medium || (new.kind != AnswerKind::Described && given == Medium::Description) {
+            return Ok(());
+        }
+        Err(StoreError::Invalid(format!("people teach this run by {0}s, and the answer has no {0}", self.medium)))
+    }
 }
 
 /// Column `late`: the answer takes one of the execution's places.
@@ -125,13 +150,14 @@ impl Store {
     /// by the same teacher about an execution they have answered (two tabs again) replace the earlier ones, as a
     /// correction does; only a skip never replaces a description.
     ///
-    /// Whether the teacher could see the request is taken from the run's configuration (`pool.show_request`), and from whether
-    /// they asked to see it ([`Store::reveal`]). Their draft about the execution goes with the answer.
+    /// The medium, and whether the teacher could see the request, are taken from the run's configuration (`algorithm.name`,
+    /// `pool.show_request`), and from whether they asked to see it ([`Store::reveal`]). Their draft about the execution goes with the
+    /// answer.
     ///
     /// # Errors
     /// [`StoreError::NeverYours`] when the teacher never had the execution, [`StoreError::KeyReused`] when the key was
     /// stored with other words or its answer was taken back, [`StoreError::NotFound`] for an unknown execution or teacher, [`StoreError::Invalid`]
-    /// for a key that is empty or too long.
+    /// for a key that is empty or too long, and for a response that is not of the run's medium.
     pub async fn answer(&self, answer: &NewAnswer) -> Result<Stored> {
         check_key(&answer.client_key)?;
         let mut writer = self.writer(Durability::Full).await?;
@@ -140,6 +166,7 @@ impl Store {
             return Ok(stored);
         }
         let target = target(&mut tx, answer.execution, answer.teacher).await?;
+        target.check_medium(answer)?;
         has_held(&mut tx, answer).await?;
         self.visitors().note(&target.run, answer.teacher, self.monotonic_now());
         // Only the newest: somebody may have corrected this one very often, and two tabs send soon after each other.
@@ -218,7 +245,7 @@ impl Store {
             OwnRow,
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
                    body.view AS "view!", answers.kind AS "kind!", answers.text AS "text!",
-                   answers.created_at AS "created_at!", answers.used_in_update,
+                   answers.demonstration, answers.rating, answers.created_at AS "created_at!", answers.used_in_update,
                    answers.fulfilled AS "fulfilled!: bool"
                FROM answers
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
@@ -290,6 +317,7 @@ impl Store {
             return Ok(old.again());
         }
         let target = target(&mut tx, corrected.execution, corrected.teacher).await?;
+        target.check_medium(corrected)?;
         self.visitors().note(&target.run, corrected.teacher, self.monotonic_now());
         let late = self.lateness(&mut tx, corrected, Some(&old)).await?;
         let id = supersede(&mut tx, old.id, corrected, &target, late, self.now()).await?;
@@ -323,9 +351,9 @@ async fn target(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, teache
         Target,
         r#"SELECT executions.run AS "run!: RunId", executions.episode AS "episode!",
                executions.policy_update AS "policy_update!",
-               (runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+               (runs.request_shown OR EXISTS (SELECT 1 FROM leases
                    WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1))
-                   AS "request_shown!: bool"
+                   AS "request_shown!: bool", runs.medium AS "medium!"
            FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?1"#,
         execution,
         teacher,
@@ -365,11 +393,15 @@ async fn insert(
     let active_ms = new.active_ms.map(|ms| to_int("the time of activity", ms)).transpose()?;
     let idle_ms = new.idle_ms.map(|ms| to_int("the time without activity", ms)).transpose()?;
     let (kind, shown_at) = (new.kind.as_str(), new.shown_at.map(to_nanos));
+    let (demonstration, rating) = (new.response.demonstration().map(to_json).transpose()?, new.response.rating());
+    if rating.is_some_and(|rating| !(0.0..=1.0).contains(&rating)) {
+        return Err(StoreError::Invalid("a rating lies between 0 and 1".into()));
+    }
     let id = sqlx::query_scalar!(
         r#"INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
                policy_update, shown_at, active_ms, idle_ms, fulfilled, preview_arm, first_text, created_at, supersedes,
-               superseded_by, late)
-           VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
+               superseded_by, late, medium, demonstration, rating)
+           VALUES (?, ?, 'human', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
         target.run,
         target.episode,
         new.execution,
@@ -389,6 +421,9 @@ async fn insert(
         supersedes,
         superseded_by,
         late,
+        target.medium,
+        demonstration,
+        rating,
     );
     id.fetch_one(&mut **tx).await.or_missing("the teacher")
 }

@@ -4,6 +4,7 @@ use super::convert::{from_int, from_json, from_nanos};
 use super::error::{Result, unreadable};
 use super::{AnswerKind, ExportRow, Store};
 use crate::ids::{AnswerId, RunId, TeacherId};
+use crate::protocol::Medium;
 use crate::run::Source;
 
 /// How far an export goes. It is fixed when the export begins, so that its row count is known and answers that come
@@ -28,6 +29,9 @@ struct Row {
     view: String,
     kind: String,
     text: String,
+    medium: String,
+    demonstration: Option<String>,
+    rating: Option<f64>,
     request_shown: bool,
     policy_update: i64,
     used_in_update: Option<i64>,
@@ -63,6 +67,9 @@ impl Row {
             view: from_json("an execution's view", &self.view)?,
             kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
+            medium: Medium::named(&self.medium).ok_or_else(|| unreadable("an answer's medium", &self.medium))?,
+            demonstration: self.demonstration.map(|text| from_json("a demonstration", &text)).transpose()?,
+            rating: self.rating,
             request_shown: self.request_shown,
             policy_update: from_int(self.policy_update),
             used_in_update: self.used_in_update.map(from_int),
@@ -94,7 +101,8 @@ macro_rules! select_page {
                    coalesce(executions.request, episodes.request) AS "request!: String",
                    coalesce(executions.summary, episodes.summary) AS "summary!: String",
                    coalesce(body.view, episodes.view) AS "view!: String",
-                   answers.kind AS "kind!", answers.text AS "text!", answers.request_shown AS "request_shown!: bool",
+                   answers.kind AS "kind!", answers.text AS "text!", answers.medium AS "medium!", answers.demonstration, answers.rating,
+                   answers.request_shown AS "request_shown!: bool",
                    answers.policy_update AS "policy_update!", answers.used_in_update,
                    answers.supersedes AS "supersedes?: AnswerId", answers.superseded_by AS "superseded_by?: AnswerId",
                    answers.shown_at, answers.active_ms, answers.idle_ms, answers.created_at AS "created_at!", answers.withdrawn_at,

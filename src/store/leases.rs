@@ -99,7 +99,7 @@ impl Store {
         sqlx::query!("UPDATE executions SET shown = 1 WHERE id = ? AND shown = 0", id).execute(&mut *tx).await?;
         let leased = sqlx::query!(
             r#"SELECT executions.episode AS "episode!", body.view AS "view!",
-                   iif(runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+                   iif(runs.request_shown OR EXISTS (SELECT 1 FROM leases
                            WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1),
                        executions.request, NULL) AS "request?: String"
                FROM executions

@@ -1,7 +1,7 @@
 //! The pool of executions that people are asked to describe.
 
 use super::connection::Durability;
-use super::convert::{from_int, to_int, to_json};
+use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
 use super::{AnswersSince, NewExecution, PoolCounts, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
@@ -145,6 +145,17 @@ impl Store {
         .fetch_one(self.readers())
         .await?;
         Ok(largest.map_or(0, |episode| from_int(episode) + 1))
+    }
+
+    /// The trainer's own trace of an execution, by which simulated people answer.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is none of that key.
+    pub async fn trace(&self, execution: ExecutionId) -> Result<serde_json::Value> {
+        let trace = sqlx::query_scalar!("SELECT trace FROM execution_bodies WHERE execution = ?", execution)
+            .fetch_optional(self.readers())
+            .await?;
+        from_json("an execution's trace", &trace.ok_or(StoreError::NotFound("the execution"))?)
     }
 
     /// [`StoreError::NotFound`] unless the execution is one of the run.

@@ -25,7 +25,7 @@ impl Store {
         sqlx::query_as!(
             Asked,
             r#"SELECT executions.request AS "request!",
-                   (runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+                   (runs.request_shown OR EXISTS (SELECT 1 FROM leases
                        WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1))
                        AS "visible!: bool",
                    executions.success AS "success!: bool"

@@ -46,6 +46,7 @@ fn long_answer(execution: ExecutionId, teacher: TeacherId, client_key: String) -
         teacher,
         kind: AnswerKind::Described,
         text: "long ".repeat(2_000),
+        response: super::Response::Text,
         shown_at: None,
         active_ms: None,
         ..NewAnswer::default()

@@ -8,7 +8,7 @@ use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos};
 use super::error::{Result, StoreError};
 use super::leases::{HELD, end_of_lease, length_of_lease};
-use super::{AnswerKind, Store};
+use super::{AnswerKind, Response, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
@@ -22,6 +22,8 @@ pub struct WithdrawnAnswer {
     pub kind: AnswerKind,
     /// Its text, exactly as typed.
     pub text: String,
+    /// What was demonstrated or rated.
+    pub response: Response,
     /// The update that learnt from it before it could be taken back: the answer then stands as before, and a new one about
     /// the same execution takes its place. `None`: it was taken back, and no update will ever take it.
     pub learnt_in: Option<u64>,
@@ -43,6 +45,8 @@ struct Row {
     id: AnswerId,
     kind: String,
     text: String,
+    demonstration: Option<String>,
+    rating: Option<f64>,
     used_in_update: Option<i64>,
     superseded_by: Option<AnswerId>,
     withdrawn_at: Option<i64>,
@@ -69,6 +73,7 @@ impl Row {
             kind: self.kind()?,
             view: from_json("an execution's view", &self.view)?,
             text: self.text,
+            response: Response::read(self.demonstration, self.rating)?,
             learnt_in: learnt_in.map(from_int),
             execution: self.execution,
             episode: from_int(self.episode),
@@ -89,9 +94,9 @@ async fn select_answer(
     let row = sqlx::query_as!(
         Row,
         r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",
-               answers.used_in_update, answers.superseded_by AS "superseded_by?: AnswerId", answers.withdrawn_at,
+               answers.demonstration, answers.rating, answers.used_in_update, answers.superseded_by AS "superseded_by?: AnswerId", answers.withdrawn_at,
                answers.execution AS "execution!: ExecutionId", answers.episode AS "episode!", body.view AS "view!",
-               iif(runs.config ->> '$.pool.show_request' IS 1 OR EXISTS (SELECT 1 FROM leases
+               iif(runs.request_shown OR EXISTS (SELECT 1 FROM leases
                        WHERE leases.execution = answers.execution AND leases.teacher = answers.teacher
                            AND leases.revealed = 1),
                    executions.request, NULL) AS "request?: String",

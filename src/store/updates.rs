@@ -3,7 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, key_list, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
-use super::{AnswerKind, Store, TrainerAnswer, UpdateRecord};
+use super::{AnswerKind, Response, Store, TrainerAnswer, UpdateRecord};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use sqlx::{Sqlite, Transaction};
 use std::collections::HashMap;
@@ -18,6 +18,8 @@ struct TrainerRow {
     summary: String,
     kind: String,
     text: String,
+    demonstration: Option<String>,
+    rating: Option<f64>,
     used_in_update: Option<i64>,
 }
 
@@ -33,6 +35,7 @@ impl TrainerRow {
             summary: self.summary,
             kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
+            response: Response::read(self.demonstration, self.rating)?,
             used_in_update: self.used_in_update.map(from_int),
         })
     }
@@ -46,7 +49,7 @@ macro_rules! select_answers {
             r#"SELECT answers.id AS "id!: AnswerId", answers.episode AS "episode!",
                    answers.teacher AS "teacher?: TeacherId", executions.request AS "request!", body.trace AS "trace!",
                    body.view AS "view!", executions.summary AS "summary!", answers.kind AS "kind!",
-                   answers.text AS "text!", answers.used_in_update
+                   answers.text AS "text!", answers.demonstration, answers.rating, answers.used_in_update
                FROM answers
                CROSS JOIN executions ON executions.id = answers.execution
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution

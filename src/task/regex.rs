@@ -8,6 +8,7 @@ pub mod agent;
 mod benchmark;
 mod commands;
 pub mod corpus;
+pub mod demonstration;
 pub mod device_agreement;
 pub mod diff;
 pub mod drawing;

@@ -1,7 +1,9 @@
-//! The description log of a run: an append-only file of every described episode, in the order in which they were used.
+//! The description log of a run: an append-only file of every described, demonstrated or rated episode, in the order in which they
+//! were used.
 
 use crate::protocol::{DescribedEpisode, World};
 use anyhow::Context;
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
@@ -64,8 +66,8 @@ impl<W: World> DescriptionLog<W> {
         Ok((Self { path, file: BufWriter::new(file), lines, world: PhantomData }, newest))
     }
 
-    /// Appends described episodes in order.
-    pub(super) fn append(&mut self, described: &[DescribedEpisode<W>]) -> anyhow::Result<()> {
+    /// Appends described, demonstrated or rated episodes in order.
+    pub(super) fn append(&mut self, described: &[impl Serialize]) -> anyhow::Result<()> {
         for episode in described {
             crate::output::json::write(&mut self.file, episode)
                 .map_err(anyhow::Error::from)

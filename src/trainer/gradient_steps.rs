@@ -1,12 +1,13 @@
-//! The gradient steps of one update from descriptions, whoever gave them.
+//! The gradient steps of one update from descriptions, whoever gave them, and from people's demonstrations and ratings.
 
 use super::Trainer;
 use super::practice::PracticeProgress;
 use crate::algorithm::{Learning, StepContext};
 use crate::family::Family;
-use crate::protocol::DescribedEpisode;
+use crate::protocol::{DescribedEpisode, RatedEpisode};
 use crate::rng;
 use crate::run::Source;
+use anyhow::Context;
 use std::time::{Duration, Instant};
 
 /// An update of which more than this is left is broken off when the program ends.
@@ -23,7 +24,15 @@ impl<K: Family> Trainer<'_, K> {
     pub(super) fn learn(&mut self, described: &[DescribedEpisode<K::World>], source: Source) -> anyhow::Result<()> {
         let update = self.progress.counters.update;
         match self.algorithm.learning() {
-            Learning::Descriptions(algorithm) if !described.is_empty() => {
+            Learning::Epochs(algorithm) => {
+                if !described.is_empty() {
+                    algorithm.collect(described);
+                    self.description_log.append(described)?;
+                }
+                algorithm.end_iteration(update)?;
+            }
+            learning if !described.is_empty() => {
+                let algorithm = learning.from_examples().context("the algorithm does not learn from examples")?;
                 let (a, seed) = (&self.run.config.algorithm, self.run.config.seed);
                 // People's descriptions are practised while they think, so they need no replay. It does not depend on the mode, which
                 // may have changed when an update is made again after a kill.
@@ -43,20 +52,28 @@ impl<K: Family> Trainer<'_, K> {
                     algorithm.learn(&replayed, StepContext { update, counter, fresh: false })?;
                 }
             }
-            Learning::Descriptions(_) => {}
-            Learning::Epochs(algorithm) => {
-                if !described.is_empty() {
-                    algorithm.collect(described);
-                    self.description_log.append(described)?;
-                }
-                algorithm.end_iteration(update)?;
-            }
-            Learning::Episodes(_) => anyhow::bail!("the algorithm does not learn from descriptions"),
+            _ => {}
         }
         self.progress.counters.recorded += described.len() as u64;
+        self.end_update();
+        Ok(())
+    }
+
+    /// Learns from ratings of people in one step, and ends the iteration.
+    pub(super) fn learn_rated(&mut self, rated: &[RatedEpisode<K::World>]) -> anyhow::Result<()> {
+        let Learning::Ratings(algorithm) = self.algorithm.learning() else {
+            anyhow::bail!("the algorithm does not learn from ratings")
+        };
+        algorithm.learn_from_ratings(rated)?;
+        self.description_log.append(rated)?;
+        self.progress.counters.recorded += rated.len() as u64;
+        self.end_update();
+        Ok(())
+    }
+
+    fn end_update(&mut self) {
         self.progress.counters.update += 1;
         self.progress.counters.practice = 0;
         self.practice = PracticeProgress::default();
-        Ok(())
     }
 }

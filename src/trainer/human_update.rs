@@ -6,9 +6,9 @@ use super::batch::judge;
 use crate::config::run::RunConfig;
 use crate::family::Family;
 use crate::ids::{AnswerId, TeacherId};
-use crate::protocol::{DescribedEpisode, Episode, Example, Utterance, World};
+use crate::protocol::{DescribedEpisode, Episode, Example, Medium, RatedEpisode, Utterance, World};
 use crate::run::{Event, Source};
-use crate::store::{AnswerKind, NewExecution, StoreError, TrainerAnswer, UpdateRecord};
+use crate::store::{AnswerKind, NewExecution, Response, StoreError, TrainerAnswer, UpdateRecord};
 use anyhow::Context;
 
 /// An episode as it comes into the pool. Its trace is the whole of it.
@@ -30,6 +30,91 @@ pub(super) fn execution_for_people<W: World>(
         wanted: config.pool.overlap,
         trace: serde_json::to_value(episode)?,
     })
+}
+
+/// What answers teach: in the run's medium, with the answers themselves and who gave them.
+struct Taught<W: World> {
+    /// Descriptions or demonstrations.
+    described: Vec<DescribedEpisode<W>>,
+    rated: Vec<RatedEpisode<W>>,
+    teachers: Vec<TeacherId>,
+    answers: Vec<AnswerId>,
+}
+
+// Not derived: that would ask the world itself for a default.
+impl<W: World> Default for Taught<W> {
+    fn default() -> Self {
+        Self { described: Vec::new(), rated: Vec::new(), teachers: Vec::new(), answers: Vec::new() }
+    }
+}
+
+impl<W: World> Taught<W> {
+    /// Adds an answer about an episode; what it says, in words. `None` where there is nothing to learn from it.
+    fn add<K: Family<World = W>>(
+        &mut self,
+        family: &K,
+        world: &W,
+        config: &RunConfig,
+        answer: &TrainerAnswer,
+        episode: &Episode<W>,
+    ) -> Option<String> {
+        let said = match lesson_of(family, world, answer, episode)? {
+            LessonOf::Example(example) => {
+                self.described.push(DescribedEpisode { episode: answer.episode, example });
+                match answer.response.demonstration() {
+                    Some(demonstration) => family.demonstration_text(demonstration),
+                    None => answer.text.clone(),
+                }
+            }
+            LessonOf::Rating(rated) => {
+                let said = format!("rated: {}", config.people.rating.words(rated.rating));
+                self.rated.push(rated);
+                said
+            }
+        };
+        self.teachers.push(answer.teacher.unwrap_or_default());
+        self.answers.push(answer.answer);
+        Some(said)
+    }
+}
+
+/// What one answer teaches.
+pub(super) enum LessonOf<W: World> {
+    /// A description of the execution, or a demonstration of the request.
+    Example(Example<W>),
+    /// A rating of the execution.
+    Rating(RatedEpisode<W>),
+}
+
+/// What an answer teaches about the episode that it is about; `None` where there is nothing to learn from it. It is a function of
+/// what is stored alone, so that an update is made again with the same.
+pub(super) fn lesson_of<K: Family>(
+    family: &K,
+    world: &K::World,
+    answer: &TrainerAnswer,
+    episode: &Episode<K::World>,
+) -> Option<LessonOf<K::World>> {
+    if answer.kind != AnswerKind::Described {
+        return None;
+    }
+    let Episode { task, execution, .. } = episode;
+    let example = |words: &str, execution| Example { start: task.start.clone(), words: words.to_owned(), execution };
+    match &answer.response {
+        Response::Text if answer.text.trim().is_empty() => None,
+        Response::Text => Some(LessonOf::Example(example(&answer.text, execution.clone()))),
+        Response::Demonstration(demonstration) => match family.demonstrated(world, &task.start, demonstration) {
+            Ok(shown) => Some(LessonOf::Example(example(&task.request, shown))),
+            Err(reason) => {
+                tracing::warn!(answer = %answer.answer, reason, "nothing can be learnt from a demonstration");
+                None
+            }
+        },
+        Response::Rating(rating) => Some(LessonOf::Rating(RatedEpisode {
+            episode: answer.episode,
+            example: example(&task.request, execution.clone()),
+            rating: *rating,
+        })),
+    }
 }
 
 impl<K: Family> Trainer<'_, K> {
@@ -63,35 +148,35 @@ impl<K: Family> Trainer<'_, K> {
             let update = self.progress.counters.update + 1;
             self.progress.counters.episodes += store.wait(store.store().newly_answered(update, &ids))?;
         }
-        let mut described = Vec::new();
+        let mut taught = Taught::default();
         let mut rows = Vec::new();
-        let (mut teachers, mut ids) = (Vec::new(), Vec::new());
         for answer in answers {
-            let Episode { task, execution, .. }: Episode<K::World> = serde_json::from_value(answer.trace)
+            let episode: Episode<K::World> = serde_json::from_value(answer.trace.clone())
                 .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
             let tau = self.run.config.teacher.pragmatics.tau;
-            let success = judge(&*self.run.world, &task, &execution, tau).success;
-            let mut row = self.row(answer.episode, &task, &execution, success, true);
+            let success = judge(&*self.run.world, &episode.task, &episode.execution, tau).success;
+            let mut row = self.row(answer.episode, &episode.task, &episode.execution, success, true);
             row.source = Some(Source::Human);
             row.update = Some(self.progress.counters.update + 1);
-            let is_described = answer.kind == AnswerKind::Described && !answer.text.trim().is_empty();
-            if is_described {
-                row.description = answer.text.clone();
-            }
+            let said = taught.add(self.run.family, &self.run.world, &self.run.config, &answer, &episode);
+            self.selector.record_told(&*self.run.world, &episode.task, &episode.execution, said.is_some());
+            row.description = said.unwrap_or_default();
             rows.push(row);
-            self.selector.record_told(&*self.run.world, &task, &execution, is_described);
-            if is_described {
-                let example = Example { start: task.start, words: answer.text, execution };
-                described.push(DescribedEpisode { episode: answer.episode, example });
-                teachers.push(answer.teacher.unwrap_or_default());
-                ids.push(answer.answer);
+        }
+        let Taught { described, rated, teachers, answers } = taught;
+        self.progress.counters.human += (described.len() + rated.len()) as u64;
+        match self.run.config.algorithm.name.medium() {
+            Some(Medium::Rating) => self.learn_rated(&rated)?,
+            medium => {
+                let comprehension = self.before_learning(&described, &answers, &teachers);
+                // Requests are in the corpus' own words, which the agent has.
+                if medium == Some(Medium::Description) {
+                    self.learn_words(&described, &teachers)?;
+                }
+                self.learn(&described, Source::Human)?;
+                self.after_learning(&described, comprehension);
             }
         }
-        let comprehension = self.before_learning(&described, &ids, &teachers);
-        self.learn_words(&described, &teachers)?;
-        self.progress.counters.human += described.len() as u64;
-        self.learn(&described, Source::Human)?;
-        self.after_learning(&described, comprehension);
         if !self.recovering {
             for row in rows {
                 self.events.send(Event::Episode(row));

@@ -7,7 +7,7 @@
 
 use super::Trainer;
 use super::replay_buffer::ReplayBuffer;
-use crate::algorithm::{Learning, StepContext};
+use crate::algorithm::StepContext;
 use crate::config::run::{PracticeSettings, TeacherMode};
 use crate::family::Family;
 use crate::protocol::World;
@@ -79,7 +79,7 @@ impl<K: Family> Trainer<'_, K> {
         }
         if self.progress.counters.practice.is_multiple_of(READ_EVERY) {
             let held_back = self.replay_buffer.held_back(MOST_READ);
-            if let Learning::Descriptions(algorithm) = self.algorithm.learning()
+            if let Some(algorithm) = self.algorithm.learning().from_examples()
                 && held_back.len() >= LEAST_READ
             {
                 let loss = algorithm.practice_loss(&held_back)?;
@@ -117,11 +117,9 @@ impl<K: Family> Trainer<'_, K> {
         let replayed = self.replay_buffer.draw_practised(batch, &mut rng::stream(seed, "practice", counter));
         (counters.practice, counters.practised) = (counters.practice + 1, counters.practised + 1);
         let update = counters.update;
-        match self.algorithm.learning() {
-            Learning::Descriptions(algorithm) => {
-                Ok(algorithm.practise(&replayed, StepContext { update, counter, fresh: false })?)
-            }
-            Learning::Epochs(_) | Learning::Episodes(_) => Ok(()),
+        match self.algorithm.learning().from_examples() {
+            Some(algorithm) => Ok(algorithm.practise(&replayed, StepContext { update, counter, fresh: false })?),
+            None => Ok(()),
         }
     }
 }

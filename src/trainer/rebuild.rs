@@ -5,15 +5,18 @@
 //! Both are checked against the stored rows; an example that cannot be rebuilt exactly is not made up, and the run says so.
 
 use super::description_log;
+use super::human_update::{LessonOf, lesson_of};
 use crate::config::run::RunConfig;
+use crate::family::Family;
 use crate::ids::RunId;
 use crate::nn::artifact::write_atomically;
+use crate::output::json;
 use crate::protocol::DescribedEpisode;
 use crate::protocol::Episode;
 use crate::protocol::Example;
 use crate::protocol::{Split, World};
 use crate::rng;
-use crate::store::{AnswerKind, Store};
+use crate::store::Store;
 use anyhow::Context;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,22 +26,26 @@ use std::path::Path;
 ///
 /// # Errors
 /// When the store does not have all of them, or the file cannot be written.
-pub(super) async fn description_log<W: World>(
-    world: &W,
+pub(super) async fn description_log<K: Family>(
+    family: &K,
+    world: &K::World,
     config: &RunConfig,
     (store, run): (&Store, &RunId),
     (folder, update, lines): (&Path, u64, u64),
 ) -> anyhow::Result<()> {
-    let mut by_update: BTreeMap<u64, Vec<DescribedEpisode<W>>> = BTreeMap::new();
+    // Each line as it was written, by the update that used it.
+    let mut by_update: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for answer in store.used_answers(run, update).await? {
-        if answer.kind != AnswerKind::Described || answer.text.trim().is_empty() {
-            continue;
-        }
-        let episode: Episode<W> = serde_json::from_value(answer.trace)
+        let episode: Episode<K::World> = serde_json::from_value(answer.trace.clone())
             .with_context(|| format!("the stored execution of episode {} cannot be read", answer.episode))?;
-        let example = Example { start: episode.task.start, words: answer.text, execution: episode.execution };
-        let used = answer.used_in_update.unwrap_or_default();
-        by_update.entry(used).or_default().push(DescribedEpisode { episode: answer.episode, example });
+        let line = match lesson_of(family, world, &answer, &episode) {
+            None => continue,
+            Some(LessonOf::Example(example)) => {
+                json::line(&DescribedEpisode::<K::World> { episode: answer.episode, example })?
+            }
+            Some(LessonOf::Rating(rated)) => json::line(&rated)?,
+        };
+        by_update.entry(answer.used_in_update.unwrap_or_default()).or_default().push(line);
     }
     for row in store.simulated_descriptions(run, update).await? {
         let task = world.sample_task(Split::Train, &mut rng::stream(config.seed, "task", row.episode));
@@ -48,15 +55,16 @@ pub(super) async fn description_log<W: World>(
             .with_context(|| format!("what was stored of episode {} does not give its execution", row.episode))?;
         let example = Example { start: task.start, words: row.description, execution };
         let used = row.update.unwrap_or_default();
-        by_update.entry(used).or_default().push(DescribedEpisode { episode: row.episode, example });
+        let described = DescribedEpisode::<K::World> { episode: row.episode, example };
+        by_update.entry(used).or_default().push(json::line(&described)?);
     }
     let found: u64 = by_update.values().map(|all| all.len() as u64).sum();
     if found != lines {
         anyhow::bail!("the store has {found} of the {lines} descriptions that the checkpoint has used")
     }
     let mut text = Vec::new();
-    for described in by_update.values().flatten() {
-        serde_json::to_writer(&mut text, described)?;
+    for line in by_update.values().flatten() {
+        text.extend_from_slice(line.as_bytes());
         text.push(b'\n');
     }
     Ok(write_atomically(&folder.join(description_log::FILE_NAME), &text)?)

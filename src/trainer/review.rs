@@ -3,7 +3,7 @@
 
 use super::Trainer;
 use crate::family::Family;
-use crate::protocol::{Decoding, Episode, World};
+use crate::protocol::{Decoding, Episode, Medium, World};
 use crate::rng;
 use crate::run::{Attempt, OwnDescription, Reviewed};
 use rand::seq::SliceRandom;
@@ -15,6 +15,10 @@ const REVIEWED: usize = 3;
 impl<K: Family> Trainer<'_, K> {
     /// Carries out a few descriptions, drawn at random: first of kinds that differ, then others in other words.
     pub(super) fn review(&self, described: Vec<OwnDescription>, number: u64) -> Result<Vec<Reviewed>, String> {
+        // Words of another medium are no requests.
+        if self.run.config.algorithm.name.medium() != Some(Medium::Description) {
+            return Ok(Vec::new());
+        }
         let world = &*self.run.world;
         let mut stream = rng::stream(self.run.config.seed, "review", number);
         let mut known = episodes_of::<K::World>(described)?;

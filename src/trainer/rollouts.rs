@@ -13,7 +13,7 @@ use super::transient::Transient;
 use crate::algorithm::explorer::Explorer;
 use crate::config::run::{RunConfig, TeacherMode};
 use crate::ids::{AnswerId, RunId};
-use crate::protocol::{Episode, World};
+use crate::protocol::{Episode, Medium, World};
 use crate::store::Store;
 use allowance::Allowance;
 use anyhow::Context;
@@ -306,7 +306,9 @@ impl<'a, W: World> Thread<'a, W> {
         let Some(policy) = &self.policy else { return Ok(0) };
         let RolloutContext { run, config, world, store, runtime, numbers } = &self.context;
         let n = policy.selector.episodes_for_people(config, room, MAX_BATCH) as u64;
-        let settings = BatchSettings { seed: config.seed, tau: config.teacher.pragmatics.tau, to_describe: true };
+        // A rating is of the very execution whose likelihood it moves.
+        let to_describe = config.algorithm.name.medium() != Some(Medium::Rating);
+        let settings = BatchSettings { seed: config.seed, tau: config.teacher.pragmatics.tau, to_describe };
         let explore = |tasks: &[_], first| policy.explorer.explore(tasks, first);
         let batch = Batch::execute(&**world, settings, (numbers.take(n), n), explore)?;
         let selected =

@@ -19,7 +19,7 @@ use super::transient::Transient;
 use super::validation::ValidationTracker;
 use super::{FinalReport, Launch, rebuild};
 use crate::algorithm::{self, Algorithm, Learning};
-use crate::config::run::{AlgorithmName, Feedback, TeacherMode, only_described};
+use crate::config::run::{AlgorithmName, Feedback, TeacherMode, not_by_people};
 use crate::family::Family;
 use crate::ids::RunId;
 use crate::output::lock::FolderLock;
@@ -84,7 +84,7 @@ pub(super) fn train<K: Family>(
     let (description_log, replay_buffer) = open_descriptions(&run, &counters, &mut *algorithm, store.as_ref(), events)?;
     let curve = open_curve(&run, counters.update, store.as_ref(), events)?;
     if !name.taught_by_people() && mode != TeacherMode::Simulated {
-        anyhow::bail!("{}", only_described(name))
+        anyhow::bail!("{}", not_by_people(name))
     }
     if described && teacher.is_none() && !name.taught_by_people() {
         anyhow::bail!("{} needs the simulated teacher, and teacher.models has none", name.typed())
@@ -165,9 +165,9 @@ fn open_descriptions<K: Family>(
     let (config, lines) = (&run.config, counters.recorded);
     let a = &config.algorithm;
     let (capacity, collected) = match algorithm.learning() {
-        Learning::Descriptions(_) => (practice::buffer_capacity(a), 0),
+        Learning::Descriptions(_) | Learning::Demonstrations(_) => (practice::buffer_capacity(a), 0),
         Learning::Epochs(algorithm) => (0, algorithm.collected()),
-        Learning::Episodes(_) => (0, 0),
+        Learning::Episodes(_) | Learning::Ratings(_) => (0, 0),
     };
     let keep = capacity.max(collected);
     let (log, newest) = match (DescriptionLog::open(&run.folder, lines, keep), store) {
@@ -175,7 +175,7 @@ fn open_descriptions<K: Family>(
         (Err(error), Some(store)) if Transient::of(&error).is_none() => {
             let place = (run.folder.as_path(), counters.update, lines);
             let source = (store.store(), &run.id);
-            let rebuilt = store.wait(rebuild::description_log(&*run.world, config, source, place));
+            let rebuilt = store.wait(rebuild::description_log(run.family, &*run.world, config, source, place));
             rebuilt.with_context(|| format!("{error:#}; it cannot be made again from the database"))?;
             events.log(format!(
                 "The record of descriptions was made again from the database, all {lines} of them: {error:#}"

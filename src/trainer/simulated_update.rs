@@ -4,7 +4,6 @@
 use super::Trainer;
 use super::batch::{Batch, BatchSettings, TaskOf};
 use super::human_update::execution_for_people;
-use crate::algorithm::Learning;
 use crate::config::run::Feedback;
 use crate::family::Family;
 use crate::protocol::{DescribedEpisode, Description, Episode, Example, World};
@@ -174,11 +173,9 @@ impl<K: Family> Trainer<'_, K> {
             row.update = Some(self.progress.counters.update + 1);
             rows.push(row);
         }
-        match self.algorithm.learning() {
-            Learning::Episodes(algorithm) => algorithm.learn(&tasks, &executions)?,
-            Learning::Descriptions(_) | Learning::Epochs(_) => {
-                anyhow::bail!("the algorithm learns from descriptions, and this update has none")
-            }
+        match self.algorithm.learning().from_episodes() {
+            Some(algorithm) => algorithm.learn_from_episodes(&tasks, &executions)?,
+            None => anyhow::bail!("the algorithm learns from descriptions, and this update has none"),
         }
         self.progress.counters.simulated += n;
         self.progress.counters.update += 1;

@@ -15,7 +15,7 @@ use super::store_writer::StoreWriter;
 use super::supply::Supply;
 use super::validation::ValidationTracker;
 use crate::algorithm::Algorithm;
-use crate::config::run::{Feedback, RunConfig, TeacherMode, only_described};
+use crate::config::run::{Feedback, RunConfig, TeacherMode, not_by_people};
 use crate::family::Family;
 use crate::ids::RunId;
 use crate::protocol::{Decoding, Split, Teacher, World, evaluation};
@@ -181,7 +181,7 @@ impl<K: Family> Trainer<'_, K> {
     fn set_mode(&mut self, mode: TeacherMode) -> anyhow::Result<()> {
         let name = self.run.config.algorithm.name;
         if !name.taught_by_people() && mode != TeacherMode::Simulated {
-            self.events.log(format!("The simulated teacher goes on: {}.", only_described(name)));
+            self.events.log(format!("The simulated teacher goes on: {}.", not_by_people(name)));
             self.events.publish_status();
             return Ok(());
         }
@@ -243,7 +243,8 @@ impl<K: Family> Trainer<'_, K> {
     /// Starts the roll-out thread where people may teach.
     fn start_rollouts(&mut self) -> anyhow::Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
-        if !self.run.config.algorithm.name.taught_by_people() {
+        let medium = self.run.config.algorithm.name.medium();
+        if medium.is_none_or(|medium| !self.run.family.media().contains(&medium)) {
             return Ok(());
         }
         let context = RolloutContext {

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod account;
 pub(crate) mod answers;
 pub(crate) mod assets;
+pub(crate) mod comparison;
 pub(crate) mod comprehension_api;
 pub(crate) mod describing_api;
 pub(crate) mod docs;

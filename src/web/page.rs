@@ -4,6 +4,7 @@ pub(crate) mod assets;
 pub(crate) mod episode;
 pub(crate) mod guide;
 pub(crate) mod markdown;
+pub(crate) mod panel;
 pub(crate) mod run_view;
 
 use crate::store::SignedIn;

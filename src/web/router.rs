@@ -6,9 +6,9 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, comprehension_api, describing_api, docs, events, export, guide, health, home,
-    invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, study, study_people, teach, teach_api,
-    undo,
+    access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide,
+    health, home, invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, study, study_people,
+    teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -63,6 +63,10 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/studies/{study}/edit", get(studies::edit).post(studies::change))
         .route("/studies/{study}/state", post(studies::set_state))
         .route("/studies/{study}/approvals.csv", get(study_people::approvals))
+        .route("/studies/{study}/comparison", get(comparison::page))
+        .route("/studies/{study}/comparison.csv", get(comparison::csv))
+        .route("/studies/{study}/comparison-curves.csv", get(comparison::curves_csv))
+        .route("/api/studies/{study}/comparison", get(comparison::api))
         .route("/studies/{study}/invitations", post(study_people::invite))
         .route("/studies/{study}/invitations/{key}/revoke", post(study_people::revoke))
         .route("/studies/{study}/participants/{number}", get(study_people::participant))

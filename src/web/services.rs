@@ -6,6 +6,7 @@ pub(crate) mod comprehension;
 pub(crate) mod drafts;
 pub(crate) mod echo;
 pub(crate) mod launching;
+pub(crate) mod media;
 pub(crate) mod participation;
 pub(crate) mod preview;
 pub(crate) mod qualification;

@@ -8,6 +8,7 @@ const SOURCE = { human: "a person", simulated: "the simulated teacher" };
 // What was said of an episode, and if nothing was, why: as far as the episode and the run's settings tell.
 // `run`: { algorithm, feedback, asks, shuffled }.
 export function said({ description, source, candidates }, run) {
+  if (run.feedback !== "descriptions" && source === "human") return description ? `${description} (${SOURCE.human})` : "None: the person could not say.";
   if (run.feedback !== "descriptions") return `Not needed: ${run.algorithm} learns from ${run.feedback}.`;
   const dealt = "for an experiment, descriptions are dealt out to the wrong executions (algorithm.shuffle_descriptions)";
   if (description && source === "simulated" && run.shuffled) return `${description} (of another execution: ${dealt})`;
@@ -36,7 +37,7 @@ export function used({ description, source, update }) {
 
 // The same in two words, for the row that is closed.
 function short(episode, run) {
-  if (run.feedback !== "descriptions") return "not needed";
+  if (run.feedback !== "descriptions" && episode.source !== "human") return "not needed";
   return episode.description || (episode.source ? "no description" : "not asked");
 }
 

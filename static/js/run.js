@@ -86,10 +86,10 @@ function showTeacher({ teacher, simulated_available: available }) {
     $("share-out").textContent = percent(teacher.share, 0);
   }
   const notes = {
-    human: "Only people describe; the agent learns when they do.",
+    human: config.learns.feedback === "descriptions" ? "Only people describe; the agent learns when they do." : "Only people teach; the agent learns when they do.",
     simulated: config.learns.feedback === "descriptions"
       ? "The simulated teacher describes what the agent does; people get nothing new to describe."
-      : `The agent learns from ${config.learns.feedback}, which no person gives.`,
+      : `The agent learns from ${config.learns.feedback} that the task itself gives.`,
     mixed: "People get some executions, the simulated teacher the rest; training never waits.",
   };
   // A run that gets ready has not looked for its teacher yet.

@@ -5,6 +5,7 @@ import { Activity } from "./activity.js";
 import { Comprehension } from "./comprehension.js";
 import { Drafts } from "./drafts.js";
 import { Fulfilled } from "./fulfilled.js";
+import { panelOf } from "./media/panel.js";
 import { ask, newKey } from "./net.js";
 import { Preview } from "./preview.js";
 import { Queue } from "./queue.js";
@@ -17,6 +18,7 @@ const config = JSON.parse($("teach").dataset.config);
 const [box, form, skip, skipForm] = [$("text"), $("describe"), $("skip"), $("skip-form")];
 const drafts = new Drafts(config);
 const activity = new Activity();
+const panel = panelOf(config, box, () => send("described", box.value));
 const queue = new Queue(config, { stored: storedLater, refused: refusedLater, again: tryAgain });
 const preview = new Preview(config, () => showPreview(box.value));
 const fulfilled = new Fulfilled(config, {
@@ -124,6 +126,7 @@ function show(shown, { announce = "Next" } = {}) {
   preview.reset();
   fulfilled.close();
   fill(drafts.restore(shown) + ahead);
+  panel.show(shown);
   if (ahead) drafts.set(shown.execution, box.value);
   problem(null);
   skip.open = false;
@@ -162,7 +165,7 @@ function unsent() {
   const waits = others.length;
   $("queued").hidden = waits === 0;
   if (waits > 0) $("queued").textContent = waits === 1 ? "One answer is not sent yet: no connection. It goes as soon as there is one." : `${waits} answers are not sent yet: no connection. They go as soon as there is one.`;
-  const [draft] = drafts.others([current?.execution, next?.execution, ...others].filter(Boolean));
+  const [draft] = !panel.writes ? [] : drafts.others([current?.execution, next?.execution, ...others].filter(Boolean));
   $("unsent").hidden = !draft;
   if (!draft) return;
   $("unsent-about").textContent = draft.same
@@ -265,7 +268,7 @@ async function storedLater(item, stored) {
   tabs?.postMessage({ answered: item.execution });
   showProgress(stored);
   notice(`Sent now: your answer that waited for the connection. ${stored.thanks}`);
-  if (item.kind === "described") comprehension.sent(item.text);
+  if (item.kind === "described" && panel.waiting(item.text)) comprehension.sent(panel.waiting(item.text));
   if (!current && stands(stored.study)) return;
   unsent();
 }
@@ -283,7 +286,7 @@ function answerOf(kind, text, { confirmed, fulfilled }) {
   const same = attempt && attempt.kind === kind && attempt.text === text;
   return {
     key: same ? attempt.key : attempt ? newKey() : current.client_key,
-    execution: current.execution, corrects: current.corrects, kind, text, confirmed, fulfilled,
+    execution: current.execution, corrects: current.corrects, kind, text, ...panel.answer(kind, text), confirmed, fulfilled,
     shown_at: current.shown_at,
     active_ms: same ? attempt.active_ms : activity.milliseconds,
     idle_ms: same ? attempt.idle_ms : activity.idleMilliseconds,
@@ -307,8 +310,9 @@ async function showPreview(text) {
 async function send(kind, text, { confirmed = false, fulfilled = false, previewed = false } = {}) {
   if (sending || !current) return;
   box.focus({ preventScroll: true });
-  if (kind === "described" && text.trim() === "") {
-    problem(`Write a sentence first. If there is nothing to say, choose “${config.nothing}” or “I can’t describe this”.`);
+  const missing = kind === "described" ? panel.missing(text, config.nothing) : null;
+  if (missing) {
+    problem(missing);
     return;
   }
   if (Array.from(text).length > config.limit) {
@@ -320,7 +324,7 @@ async function send(kind, text, { confirmed = false, fulfilled = false, previewe
     return;
   }
   const execution = current.execution;
-  if (kind === "described" && !fulfilled && !confirmed && !previewed && preview.wanted()) {
+  if (panel.writes && kind === "described" && !fulfilled && !confirmed && !previewed && preview.wanted()) {
     if (await showPreview(text)) return;
     if (current?.execution !== execution) return;
   }
@@ -337,7 +341,7 @@ async function send(kind, text, { confirmed = false, fulfilled = false, previewe
     notice(stored.thanks);
     showProgress(stored);
     offerUndo(stored.answer);
-    if (kind === "described") comprehension.sent(text);
+    if (kind === "described" && panel.waiting(text)) comprehension.sent(panel.waiting(text));
     lock(false);
     if (stands(stored.study)) return;
     await advance();
@@ -424,7 +428,8 @@ function putBack(back) {
     if (next) navigator.sendBeacon(`${config.api}/executions/${next.execution}/release`);
     next = current;
   }
-  if (back.kind === "described" && back.said) drafts.set(back.execution, back.said);
+  const said = panel.said(back);
+  if (said) drafts.set(back.execution, said);
   show(back.undone ? back : { ...back, corrects: back.answer }, { announce: "Again" });
   notice(back.notice);
 }
@@ -451,7 +456,7 @@ form.addEventListener("submit", (event) => {
     if (!sending) fulfilled.ask().catch((error) => problem(`${error.detail ?? error.message} Nothing has been sent.`));
     return;
   }
-  const kind = event.submitter?.value || "described";
+  const kind = panel.pressed(event.submitter);
   send(kind, kind === "described" ? box.value : "", { confirmed: event.submitter === $("confirm") });
 });
 

@@ -72,6 +72,7 @@ async fn teach(store: &Store, run: &RunId, answers: usize) -> HashMap<AnswerId, 
             teacher,
             kind: AnswerKind::Described,
             text: text.clone(),
+            response: iliad::store::Response::Text,
             shown_at: None,
             active_ms: None,
             ..NewAnswer::default()

@@ -472,6 +472,7 @@ async fn compare(steps: &[Step]) {
                     teacher: teachers[teacher],
                     kind,
                     text: text.clone(),
+                    response: iliad::store::Response::Text,
                     shown_at: None,
                     active_ms: None,
                     ..NewAnswer::default()
@@ -492,6 +493,7 @@ async fn compare(steps: &[Step]) {
                     teacher: teachers[teacher],
                     kind,
                     text: text.clone(),
+                    response: iliad::store::Response::Text,
                     shown_at: None,
                     active_ms: None,
                     ..NewAnswer::default()

@@ -114,6 +114,7 @@ pub fn answer(execution: ExecutionId, teacher: TeacherId, text: &str) -> NewAnsw
         teacher,
         kind: AnswerKind::Described,
         text: text.into(),
+        response: iliad::store::Response::Text,
         shown_at: None,
         active_ms: None,
         ..NewAnswer::default()

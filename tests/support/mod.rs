@@ -8,12 +8,12 @@ use iliad::config::run::{Preset, RunConfig};
 use iliad::family::benchmark::{Benchmark, Profile, Timing};
 use iliad::family::commands::FamilyCommands;
 use iliad::family::tables::Tables;
-use iliad::family::{Audience, Change, Guide, RenderError, ReportExample};
+use iliad::family::{Audience, Change, Demonstration, Fields, Guide, RenderError, ReportExample};
 use iliad::family::{Progress, TeacherReport, TeacherTraining};
 use iliad::nn::device_agreement::Apart;
 use iliad::nn::reference_fixtures::{Differences, FixtureFile};
-use iliad::protocol::Rate;
 use iliad::protocol::{Evaluation, GroupSuccess, Split};
+use iliad::protocol::{Medium, Rate};
 use iliad::registry::AnyFamily;
 use iliad::rng;
 use iliad::run::{Attempt, CheckpointRow, Command, Comprehension, EpisodeRow, Event, OwnDescription, Point};
@@ -119,6 +119,31 @@ impl AnyFamily for Pairs {
     fn nothing_changed(&self) -> &'static str {
         "Nothing changed"
     }
+    fn media(&self) -> &'static [Medium] {
+        &Medium::ALL
+    }
+    fn demonstration_prompt(&self) -> &'static str {
+        "Write what the first word should become."
+    }
+    // A demonstration is one wanted word, and words with a blank are refused.
+    fn render_demonstration(&self, view: &Value, given: &Value) -> Result<String, RenderError> {
+        let (first, _) = Self::read(view)?.remove(0);
+        let word = escaped(given["word"].as_str().unwrap_or(&first));
+        Ok(format!("<input name=\"show-word\" value=\"{word}\" aria-label=\"What {first} should become\">"))
+    }
+    fn demonstration_of(&self, fields: &Fields) -> Value {
+        json!({ "word": fields.get("word") })
+    }
+    fn check_demonstration(&self, _: &Value, given: &Value) -> Result<Demonstration, String> {
+        let word = given["word"].as_str().unwrap_or_default();
+        if word.is_empty() || word.contains(' ') {
+            return Err("Write one word.".into());
+        }
+        Ok(Demonstration { data: json!({ "word": word }), text: word.to_owned() })
+    }
+    fn demonstration_text(&self, demonstration: &Value) -> String {
+        demonstration["word"].as_str().unwrap_or_default().to_owned()
+    }
     fn start_fields(&self, view: &Value) -> Value {
         let words: Vec<String> = Self::read(view).unwrap_or_default().into_iter().map(|(before, _)| before).collect();
         json!({ "words": words })
@@ -187,6 +212,9 @@ impl AnyFamily for Pairs {
         _: &str,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
         anyhow::bail!("no run of this family can be evaluated")
+    }
+    fn people(&'static self, config: &RunConfig) -> anyhow::Result<Box<dyn iliad::teacher::people::AnswersAsPeople>> {
+        self.check(config).map(|()| unreachable!())
     }
     fn train_teacher(&self, request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
         self.check(request.config).map(|()| unreachable!())

@@ -4,6 +4,7 @@ mod comprehension;
 mod full_disk;
 mod learning;
 mod many_people;
+mod media;
 mod people;
 mod recovery;
 mod resume;

@@ -41,6 +41,7 @@ async fn many_teach(live: &Live, people: u64, rounds: u64, think: u64) -> Met {
                     teacher,
                     kind: AnswerKind::Described,
                     text: "remove the last letter".into(),
+                    response: iliad::store::Response::Text,
                     shown_at: None,
                     active_ms: None,
                     ..NewAnswer::default()

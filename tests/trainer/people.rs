@@ -23,6 +23,7 @@ async fn an_answer_typed_before_the_simulated_teacher_took_over_is_learnt_from()
         teacher,
         kind: AnswerKind::Described,
         text: "remove the last letter".into(),
+        response: iliad::store::Response::Text,
         shown_at: None,
         active_ms: None,
         ..NewAnswer::default()
@@ -97,6 +98,7 @@ async fn who_describes_nothing_spends_nothing() {
             teacher,
             kind: if n % 2 == 0 { AnswerKind::CannotDescribe } else { AnswerKind::NothingChanged },
             text: String::new(),
+            response: iliad::store::Response::Text,
             shown_at: None,
             active_ms: None,
             ..NewAnswer::default()
@@ -136,6 +138,7 @@ async fn skipping_spends_nothing_and_comes_to_an_end() {
             teacher: skipper,
             kind: AnswerKind::Skipped,
             text: "too long".into(),
+            response: iliad::store::Response::Text,
             shown_at: None,
             active_ms: None,
             ..NewAnswer::default()

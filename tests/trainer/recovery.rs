@@ -148,7 +148,7 @@ async fn a_recovery_that_is_ended_again_and_again_loses_nothing() {
 }
 
 /// The folder as a kill at this moment would leave it: without the checkpoint that an orderly end writes.
-fn copy(from: &Path) -> tempfile::TempDir {
+pub fn copy(from: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
     std::fs::create_dir(to.path().join("run")).unwrap();
     for folder in ["", "run"] {

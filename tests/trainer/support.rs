@@ -2,10 +2,10 @@
 
 use candle_core::Device;
 use iliad::config::run::TeacherMode;
-use iliad::ids::TeacherId;
+use iliad::ids::{ExecutionId, TeacherId};
 use iliad::registry::Registry;
 use iliad::run::{Command, Event};
-use iliad::store::{AnswerKind, NewAnswer, Run, Store};
+use iliad::store::{AnswerKind, Leased, NewAnswer, Response, Run, Store};
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 use std::process::Stdio;
@@ -102,21 +102,44 @@ impl Live {
     }
 
     pub async fn answer(&self, teacher: TeacherId, key: &str, text: &str) -> bool {
+        self.respond(teacher, key, |_| (text.to_owned(), Response::Text)).await
+    }
+
+    /// Answers in the run's medium: `say` makes text and response of what the teacher is shown.
+    pub async fn respond(
+        &self,
+        teacher: TeacherId,
+        key: &str,
+        say: impl FnOnce(&Leased) -> (String, Response),
+    ) -> bool {
         let lease = self.store.lease(&"live".into(), teacher, &[], time::Duration::minutes(2)).await.unwrap();
         let Some(lease) = lease else { return false };
+        self.store_answer(teacher, lease.execution, key, AnswerKind::Described, say(&lease)).await;
+        true
+    }
+
+    /// Stores an answer and tells the trainer.
+    pub async fn store_answer(
+        &self,
+        teacher: TeacherId,
+        execution: ExecutionId,
+        key: &str,
+        kind: AnswerKind,
+        (text, response): (String, Response),
+    ) {
         let answer = NewAnswer {
             client_key: key.into(),
-            execution: lease.execution,
+            execution,
             teacher,
-            kind: AnswerKind::Described,
-            text: text.into(),
+            kind,
+            text,
+            response,
             shown_at: None,
             active_ms: Some(1200),
             ..NewAnswer::default()
         };
         self.store.answer(&answer).await.unwrap();
         self.handle.commands.send(Command::DescriptionArrived).unwrap();
-        true
     }
 
     pub async fn end(self, command: Command) -> FinalReport {

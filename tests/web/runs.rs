@@ -275,10 +275,13 @@ async fn what_is_not_learnt_from_descriptions_is_not_called_so() {
     let home = server.page("/", "").await.text;
     assert!(home.contains("demonstration") && !home.contains("by a simulated teacher"), "{home}");
     assert!(server.page("/runs/copy", "").await.text.contains("Learned from: demonstrations"));
+    let mut row = crate::support::run_row("copy", TeacherMode::Simulated);
+    (row.id, row.config) = ("fit".into(), json!({"algorithm": {"name": "supervised"}}));
+    server.state.runs.add(crate::support::start_run(&server.state.store, row).await);
     // Nobody can teach it: stored all the same, the wish would keep the run from going on at the next start.
-    let reply = server.post("/api/runs/copy/teacher", "", &json!({"mode": "human"})).await;
+    let reply = server.post("/api/runs/fit/teacher", "", &json!({"mode": "human"})).await;
     assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (422, Some("no-people")));
-    assert_eq!(server.state.store.run(&"copy".into()).await.unwrap().teacher, TeacherMode::Simulated);
+    assert_eq!(server.state.store.run(&"fit".into()).await.unwrap().teacher, TeacherMode::Simulated);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Settings that belong to one learning algorithm or another, and the algorithms' names.
 
+use crate::protocol::Medium;
 use serde::{Deserialize, Serialize};
 
 /// The algorithms by name, as `algorithm.name` has them.
@@ -34,9 +35,19 @@ impl AlgorithmName {
         }
     }
 
-    /// Whether people can teach it: it learns from descriptions of what the agent itself did.
+    /// The medium in which people teach it: it learns from what the agent itself did. `None` where they cannot teach it.
+    pub fn medium(self) -> Option<Medium> {
+        match self {
+            Self::Adel | Self::EpochAdel => Some(Medium::Description),
+            Self::Dagger => Some(Medium::Demonstration),
+            Self::ReinforceBinary | Self::ReinforceContinuous => Some(Medium::Rating),
+            Self::Supervised | Self::TrueMarginal => None,
+        }
+    }
+
+    /// Whether people can teach it.
     pub fn taught_by_people(self) -> bool {
-        matches!(self, Self::Adel | Self::EpochAdel)
+        self.medium().is_some()
     }
 
     /// The name as it is typed: `epoch-adel`.
@@ -165,10 +176,19 @@ impl Default for ReinforceSettings {
 #[cfg(test)]
 mod tests {
     use super::AlgorithmName;
+    use crate::protocol::Medium;
 
     #[test]
     fn names_are_typed_with_hyphens() {
         assert_eq!(AlgorithmName::ReinforceBinary.typed(), "reinforce-binary");
         assert_eq!(serde_json::from_str::<AlgorithmName>("\"epoch-adel\"").unwrap(), AlgorithmName::EpochAdel);
+    }
+
+    #[test]
+    fn the_algorithm_decides_the_medium() {
+        assert_eq!(AlgorithmName::Adel.medium(), Some(Medium::Description));
+        assert_eq!(AlgorithmName::Dagger.medium(), Some(Medium::Demonstration));
+        assert_eq!(AlgorithmName::ReinforceContinuous.medium(), Some(Medium::Rating));
+        assert!(!AlgorithmName::Supervised.taught_by_people() && !AlgorithmName::TrueMarginal.taught_by_people());
     }
 }

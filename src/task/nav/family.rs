@@ -6,16 +6,19 @@ use super::houses::{EXAMPLE, Houses};
 use super::tables::TABLES;
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
-use super::{benchmark, device_agreement};
+use super::{benchmark, demonstration, device_agreement};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
-use crate::family::{Audience, Change, Family, Guide, NewAgent, Progress, RenderError, TeacherReport, TeacherTraining};
+use crate::family::{
+    Audience, Change, Demonstration, Family, Fields, Guide, NewAgent, Progress, RenderError, TeacherReport,
+    TeacherTraining,
+};
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
-use crate::protocol::{Agent, Teacher, World};
+use crate::protocol::{Agent, Medium, Teacher, World};
 use crate::rng::Stream;
 use askama::Template;
 use candle_core::Device;
@@ -247,6 +250,39 @@ impl Family for NavFamily {
 
     fn nothing_changed(&self) -> &'static str {
         "It stayed where it was"
+    }
+
+    fn media(&self) -> &'static [Medium] {
+        &Medium::ALL
+    }
+
+    fn demonstration_prompt(&self) -> &'static str {
+        "Click the way that the agent should walk, one place after the other, and send it where it should stop."
+    }
+
+    fn render_demonstration(&self, view: &Value, given: &Value) -> Result<String, RenderError> {
+        demonstration::render(&self.houses, &read(view)?, given)
+    }
+
+    fn demonstration_of(&self, fields: &Fields) -> Value {
+        demonstration::of_fields(fields)
+    }
+
+    fn check_demonstration(&self, view: &Value, given: &Value) -> Result<Demonstration, String> {
+        let view = read(view).map_err(|_| "This walk cannot be shown any more.".to_owned())?;
+        demonstration::check(&self.houses, &view, given)
+    }
+
+    fn demonstration_from(&self, _world: &NavWorld, _start: &Start, execution: &Walk) -> Value {
+        demonstration::given(execution)
+    }
+
+    fn demonstration_text(&self, demonstration: &Value) -> String {
+        demonstration::text(demonstration)
+    }
+
+    fn demonstrated(&self, world: &NavWorld, start: &Start, demonstration: &Value) -> Result<Walk, String> {
+        demonstration::walk(world, start, demonstration)
     }
 
     fn render_try_fields(&self) -> Result<String, RenderError> {

@@ -3,7 +3,8 @@
 use super::marginal::Marginal;
 use crate::config::run::TeacherMode;
 use crate::config::run::{
-    AlgorithmConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength,
+    AlgorithmConfig, PeopleConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig,
+    TeacherLength,
 };
 use crate::config::run::{Draw, Pragmatics};
 use crate::config::run::{Mixing, PriorKind};
@@ -86,6 +87,7 @@ fn preset(
         model: serde_json::to_value(model).unwrap_or_default(),
         algorithm,
         teacher: TeacherConfig { mode, models: models.into(), pragmatics, training },
+        people: PeopleConfig::default(),
         pool: PoolConfig::default(),
         schedule,
     };

@@ -300,6 +300,30 @@ impl World for NavWorld {
         self.without_loops(start, &execution)
     }
 
+    /// A wrong turn at one of the places, after which it goes on for a step at most.
+    fn slip(&self, start: &Start, right: &Walk, stream: &mut Stream) -> Option<Walk> {
+        let (scene, path) = self.path(start, right)?;
+        if path.len() < 2 {
+            return None;
+        }
+        let at = stream.random_range(0..path.len() - 1);
+        let others = |from: usize, not: &[usize]| -> Vec<usize> {
+            let all = scene.graph.neighbours(from).iter().map(|next| *next as usize);
+            all.filter(|next| !not.contains(next)).collect()
+        };
+        let turns = others(path[at], &path);
+        let turn = *turns.get(stream.random_range(0..turns.len().max(1)))?;
+        let mut wrong = path[..=at].to_vec();
+        wrong.push(turn);
+        let further = others(turn, &wrong);
+        if at + 2 < path.len()
+            && let Some(next) = further.get(stream.random_range(0..further.len().max(1)))
+        {
+            wrong.push(*next);
+        }
+        Some(NavWorld::walk(scene, &wrong))
+    }
+
     fn score(&self, task: &Task<Start>, execution: &Walk) -> Score {
         let (success, figures) = match self.scored(task, execution) {
             Some(s) => (s.success, [s.spl, s.ndtw, s.sdtw, s.distance]),

@@ -5,22 +5,23 @@ use super::marks::{self, Mark};
 use super::tables::TABLES;
 use super::world::{self, RegexWorld};
 use super::{Edit, PAIRS, Words, setup};
-use super::{benchmark, device_agreement};
+use super::{benchmark, demonstration, device_agreement};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
 use crate::family::tables::Tables;
 use crate::family::{
-    Audience, Change, Family, Guide, NewAgent, Progress, RenderError, ReportExample, TeacherReport, TeacherTraining,
+    Audience, Change, Demonstration, Family, Fields, Guide, NewAgent, Progress, RenderError, ReportExample,
+    TeacherReport, TeacherTraining,
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
-use crate::protocol::{Agent, Teacher};
+use crate::protocol::{Agent, Medium, Teacher};
 use crate::rng::Stream;
 use askama::Template;
 use candle_core::Device;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,6 +76,14 @@ struct ExecutionPage<'a> {
 #[template(path = "regex/execution_small.html")]
 struct ExecutionRow<'a> {
     pairs: &'a [Pair],
+}
+
+/// Fields for what each word should become: number, word, and what was given before.
+#[derive(Template)]
+#[template(path = "regex/demonstration.html")]
+struct DemonstrationFields<'a> {
+    rows: Vec<(usize, &'a str, String)>,
+    expression: &'a str,
 }
 
 #[derive(Template)]
@@ -184,6 +193,52 @@ impl Family for RegexFamily {
             (changed, all) if changed == all => Change::Something(format!("All {all} words changed.")),
             (changed, all) => Change::Something(format!("{changed} of the {all} words changed.")),
         }
+    }
+
+    fn media(&self) -> &'static [Medium] {
+        &Medium::ALL
+    }
+
+    fn demonstration_prompt(&self) -> &'static str {
+        "Write what each of these words should become."
+    }
+
+    fn render_demonstration(&self, view: &Value, given: &Value) -> Result<String, RenderError> {
+        let pairs = read(view)?;
+        let words: Vec<&str> = pairs.iter().map(|pair| pair.before.as_str()).collect();
+        let outputs = demonstration::outputs_of(given, &words);
+        let rows = words.iter().zip(outputs).enumerate().map(|(i, (word, output))| (i, *word, output)).collect();
+        let expression = match given["typed"].as_str() {
+            Some("outputs") => "",
+            _ => given["expression"].as_str().unwrap_or_default(),
+        };
+        DemonstrationFields { rows, expression }.render().map_err(failed)
+    }
+
+    fn demonstration_of(&self, fields: &Fields) -> Value {
+        demonstration::of_fields(fields)
+    }
+
+    fn check_demonstration(&self, view: &Value, given: &Value) -> Result<Demonstration, String> {
+        let pairs = read(view).map_err(|_| "These words cannot be shown any more.".to_owned())?;
+        demonstration::check(pairs.into_iter().map(|pair| pair.before).collect(), given)
+    }
+
+    /// The outputs, or the expression where no rule is found that makes them.
+    fn demonstration_from(&self, _world: &RegexWorld, start: &Words, execution: &Edit) -> Value {
+        match &execution.outputs {
+            Some(outputs) if demonstration::search(&start.words, outputs).is_some() => json!({ "outputs": outputs }),
+            Some(_) => json!({ "expression": execution.expression }),
+            None => Value::Null,
+        }
+    }
+
+    fn demonstration_text(&self, demonstration: &Value) -> String {
+        demonstration::text(demonstration)
+    }
+
+    fn demonstrated(&self, _world: &RegexWorld, start: &Words, demonstration: &Value) -> Result<Edit, String> {
+        demonstration::execution(start, demonstration)
     }
 
     fn render_try_fields(&self) -> Result<String, RenderError> {

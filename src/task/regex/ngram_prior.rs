@@ -68,6 +68,16 @@ impl Grid {
         }
     }
 
+    /// The patterns.
+    pub fn patterns(&self) -> &[String] {
+        &self.patterns
+    }
+
+    /// The replacements.
+    pub fn replacements(&self) -> &[String] {
+        &self.replacements
+    }
+
     /// Number of the edits that so many letters for patterns and strings for replacements make.
     fn candidates(&self, letters: usize, strings: usize) -> usize {
         let of = |shapes: &[String], slot: &str, n: usize| -> usize {

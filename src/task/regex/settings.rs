@@ -3,7 +3,8 @@
 use super::letters::Letters;
 use crate::config::run::TeacherMode;
 use crate::config::run::{
-    AlgorithmConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig, TeacherLength,
+    AlgorithmConfig, PeopleConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig,
+    TeacherLength,
 };
 use crate::config::run::{Draw, Pragmatics};
 use crate::config::run::{Mixing, PriorKind};
@@ -62,6 +63,7 @@ fn preset(name: &'static str, about: &'static str, task: TaskSettings, model: Mo
         model: serde_json::to_value(model).unwrap_or_default(),
         algorithm: rest.algorithm,
         teacher: rest.teacher,
+        people: PeopleConfig::default(),
         pool: rest.pool,
         schedule: rest.schedule,
     };

@@ -2,14 +2,17 @@
 
 use crate::family::Audience;
 use crate::ids::{AnswerId, ExecutionId, RunId};
+use crate::protocol::Medium;
 use crate::store::{AnswerKind, OwnAnswer, StoreError};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::extractors::visitor::{Guest, Returned, Visitor};
 use crate::web::format;
+use crate::web::page::panel::Panel;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
+use crate::web::services::media;
 use crate::web::services::teaching::{self, Given, OWN_ANSWERS};
 use crate::web::state::AppState;
 use askama::Template;
@@ -20,6 +23,8 @@ use serde::Deserialize;
 struct Item {
     own: OwnAnswer,
     html: String,
+    /// Fields in which a demonstration is corrected.
+    fields: String,
     /// Text in the box of the form.
     text: String,
     key: String,
@@ -30,12 +35,20 @@ struct Item {
 
 impl Item {
     /// Who said what; `nothing` are the family's words for an execution that did nothing.
-    fn said(&self, nothing: &str) -> String {
+    fn said(&self, nothing: &str, medium: &Medium) -> String {
         match self.own.kind {
             AnswerKind::Described if self.own.fulfilled => "You said that it did what was asked".to_owned(),
-            AnswerKind::Described => "You wrote".to_owned(),
+            AnswerKind::Described => match medium {
+                Medium::Description => "You wrote".to_owned(),
+                Medium::Demonstration => "You showed".to_owned(),
+                Medium::Rating => "You rated".to_owned(),
+            },
             AnswerKind::NothingChanged => format!("You said that {}", format::lower(nothing)),
-            AnswerKind::CannotDescribe => "You said that it cannot be described".to_owned(),
+            AnswerKind::CannotDescribe => match medium {
+                Medium::Description => "You said that it cannot be described".to_owned(),
+                Medium::Demonstration => "You said that it cannot be shown".to_owned(),
+                Medium::Rating => "You said that it cannot be rated".to_owned(),
+            },
             AnswerKind::Skipped => "You skipped this".to_owned(),
         }
     }
@@ -61,6 +74,7 @@ impl Item {
 #[template(path = "answers.html")]
 struct AnswersPage {
     page: Page,
+    panel: Panel,
     view: RunView,
     items: Vec<Item>,
     /// The answer that took the place of another just now.
@@ -82,13 +96,22 @@ async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Ve
     let own = state.store.own_answers(&view.run.id, visitor.teacher.id, OWN_ANSWERS).await?;
     let mut items = Vec::new();
     for own in own {
-        let text = if own.kind == AnswerKind::Described && !own.fulfilled { own.text.clone() } else { String::new() };
+        let (describes, demonstrates) = (view.medium() == Medium::Description, view.medium() == Medium::Demonstration);
+        let text = if describes && own.kind == AnswerKind::Described && !own.fulfilled {
+            own.text.clone()
+        } else {
+            String::new()
+        };
         let html = view.family.render(&own.view, Audience::Teacher).unwrap_or_else(|error| {
             tracing::warn!(%error, answer = %own.answer, "an own answer cannot be drawn");
             String::new()
         });
+        let fields = match demonstrates {
+            true => media::fields_for(view, &own.view, &own.response, &format!("correct-{}", own.answer)),
+            false => String::new(),
+        };
         let key = new_token()?;
-        items.push(Item { own, html, text, key, problem: None, doubt: false });
+        items.push(Item { own, html, fields, text, key, problem: None, doubt: false });
     }
     Ok(items)
 }
@@ -106,18 +129,30 @@ pub(crate) async fn page(
         Some(visitor) => items(&state, &view, visitor).await?,
         None => Vec::new(),
     };
-    Ok(page::html(&AnswersPage { page, view, items, corrected, learnt, homeless: None }))
+    Ok(page::html(&AnswersPage { page, panel: Panel::of(&view), view, items, corrected, learnt, homeless: None }))
 }
 
 /// Body that the form of one answer sends.
-#[derive(Deserialize)]
-pub(crate) struct Sent {
+struct Sent {
     execution: ExecutionId,
     client_key: String,
-    #[serde(default)]
     text: String,
     /// Sent once the person was asked whether they mean it.
     confirmed: Option<String>,
+}
+
+impl Sent {
+    fn read(fields: &[(String, String)]) -> Result<Sent> {
+        let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
+        let missing = |name: &str| Error::Unreadable(format!("the form has no field {name}, or not a fitting one"));
+        Ok(Sent {
+            execution: field("execution")
+                .and_then(|key| serde_json::from_str(&key).ok())
+                .ok_or_else(|| missing("execution"))?,
+            client_key: field("client_key").ok_or_else(|| missing("client_key"))?,
+            text: field("text").unwrap_or_default(),
+        })
+    }
 }
 
 /// `POST /teach/{run}/answers/{answer}`: the plain form. An error shows the list again with the text in its box.
@@ -126,9 +161,11 @@ pub(crate) async fn correct(
     Path((run, answer)): Path<(RunId, AnswerId)>,
     page: Page,
     visitor: Result<Returned>,
-    Form(sent): Form<Sent>,
+    Form(fields): Form<Vec<(String, String)>>,
 ) -> Result<Response> {
     let view = RunView::load(&state, &run).await?;
+    let sent = Sent::read(&fields)?;
+    let (demonstration, rating) = media::of_form(&view, &fields);
     let text = sent.text.replace("\r\n", "\n");
     let visitor = match visitor.and_then(|Returned(visitor)| visitor.ok_or(Error::NotFound("the answer"))) {
         Ok(visitor) => visitor,
@@ -137,7 +174,15 @@ pub(crate) async fn correct(
             let problem = error.problem();
             let status = problem.status();
             let homeless = Some((text, problem.detail));
-            let again = AnswersPage { page, view, items: Vec::new(), corrected: None, learnt: None, homeless };
+            let again = AnswersPage {
+                page,
+                panel: Panel::of(&view),
+                view,
+                items: Vec::new(),
+                corrected: None,
+                learnt: None,
+                homeless,
+            };
             return Ok((status, page::html(&again)).into_response());
         }
     };
@@ -152,11 +197,13 @@ pub(crate) async fn correct(
         confirmed: sent.confirmed.is_some(),
         fulfilled: false,
         first_text: None,
+        demonstration: demonstration.clone(),
+        rating,
     };
     let stored = match teaching::correct(&state, &view, &visitor, answer, given(sent.client_key.clone())).await {
         Err(Error::Store(StoreError::KeyReused { .. })) => {
             // A correction that arrived before, and other words since: an answer to the same execution replaces it.
-            let key = teaching::key_of_words(&sent.client_key, &text);
+            let key = teaching::key_of_words(&sent.client_key, &format!("{text}{demonstration}{rating:?}"));
             teaching::answer(&state, &view, &visitor, given(key)).await
         }
         other => other,
@@ -181,6 +228,17 @@ pub(crate) async fn correct(
         // Corrected elsewhere meanwhile: the list holds the newest version, and these words have no box there.
         None => homeless = Some((text, problem.detail)),
     }
-    Ok((status, page::html(&AnswersPage { page, view, items, corrected: None, learnt: None, homeless }))
+    Ok((
+        status,
+        page::html(&AnswersPage {
+            page,
+            panel: Panel::of(&view),
+            view,
+            items,
+            corrected: None,
+            learnt: None,
+            homeless,
+        }),
+    )
         .into_response())
 }

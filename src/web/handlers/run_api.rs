@@ -148,7 +148,7 @@ pub(crate) async fn teacher(
         return Err(Error::change(
             "no-people",
             format!(
-                "People teach by describing what the agent did, and this run learns from {} ({}).",
+                "People teach by describing, showing or rating, and this run learns from {} that are known beforehand ({}).",
                 view.feedback().words(),
                 view.algorithm().typed()
             ),

@@ -10,6 +10,7 @@ use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::input::{Form, Path};
 use crate::web::extractors::proxy;
 use crate::web::format;
+use crate::web::handlers::comparison;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page, markdown};
 use crate::web::services::participation;
@@ -250,6 +251,8 @@ struct OverviewPage {
     audit: Vec<AuditEntry>,
     webhooks: Vec<WebhookRecord>,
     problem: Option<String>,
+    /// What the conditions have come to; empty until somebody has taught.
+    compared: Vec<comparison::Row>,
 }
 
 impl OverviewPage {
@@ -319,7 +322,9 @@ pub(crate) async fn overview(
         let teachers = rows.iter().filter(|row| row.who.arm == Some(position as u64)).count() as u64;
         arms.push(Arm { name: arm.name.clone(), view, teachers });
     }
+    let compared = comparison::rows(&comparison::load(state, &study).await?, true);
     Ok(page::html(&OverviewPage {
+        compared,
         link: link(origin, &page, &study),
         estimate: Estimate::of(&study.settings, seconds),
         seconds,

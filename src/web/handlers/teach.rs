@@ -1,14 +1,17 @@
 //! The teacher's page, whole without a script: one execution, one sentence, next.
 
 use crate::ids::{AnswerId, ExecutionId, RunId};
+use crate::protocol::Medium;
 use crate::store::{AnswerKind, StoreError};
 use crate::web::error::{Error, Problem, Result};
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::extractors::visitor::{Guest, Returned, Visitor};
 use crate::web::format;
 use crate::web::page::guide;
+use crate::web::page::panel::Panel;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
+use crate::web::services::media;
 use crate::web::services::participation::{self, Gate, Progress};
 use crate::web::services::preview;
 use crate::web::services::teaching::{self, Given, Shown};
@@ -31,6 +34,7 @@ struct TeachPage {
     page: Page,
     view: RunView,
     shown: Option<Shown>,
+    panel: Panel,
     /// Whether the request is shown beside it.
     asked: bool,
     /// Why there is nothing to describe.
@@ -89,7 +93,8 @@ pub(crate) async fn page(
     if let Some(answer) = undone
         && let Some(back) = undo::undone(&state, &view, &visitor, answer).await?
     {
-        let text = if back.kind == AnswerKind::Described { back.said } else { String::new() };
+        let words = back.kind == AnswerKind::Described && view.medium() == Medium::Description;
+        let text = if words { back.said } else { String::new() };
         let again = teach_page(&state, page, view, Some(back.shown), Some(back.notice)).of(study, progress, previews);
         return Ok(page::html(&TeachPage { text, ..again }));
     }
@@ -134,7 +139,9 @@ impl TeachPage {
 }
 
 fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>, thanks: Option<String>) -> TeachPage {
+    let panel = Panel::of(&view);
     let data = json!({
+        "panel": panel.data(),
         "run": view.run.id,
         "api": page.url(&format!("/api/runs/{}", view.run.id)),
         "limit": TEXT_LIMIT,
@@ -154,6 +161,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         })),
     });
     TeachPage {
+        panel,
         idle: view.nothing_to_describe(),
         text: String::new(),
         problem: None,
@@ -178,13 +186,10 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
 }
 
 /// Body that the plain form sends.
-#[derive(Deserialize)]
 pub(crate) struct Sent {
     execution: ExecutionId,
     client_key: String,
-    #[serde(default)]
     kind: AnswerKind,
-    #[serde(default)]
     text: String,
     /// Sent by the button that asks for the request.
     look: Option<String>,
@@ -194,11 +199,33 @@ pub(crate) struct Sent {
     reason: Option<String>,
     /// Sent once the person was asked whether they mean it.
     confirmed: Option<String>,
-    #[serde(default)]
     shown_at: String,
+    /// All fields: which of them a demonstration has is its family's affair.
+    fields: Vec<(String, String)>,
 }
 
 impl Sent {
+    /// Reads the fields of the form. Without a kind it is an answer in the run's medium.
+    fn read(fields: Vec<(String, String)>) -> Result<Sent> {
+        let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
+        let missing = |name: &str| Error::Unreadable(format!("the form has no field {name}, or not a fitting one"));
+        let kind = field("kind").unwrap_or_else(|| "described".to_owned());
+        Ok(Sent {
+            execution: field("execution")
+                .and_then(|key| serde_json::from_str(&key).ok())
+                .ok_or_else(|| missing("execution"))?,
+            client_key: field("client_key").ok_or_else(|| missing("client_key"))?,
+            kind: serde_json::from_value(kind.into()).map_err(|_| missing("kind"))?,
+            text: field("text").unwrap_or_default(),
+            look: field("look"),
+            fulfilled: field("fulfilled"),
+            reason: field("reason"),
+            confirmed: field("confirmed"),
+            shown_at: field("shown_at").unwrap_or_default(),
+            fields,
+        })
+    }
+
     /// The text or the reason that the person gave. Browsers send line ends as CRLF; a person typed one line end.
     fn words(&self) -> String {
         let text = self.text.replace("\r\n", "\n");
@@ -206,6 +233,12 @@ impl Sent {
             Some(reason) if self.kind == AnswerKind::Skipped && text.trim().is_empty() => reason.clone(),
             _ => text,
         }
+    }
+
+    /// The fields of a demonstration or a rating.
+    fn shown(&self) -> Vec<(&str, &str)> {
+        let given = self.fields.iter().filter(|(name, _)| name == "rating" || name.starts_with("show-"));
+        given.map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 
     /// The kind as it is written in forms and addresses.
@@ -234,8 +267,12 @@ pub(crate) async fn send(
     Path(run): Path<RunId>,
     page: Page,
     visitor: Result<Returned>,
-    Form(sent): Form<Sent>,
+    Form(fields): Form<Vec<(String, String)>>,
 ) -> Response {
+    let sent = match Sent::read(fields) {
+        Ok(sent) => sent,
+        Err(error) => return error.into_response(),
+    };
     let text = sent.words();
     let action = page.url(&format!("/teach/{}", format::encode(&run)));
     // Who has no row has had nothing, and an answer that is refused makes none.
@@ -281,6 +318,7 @@ pub(crate) async fn send(
 
 async fn attempt(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent, text: &str) -> Result<()> {
     let view = RunView::load(state, run).await?;
+    let (demonstration, rating) = media::of_form(&view, &sent.fields);
     let given = |client_key: String| Given {
         client_key,
         execution: sent.execution,
@@ -292,11 +330,13 @@ async fn attempt(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent, 
         confirmed: sent.confirmed.is_some(),
         fulfilled: sent.fulfilled.is_some(),
         first_text: None,
+        demonstration: demonstration.clone(),
+        rating,
     };
     match teaching::answer(state, &view, visitor, given(sent.client_key.clone())).await {
         // The browser's back button, other words, sent again: the last text is the one that the person means.
         Err(Error::Store(StoreError::KeyReused { .. })) => {
-            let key = teaching::key_of_words(&sent.client_key, text);
+            let key = teaching::key_of_words(&sent.client_key, &format!("{text}{demonstration}{rating:?}"));
             teaching::answer(state, &view, visitor, given(key)).await
         }
         other => other,
@@ -314,6 +354,11 @@ async fn look(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent) -> 
 /// Leases the execution again, to show it above the text that could not be stored. `None` when it is not available.
 async fn show_again(state: &AppState, run: &RunId, visitor: &Visitor, sent: &Sent) -> Option<(RunView, Shown)> {
     let view = RunView::load(state, run).await.ok()?;
-    let shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;
+    let mut shown = teaching::lease(state, &view, visitor, &[]).await.ok()??;
+    let (given, _) = media::of_form(&view, &sent.fields);
+    if !given.is_null() {
+        let executed = state.store.view(shown.execution).await.ok()?;
+        (shown.html, shown.text) = media::draw(&view, &executed, &given).ok()?;
+    }
     (shown.execution == sent.execution).then_some((view, shown))
 }

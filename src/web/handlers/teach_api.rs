@@ -1,8 +1,8 @@
 //! The teacher's page as JSON addresses. Its script uses these; so may other programs.
 
-use crate::family::Audience;
+use crate::family::{Audience, Fields};
 use crate::ids::{AnswerId, ExecutionId, RunId};
-use crate::store::{AnswerKind, StoreError, TeacherCounts};
+use crate::store::{AnswerKind, Response, StoreError, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Json, Path};
 use crate::web::extractors::visitor::{KnownVisitor, Returned};
@@ -13,6 +13,7 @@ use crate::web::state::AppState;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use time::OffsetDateTime;
 
 /// Body of `POST …/lease`.
@@ -124,10 +125,16 @@ pub(crate) struct AnswerBody {
     #[serde(default)]
     fulfilled: bool,
     first_text: Option<String>,
+    #[serde(default)]
+    demonstration: Value,
+    /// The same as the fields of a page, without the `show-` of their names.
+    #[serde(default)]
+    show: Fields,
+    rating: Option<f64>,
 }
 
-impl From<AnswerBody> for Given {
-    fn from(body: AnswerBody) -> Given {
+impl AnswerBody {
+    fn given(self, view: &RunView) -> Given {
         let AnswerBody {
             client_key,
             execution,
@@ -139,8 +146,26 @@ impl From<AnswerBody> for Given {
             confirmed,
             fulfilled,
             first_text,
-        } = body;
-        Given { client_key, execution, kind, text, shown_at, active_ms, idle_ms, confirmed, fulfilled, first_text }
+            demonstration,
+            show,
+            rating,
+        } = self;
+        let fields = demonstration.is_null() && !show.is_empty();
+        let demonstration = if fields { view.family.demonstration_of(&show) } else { demonstration };
+        Given {
+            client_key,
+            execution,
+            kind,
+            text,
+            shown_at,
+            active_ms,
+            idle_ms,
+            confirmed,
+            fulfilled,
+            first_text,
+            demonstration,
+            rating,
+        }
     }
 }
 
@@ -158,7 +183,7 @@ pub(crate) async fn answer(
     let view = RunView::load(&state, &run).await?;
     // Who has no row has had nothing, and an answer that is refused makes none.
     let visitor = visitor.ok_or(StoreError::NeverYours)?;
-    let thanks = teaching::answer(&state, &view, &visitor, body.into()).await?;
+    let thanks = teaching::answer(&state, &view, &visitor, body.given(&view)).await?;
     Ok((status_of(&thanks), axum::Json(thanks)))
 }
 
@@ -171,7 +196,7 @@ pub(crate) async fn correct(
 ) -> Result<(StatusCode, axum::Json<Thanks>)> {
     let view = RunView::load(&state, &run).await?;
     let visitor = visitor.ok_or(StoreError::NotFound("the answer"))?;
-    let thanks = teaching::correct(&state, &view, &visitor, answer, body.into()).await?;
+    let thanks = teaching::correct(&state, &view, &visitor, answer, body.given(&view)).await?;
     Ok((status_of(&thanks), axum::Json(thanks)))
 }
 
@@ -184,6 +209,7 @@ pub(crate) struct Own {
     text: String,
     /// Whether it says that the execution did what was asked.
     fulfilled: bool,
+    response: Response,
     html: String,
     #[serde(with = "time::serde::rfc3339")]
     created_at: OffsetDateTime,
@@ -207,6 +233,7 @@ pub(crate) async fn own(
             kind: own.kind,
             text: own.text,
             fulfilled: own.fulfilled,
+            response: own.response,
             created_at: own.created_at,
             used_in_update: own.used_in_update,
         })

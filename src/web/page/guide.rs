@@ -2,6 +2,7 @@
 
 use crate::family::Audience;
 use crate::web::error::Result;
+use crate::web::page::panel::Panel;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
 use askama::Template;
@@ -11,6 +12,12 @@ use axum::response::Response;
 #[template(path = "guide.html")]
 struct GuidePage {
     page: Page,
+    panel: Panel,
+    title: &'static str,
+    lead: &'static str,
+    heading: &'static str,
+    /// What the agent was asked to do in the example, where people see it.
+    request: Option<String>,
     view: RunView,
     example: String,
     good: Vec<(String, String)>,
@@ -22,5 +29,15 @@ struct GuidePage {
 pub(crate) fn show(page: Page, view: RunView, first: bool) -> Result<Response> {
     let guide = view.family.guide();
     let example = view.family.render(&guide.view, Audience::Teacher)?;
-    Ok(page::html(&GuidePage { page, view, example, good: guide.good, poor: guide.poor, first }))
+    let panel = Panel::of(&view);
+    let (title, lead, heading) = panel.guide();
+    let (request, good, poor) = match panel.describes() {
+        true => (None, guide.good, guide.poor),
+        // A good description of the example is a request for it.
+        false => {
+            let (good, poor) = panel.advice();
+            (guide.good.into_iter().next().map(|(request, _)| request), good, poor)
+        }
+    };
+    Ok(page::html(&GuidePage { page, panel, title, lead, heading, request, view, example, good, poor, first }))
 }

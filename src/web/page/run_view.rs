@@ -1,8 +1,9 @@
 //! A run as pages see it: alive in this process, or what the store remembers of it.
 
 use crate::config::run::TeacherMode;
-use crate::config::run::{AlgorithmName, Feedback};
+use crate::config::run::{AlgorithmName, Feedback, RatingScale};
 use crate::ids::RunId;
+use crate::protocol::Medium;
 use crate::registry::AnyFamily;
 use crate::run::{RunState, Status};
 use crate::store::Run;
@@ -102,6 +103,16 @@ impl RunView {
         self.algorithm().feedback()
     }
 
+    /// The medium in which people teach the run.
+    pub(crate) fn medium(&self) -> Medium {
+        self.algorithm().medium().unwrap_or_default()
+    }
+
+    /// The scale on which people rate, in a run that learns from ratings.
+    pub(crate) fn rating_scale(&self) -> RatingScale {
+        serde_json::from_value(self.run.config["people"]["rating"].clone()).unwrap_or_default()
+    }
+
     /// Why the run stopped, where an error stopped it.
     pub(crate) fn trouble(&self) -> Option<&str> {
         match &self.status.state {
@@ -120,13 +131,15 @@ impl RunView {
     pub(crate) fn standing(&self) -> String {
         let Status { descriptions_human: people, descriptions_simulated: simulated, best_validation, .. } =
             &self.status;
-        let from_people = format::counted(people, "description");
+        let medium = self.medium();
+        let from_people = format::counted(people, medium.word());
         let from = match (people, simulated, self.feedback()) {
             (0, 0, Feedback::Descriptions) if self.taught => {
                 "People have described what it did. It has not learned from their descriptions yet".to_owned()
             }
-            (0, 0, Feedback::Descriptions) if self.asks_people() => {
-                return "It has learned nothing yet: the first description can be yours.".to_owned();
+            (0, 0, _) if self.taught => format!("It has not learned from people\u{2019}s {} yet", medium.words()),
+            (0, 0, _) if self.asks_people() => {
+                return format!("It has learned nothing yet: the first {medium} can be yours.");
             }
             (0, 0, _) => "It has learned nothing yet".to_owned(),
             (_, 0, _) => format!("It has learned from {from_people} by people"),
@@ -172,7 +185,8 @@ impl RunView {
         }
         match (&self.status.state, self.status.teacher) {
             (RunState::Starting { what, .. }, _) => format!(
-                "The agent is getting ready ({what}). Leave this page open: the first thing to describe will appear here by itself."
+                "The agent is getting ready ({what}). Leave this page open: the first thing to {} will appear here by itself.",
+                self.medium().verb()
             ),
             (_, TeacherMode::Simulated) => {
                 "At the moment a simulated teacher describes what the agent does, so nothing waits for you. If you run this study, switch the teacher to people on the run's page; this page then continues by itself.".to_owned()
@@ -180,15 +194,27 @@ impl RunView {
             (RunState::Paused, _) => {
                 "The agent is paused and has nothing more ready for you. Leave this page open: it continues by itself when the agent does.".to_owned()
             }
+            _ if self.medium() != Medium::Description => format!(
+                "There is nothing for you to {} just now: you have seen everything that the agent has ready, or others are at it. The next ones appear here by themselves.",
+                self.medium().verb()
+            ),
             _ => "There is nothing for you to describe just now: you have seen everything that the agent has ready, or others are describing it. The next ones appear here by themselves.".to_owned(),
         }
     }
 
     /// A remark for a teacher who has something to describe.
     pub(crate) fn remark(&self) -> Option<&'static str> {
-        (!self.ended() && self.status.state == RunState::Paused).then_some(
-            "The agent is paused. You can keep describing: it will learn from your descriptions when it resumes.",
-        )
+        (!self.ended() && self.status.state == RunState::Paused).then_some(match self.medium() {
+            Medium::Description => {
+                "The agent is paused. You can keep describing: it will learn from your descriptions when it resumes."
+            }
+            Medium::Demonstration => {
+                "The agent is paused. You can keep showing: it will learn from your demonstrations when it resumes."
+            }
+            Medium::Rating => {
+                "The agent is paused. You can keep rating: it will learn from your ratings when it resumes."
+            }
+        })
     }
 }
 

@@ -1,17 +1,18 @@
 //! Leasing, showing and answering, for the teacher's page and the JSON addresses.
 
-use crate::family::{Audience, Change};
+use crate::family::Change;
 use crate::ids::{AnswerId, ExecutionId, TeacherId};
+use crate::protocol::Medium;
 use crate::registry::AnyFamily;
 use crate::run::{Command, RunState};
-use crate::store::{AnswerKind, NewAnswer, SavedDraft, StoreError, Stored, TeacherCounts};
+use crate::store::{AnswerKind, NewAnswer, Response, SavedDraft, StoreError, Stored, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
 use crate::web::format;
 use crate::web::page::run_view::RunView;
 use crate::web::services::participation::{self, Progress};
-use crate::web::services::{echo, preview};
+use crate::web::services::{echo, media, preview};
 use crate::web::settings::TEXT_LIMIT;
 use crate::web::state::AppState;
 use serde::Serialize;
@@ -87,7 +88,7 @@ pub(crate) async fn lease(
         let Some(leased) = state.store.lease(&view.run.id, visitor.teacher.id, &except, ttl(state)).await? else {
             return Ok(None);
         };
-        let drawn = draw(view.family, &leased.view, Audience::Teacher);
+        let drawn = media::draw(view, &leased.view, &Value::Null);
         match drawn {
             Ok((html, text)) => {
                 let shown_at = OffsetDateTime::now_utc();
@@ -128,11 +129,6 @@ pub(crate) fn placeholder(family: &dyn AnyFamily, execution: ExecutionId) -> &'s
     all.get(execution.0.unsigned_abs() as usize % all.len().max(1)).copied().unwrap_or_default()
 }
 
-/// An execution as HTML and as text.
-pub(crate) fn draw(family: &dyn AnyFamily, view: &Value, audience: Audience) -> Result<(String, String)> {
-    Ok((family.render(view, audience)?, family.render_text(view)?))
-}
-
 /// An answer as a page or program sends it, before it is checked.
 pub(crate) struct Given {
     /// Key that makes sending twice harmless.
@@ -155,17 +151,27 @@ pub(crate) struct Given {
     pub(crate) fulfilled: bool,
     /// The text of which a preview was shown.
     pub(crate) first_text: Option<String>,
+    /// What was demonstrated, in a run that learns from demonstrations; null for nothing.
+    pub(crate) demonstration: Value,
+    /// The rating, in a run that learns from ratings.
+    pub(crate) rating: Option<f64>,
 }
 
 impl Given {
     /// Checks what a person typed; the sentences say what to change. `nothing`: the words of the button for an execution
-    /// that did nothing.
-    fn checked(self, teacher: TeacherId, nothing: &str, preview_arm: Option<bool>) -> Result<NewAnswer> {
+    /// that did nothing. `response` is what was given in the run's medium, with the text that says it.
+    fn checked(
+        self,
+        teacher: TeacherId,
+        nothing: &str,
+        preview_arm: Option<bool>,
+        (response, words): (Response, Option<String>),
+    ) -> Result<NewAnswer> {
         let length = self.text.chars().count();
         if self.client_key.is_empty() || self.client_key.chars().count() > 64 {
             return Err(Error::Unreadable("client_key must have 1 to 64 characters".to_owned()));
         }
-        if self.kind == AnswerKind::Described && self.text.trim().is_empty() {
+        if self.kind == AnswerKind::Described && response == Response::Text && self.text.trim().is_empty() {
             return Err(Error::change(
                 "empty",
                 format!(
@@ -195,7 +201,8 @@ impl Given {
             execution: self.execution,
             teacher,
             kind: self.kind,
-            text: self.text,
+            text: words.unwrap_or(self.text),
+            response,
             shown_at,
             active_ms: self.active_ms.map(|ms| ms.min(DAY_MS)),
             idle_ms: self.idle_ms.map(|ms| ms.min(7 * DAY_MS)),
@@ -275,8 +282,9 @@ pub(crate) fn question(family: &dyn AnyFamily, view: &Value) -> Option<String> {
 pub(crate) async fn answer(state: &AppState, view: &RunView, visitor: &Visitor, mut given: Given) -> Result<Thanks> {
     doubt(state, view, visitor, &mut given).await?;
     let arm = preview::arm(state, view, visitor.teacher.id).await?;
-    let new = given.checked(visitor.teacher.id, view.family.nothing_changed(), arm)?;
-    state.store.execution_in(&view.run.id, new.execution).await?;
+    state.store.execution_in(&view.run.id, given.execution).await?;
+    let response = media::check(state, view, &given).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed(), arm, response)?;
     let stored = state.store.answer(&new).await?;
     arrived(state, view);
     thanks(state, view, visitor, new.kind, stored).await
@@ -299,9 +307,10 @@ pub(crate) async fn correct(
 ) -> Result<Thanks> {
     doubt(state, view, visitor, &mut given).await?;
     let arm = preview::arm(state, view, visitor.teacher.id).await?;
-    let new = given.checked(visitor.teacher.id, view.family.nothing_changed(), arm)?;
     state.store.answer_in(&view.run.id, answer, visitor.teacher.id).await?;
-    state.store.execution_in(&view.run.id, new.execution).await?;
+    state.store.execution_in(&view.run.id, given.execution).await?;
+    let response = media::check(state, view, &given).await?;
+    let new = given.checked(visitor.teacher.id, view.family.nothing_changed(), arm, response)?;
     let stored = state.store.correct(answer, &new).await?;
     arrived(state, view);
     thanks(state, view, visitor, new.kind, stored).await
@@ -366,12 +375,12 @@ pub(crate) fn sentence(kind: AnswerKind, counts: TeacherCounts, view: &RunView) 
         RunState::Starting { .. } => "The agent learns as soon as it is ready",
         _ => "",
     };
-    thank(kind, counts, view.family.nothing_changed(), learns)
+    thank(kind, counts, view.family.nothing_changed(), learns, view.medium())
 }
 
 /// The line of thanks. `nothing`: the words of the button for an execution that did nothing. `learns`: when the agent learns
 /// from what it has not used, where that is not its next update.
-fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str) -> String {
+fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str, medium: Medium) -> String {
     let n = format::count(&counts.described);
     let waiting = counts.described.saturating_sub(counts.used);
     let rest = match (learns, waiting) {
@@ -382,14 +391,17 @@ fn thank(kind: AnswerKind, counts: TeacherCounts, nothing: &str, learns: &str) -
     match (kind, counts.used, counts.described) {
         (AnswerKind::Skipped, ..) => "Skipped. It waits under Back if you change your mind.".to_owned(),
         (AnswerKind::NothingChanged, ..) => format!("Noted: {}. Here is the next one.", format::lower(nothing)),
+        (AnswerKind::CannotDescribe, ..) if medium != Medium::Description => {
+            "Noted, thank you. Here is the next one.".to_owned()
+        }
         (AnswerKind::CannotDescribe, ..) => "Noted, thank you. Not everything can be put into words.".to_owned(),
         (_, 0, 0 | 1) if learns.is_empty() => {
-            "Thank you. Your first description is stored; the agent will learn from it next.".to_owned()
+            format!("Thank you. Your first {medium} is stored; the agent will learn from it next.")
         }
-        (_, 0, 0 | 1) => format!("Thank you. Your first description is stored. {learns}."),
-        (_, 0, _) => format!("Thank you. {n} of your descriptions are stored; {rest}."),
+        (_, 0, 0 | 1) => format!("Thank you. Your first {medium} is stored. {learns}."),
+        (_, 0, _) => format!("Thank you. {n} of your {} are stored; {rest}.", medium.words()),
         (_, used, described) if used == described => {
-            format!("Thank you. The agent has learned from all {n} of your descriptions.")
+            format!("Thank you. The agent has learned from all {n} of your {}.", medium.words())
         }
         (_, used, _) => {
             format!("Thank you. The agent has learned from {} of your {n}; {rest}.", format::count(&used))
@@ -413,34 +425,49 @@ mod tests {
             confirmed: false,
             fulfilled: false,
             first_text: Some("before".into()),
+            demonstration: Value::Null,
+            rating: None,
         }
     }
 
     #[test]
     fn text_is_checked_and_never_altered() {
         let text = "  it doubled the \u{e9}\u{1f600}  ";
-        let new = given(AnswerKind::Described, text).checked(TeacherId(7), "Nothing changed", None).unwrap();
+        let new = given(AnswerKind::Described, text)
+            .checked(TeacherId(7), "Nothing changed", None, (Response::Text, None))
+            .unwrap();
         assert_eq!((new.text.as_str(), new.teacher), (text, TeacherId(7)));
         assert_eq!((new.shown_at, new.active_ms, new.idle_ms), (None, Some(86_400_000), Some(7 * 86_400_000)));
         assert_eq!((new.preview_arm, new.first_text), (None, None), "previews are shown to nobody");
-        let previewed =
-            given(AnswerKind::Described, text).checked(TeacherId(7), "Nothing changed", Some(true)).unwrap();
+        let previewed = given(AnswerKind::Described, text)
+            .checked(TeacherId(7), "Nothing changed", Some(true), (Response::Text, None))
+            .unwrap();
         assert_eq!(previewed.first_text.as_deref(), Some("before"));
-        let skipped = given(AnswerKind::Skipped, "").checked(TeacherId(7), "Nothing changed", Some(true)).unwrap();
+        let skipped = given(AnswerKind::Skipped, "")
+            .checked(TeacherId(7), "Nothing changed", Some(true), (Response::Text, None))
+            .unwrap();
         assert_eq!(skipped.first_text, None);
-        assert!(given(AnswerKind::Described, " \n\u{2003}").checked(TeacherId(7), "Nothing changed", None).is_err());
-        assert!(given(AnswerKind::Skipped, "").checked(TeacherId(7), "Nothing changed", None).is_ok());
+        assert!(
+            given(AnswerKind::Described, " \n\u{2003}")
+                .checked(TeacherId(7), "Nothing changed", None, (Response::Text, None))
+                .is_err()
+        );
+        assert!(
+            given(AnswerKind::Skipped, "")
+                .checked(TeacherId(7), "Nothing changed", None, (Response::Text, None))
+                .is_ok()
+        );
     }
 
     #[test]
     fn the_limit_counts_characters_not_bytes() {
         assert!(
             given(AnswerKind::Described, &"\u{1f600}".repeat(TEXT_LIMIT))
-                .checked(TeacherId(7), "Nothing changed", None)
+                .checked(TeacherId(7), "Nothing changed", None, (Response::Text, None))
                 .is_ok()
         );
         let error = given(AnswerKind::Described, &"x".repeat(TEXT_LIMIT + 1))
-            .checked(TeacherId(7), "Nothing changed", None)
+            .checked(TeacherId(7), "Nothing changed", None, (Response::Text, None))
             .unwrap_err();
         assert!(error.to_string().contains("5,001") && error.to_string().contains("5,000"), "{error}");
     }
@@ -455,14 +482,16 @@ mod tests {
 
     #[test]
     fn thanks_are_true() {
-        let said =
-            |described, used| thank(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed", "");
+        let said = |described, used| {
+            thank(AnswerKind::Described, TeacherCounts { described, used }, "Nothing changed", "", Medium::Description)
+        };
         assert!(said(1, 0).contains("first"));
         assert!(said(45, 41).contains("41 of your 45") && said(45, 41).contains("it will learn from the last 4 next"));
         assert!(said(3, 2).contains("2 of your 3; it will learn from the last one next."));
         assert!(said(3, 3).contains("all 3"));
         let counts = TeacherCounts { described: 2, used: 1 };
-        let paused = thank(AnswerKind::Described, counts, "Nothing changed", "The agent is paused");
+        let paused =
+            thank(AnswerKind::Described, counts, "Nothing changed", "The agent is paused", Medium::Description);
         assert!(paused.ends_with("1 of your 2; the agent is paused."), "{paused}");
     }
 }

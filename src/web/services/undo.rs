@@ -1,13 +1,14 @@
 //! Undo: a person takes an answer back, and the execution and the words come back onto the page.
 
-use crate::family::Audience;
 use crate::ids::AnswerId;
-use crate::store::{AnswerKind, WithdrawnAnswer};
+use crate::protocol::Medium;
+use crate::store::{AnswerKind, Response, WithdrawnAnswer};
 use crate::web::error::Result;
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
 use crate::web::format;
 use crate::web::page::run_view::RunView;
+use crate::web::services::media;
 use crate::web::services::teaching::{self, Shown};
 use crate::web::state::AppState;
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub(crate) struct TakenBack {
     pub(crate) kind: AnswerKind,
     /// The text that was typed; empty where it says that the execution did what was asked.
     pub(crate) said: String,
+    /// What was demonstrated or rated.
+    pub(crate) response: Response,
     /// The update that learnt from it, when one has.
     pub(crate) used_in_update: Option<u64>,
     /// One true sentence.
@@ -56,7 +59,8 @@ pub(crate) async fn undone(
 }
 
 fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
-    let (html, text) = teaching::draw(view.family, &undone.view, Audience::Teacher).unwrap_or_else(|error| {
+    let given = media::given_before(&undone.response);
+    let (html, text) = media::draw(view, &undone.view, &given).unwrap_or_else(|error| {
         tracing::warn!(%error, answer = %undone.answer, "an answer is taken back whose execution cannot be drawn");
         Default::default()
     });
@@ -69,6 +73,9 @@ fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
                 format::count(&update)
             )
         }
+        (None, AnswerKind::Described) if view.medium() != Medium::Description => {
+            format!("Taken back. The agent will not learn from it; here is your {} again.", view.medium())
+        }
         (None, AnswerKind::Described) if !undone.fulfilled => {
             "Taken back. The agent will not learn from it; your words are in the box again.".to_owned()
         }
@@ -79,6 +86,7 @@ fn of(view: &RunView, undone: WithdrawnAnswer) -> Result<TakenBack> {
         undone: undone.learnt_in.is_none(),
         kind: undone.kind,
         said: if undone.fulfilled { String::new() } else { undone.text },
+        response: undone.response,
         used_in_update: undone.learnt_in,
         notice,
         shown: Shown {

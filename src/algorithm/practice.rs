@@ -1,0 +1,29 @@
+//! The parts of examples that learning steps take: elsewhere, and in excerpts, as the world has them.
+
+use crate::protocol::{DescribedEpisode, Example, World};
+use crate::rng::Stream;
+
+/// The examples of new teaching, each with further starts where the world gives some.
+pub(super) fn relocated<W: World>(
+    world: &W,
+    described: &[DescribedEpisode<W>],
+    stream: &mut Stream,
+) -> Vec<Example<W>> {
+    let mut relocate = |e: &Example<W>| match world.elsewhere(&e.start, &e.execution, stream) {
+        Some((start, execution)) => Example { start, execution, words: e.words.clone() },
+        None => e.clone(),
+    };
+    described.iter().map(|d| relocate(&d.example)).collect()
+}
+
+/// The part of each example that a practice step learns from.
+pub(super) fn excerpts<W: World>(world: &W, described: &[DescribedEpisode<W>], stream: &mut Stream) -> Vec<Example<W>> {
+    let excerpt = |d: &DescribedEpisode<W>| {
+        let Example { start, words, execution } = &d.example;
+        let moved = world.elsewhere(start, execution, stream);
+        let (start, execution) = moved.as_ref().map_or((start, execution), |(start, execution)| (start, execution));
+        let (start, execution) = world.excerpt(start, execution, stream);
+        Example { start, execution, words: words.clone() }
+    };
+    described.iter().map(excerpt).collect()
+}

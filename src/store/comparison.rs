@@ -1,0 +1,106 @@
+//! What the runs of a study were given, summed for their comparison.
+
+use super::convert::from_int;
+use super::error::Result;
+use super::points::rate;
+use super::{Store, Study, StudyArm};
+use crate::ids::{StudyId, TeacherId};
+use crate::study::comparison::{Effort, TaughtRun, TeacherReadings};
+
+impl Store {
+    /// The runs of a study as [`crate::study::compare`] takes them. Sums are made by the database, so that a hundred thousand answers
+    /// are little work.
+    pub async fn taught_runs(&self, study: &Study) -> Result<Vec<TaughtRun>> {
+        let mut runs = Vec::new();
+        for arm in &study.arms {
+            runs.push(self.taught_run(&study.id, arm).await?);
+        }
+        Ok(runs)
+    }
+
+    async fn taught_run(&self, study: &StudyId, arm: &StudyArm) -> Result<TaughtRun> {
+        // One snapshot for all reads.
+        let mut tx = self.readers().begin().await?;
+        let evaluations = sqlx::query!(
+            "SELECT update_no, validation, validation_n, validation_low, validation_high FROM points
+             WHERE run = ? AND validation IS NOT NULL ORDER BY update_no",
+            arm.run,
+        )
+        .fetch_all(&mut *tx)
+        .await?;
+        // No update uses skips and the like. They belong to the next update that used something given later: their time was spent
+        // before it.
+        let efforts = sqlx::query!(
+            r#"SELECT given.at AS "at?: i64", given.teacher AS "teacher!: TeacherId",
+                   count(*) FILTER (WHERE given.kind <> 'skipped' AND given.superseded_by IS NULL) AS "responses!: i64",
+                   coalesce(sum(given.active_ms), 0) AS "active_ms!: i64",
+                   count(*) FILTER (WHERE given.active_ms IS NULL) AS "untimed!: i64"
+               FROM (SELECT teacher, kind, superseded_by, active_ms,
+                         coalesce(used_in_update, min(used_in_update) OVER (ORDER BY id DESC)) AS at
+                     FROM answers WHERE run = ?1 AND source = 'human') AS given
+               JOIN participants ON participants.study = ?2 AND participants.teacher = given.teacher
+               GROUP BY given.at, given.teacher ORDER BY given.at, given.teacher"#,
+            arm.run,
+            study,
+        )
+        .fetch_all(&mut *tx)
+        .await?;
+        let simulated_until = sqlx::query_scalar!(
+            "SELECT update_no FROM episodes WHERE run = ? ORDER BY recorded_at DESC, id DESC LIMIT 1",
+            arm.run,
+        )
+        .fetch_optional(&mut *tx)
+        .await?
+        .flatten();
+        let readings = sqlx::query!(
+            r#"SELECT told.teacher AS "teacher!: TeacherId",
+                   count(*) FILTER (WHERE told.half = 1) AS "first!: i64",
+                   coalesce(sum(told.understood) FILTER (WHERE told.half = 1), 0) AS "first_right!: i64",
+                   count(*) FILTER (WHERE told.half = 2) AS "second!: i64",
+                   coalesce(sum(told.understood) FILTER (WHERE told.half = 2), 0) AS "second_right!: i64"
+               FROM (SELECT comprehension.teacher, before_understood AS understood,
+                         ntile(2) OVER (ORDER BY comprehension.answer) AS half
+                     FROM comprehension INDEXED BY comprehension_of_run
+                     CROSS JOIN answers ON answers.id = comprehension.answer AND answers.superseded_by IS NULL
+                     JOIN participants ON participants.study = ?2 AND participants.teacher = comprehension.teacher
+                     WHERE comprehension.run = ?1 AND told_before = 0) AS told
+               GROUP BY told.teacher ORDER BY told.teacher"#,
+            arm.run,
+            study,
+        )
+        .fetch_all(&mut *tx)
+        .await?;
+        let read = |row| {
+            let (update, value, n, low, high) = row;
+            rate(value, n, low, high).map(|rate| (from_int(update), rate))
+        };
+        Ok(TaughtRun {
+            run: Some(arm.run.clone()),
+            condition: arm.name.clone(),
+            evaluations: evaluations
+                .into_iter()
+                .map(|p| (p.update_no, p.validation, p.validation_n, p.validation_low, p.validation_high))
+                .filter_map(read)
+                .collect(),
+            efforts: efforts
+                .into_iter()
+                .map(|row| Effort {
+                    update: row.at.map(from_int),
+                    teacher: row.teacher,
+                    responses: from_int(row.responses),
+                    active_ms: from_int(row.active_ms),
+                    untimed: from_int(row.untimed),
+                })
+                .collect(),
+            simulated_until: simulated_until.map(from_int),
+            readings: readings
+                .into_iter()
+                .map(|row| TeacherReadings {
+                    teacher: row.teacher,
+                    first: (from_int(row.first), from_int(row.first_right)),
+                    second: (from_int(row.second), from_int(row.second_right)),
+                })
+                .collect(),
+        })
+    }
+}

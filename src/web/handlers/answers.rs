@@ -151,6 +151,7 @@ impl Sent {
                 .ok_or_else(|| missing("execution"))?,
             client_key: field("client_key").ok_or_else(|| missing("client_key"))?,
             text: field("text").unwrap_or_default(),
+            confirmed: field("confirmed"),
         })
     }
 }

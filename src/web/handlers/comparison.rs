@@ -34,6 +34,8 @@ pub(crate) struct Row {
     pub(crate) runs: u64,
     pub(crate) run: Option<String>,
     pub(crate) outcome: Outcome,
+    /// Success before and now, the gain, the gain each minute and for ten responses, and words understood.
+    pub(crate) figures: Vec<Option<Figure>>,
 }
 
 /// A share as a percentage with one decimal.
@@ -70,28 +72,21 @@ fn change(interval: Option<Interval>) -> Option<Figure> {
 }
 
 impl Row {
-    pub(crate) fn before(&self) -> Option<Figure> {
-        share(self.outcome.before)
+    fn new(name: String, runs: usize, run: Option<String>, outcome: &Outcome) -> Row {
+        let figures = vec![
+            share(outcome.before),
+            share(outcome.now),
+            change(outcome.gain),
+            change(outcome.gain_per_minute),
+            change(outcome.gain_per_ten_responses),
+            share(outcome.understood.map(|understood| understood.share)),
+        ];
+        Row { name, runs: runs as u64, run, outcome: outcome.clone(), figures }
     }
 
-    pub(crate) fn now(&self) -> Option<Figure> {
-        share(self.outcome.now)
-    }
-
-    pub(crate) fn gain(&self) -> Option<Figure> {
-        change(self.outcome.gain)
-    }
-
-    pub(crate) fn per_minute(&self) -> Option<Figure> {
-        change(self.outcome.gain_per_minute)
-    }
-
-    pub(crate) fn per_ten(&self) -> Option<Figure> {
-        change(self.outcome.gain_per_ten_responses)
-    }
-
-    pub(crate) fn understood(&self) -> Option<Figure> {
-        share(self.outcome.understood.map(|understood| understood.share))
+    /// The figures that are about success in tests.
+    pub(crate) fn of_success(&self) -> &[Option<Figure>] {
+        &self.figures[..5]
     }
 
     pub(crate) fn halves(&self) -> Option<String> {
@@ -116,11 +111,11 @@ pub(crate) fn rows(comparison: &Comparison, taught: bool) -> Vec<Row> {
     }
     let mut rows = Vec::new();
     for condition in &comparison.conditions {
-        let runs = condition.runs.len() as u64;
-        rows.push(Row { name: condition.name.clone(), runs, run: None, outcome: condition.outcome.clone() });
+        let runs = condition.runs.len();
+        rows.push(Row::new(condition.name.clone(), runs, None, &condition.outcome));
         for run in condition.runs.iter().filter(|_| runs > 1 && !taught) {
             let name = run.run.as_ref().map(|run| run.to_string()).unwrap_or_default();
-            rows.push(Row { name: condition.name.clone(), runs: 1, run: Some(name), outcome: run.outcome.clone() });
+            rows.push(Row::new(condition.name.clone(), 1, Some(name), &run.outcome));
         }
     }
     rows

@@ -5,6 +5,9 @@ use crate::protocol::Medium;
 use crate::web::page::run_view::RunView;
 use serde_json::{Value, json};
 
+/// Examples, each with the reason why it is good or poor.
+type Reasoned = Vec<(String, String)>;
+
 /// The words and numbers of a page that depend on the run's medium.
 pub(crate) struct Panel {
     /// The medium.
@@ -93,7 +96,7 @@ impl Panel {
     }
 
     /// What helps the agent and what does not, in a medium without sentences: each with its reason.
-    pub(crate) fn advice(&self) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    pub(crate) fn advice(&self) -> (Reasoned, Reasoned) {
         let of = |list: &[(&str, &str)]| {
             list.iter().map(|(what, why)| ((*what).to_owned(), (*why).to_owned())).collect::<Vec<_>>()
         };

@@ -14,8 +14,11 @@ use std::collections::BTreeMap;
 /// A demonstration of some edit of the words, as a page would have had it checked.
 fn demonstration(leased: &Leased) -> (String, Response) {
     let family = Registry::builtin().family("regex").unwrap();
-    let given =
-        if leased.episode % 2 == 0 { json!({"expression": "(^)(.)()@z"}) } else { json!({"expression": "()(.)($)@"}) };
+    let given = if leased.episode.is_multiple_of(2) {
+        json!({"expression": "(^)(.)()@z"})
+    } else {
+        json!({"expression": "()(.)($)@"})
+    };
     let checked = family.check_demonstration(&leased.view, &given).unwrap();
     (checked.text, Response::Demonstration(checked.data))
 }

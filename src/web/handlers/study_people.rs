@@ -11,7 +11,7 @@ use crate::web::extractors::actor::Actor;
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::input::{Form, Path};
 use crate::web::format;
-use crate::web::handlers::studies;
+use crate::web::handlers::studies::{self, Said};
 use crate::web::page::{self, Page};
 use crate::web::services::{participation, qualification};
 use crate::web::state::AppState;
@@ -36,6 +36,7 @@ pub(crate) struct Inviting {
 
 /// `POST /studies/{study}/invitations`: makes them and shows their links, once.
 pub(crate) async fn invite(
+    _: Steering,
     actor: Actor,
     State(state): State<AppState>,
     Path(id): Path<StudyId>,
@@ -60,7 +61,7 @@ pub(crate) async fn invite(
         _ => None,
     };
     if problem.is_some() {
-        let again = studies::overview(&state, page, &id, &origin, Vec::new(), problem).await?;
+        let again = studies::overview(&state, page, &id, &origin, Said { problem, ..Said::default() }).await?;
         return Ok((axum::http::StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
     }
     let mut made = Vec::new();
@@ -71,11 +72,12 @@ pub(crate) async fn invite(
     state.store.invite_to_study(&id, &made, expires, &actor.name).await?;
     let address = format!("{origin}{}", page.url(&participation::path(&id)));
     let fresh = made.into_iter().map(|(token, label)| (label, format!("{address}?invitation={token}"))).collect();
-    studies::overview(&state, page, &id, &origin, fresh, None).await
+    studies::overview(&state, page, &id, &origin, Said { fresh, ..Said::default() }).await
 }
 
 /// `POST /studies/{study}/invitations/{key}/revoke`.
 pub(crate) async fn revoke(
+    _: Steering,
     actor: Actor,
     State(state): State<AppState>,
     Path((id, key)): Path<(StudyId, String)>,
@@ -139,6 +141,7 @@ pub(crate) struct Judgement {
 
 /// `POST /studies/{study}/participants/{number}/judge`: once all of a participant's descriptions are judged, they go on.
 pub(crate) async fn judge(
+    _: Steering,
     actor: Actor,
     State(state): State<AppState>,
     Path((id, number)): Path<(StudyId, u64)>,
@@ -163,6 +166,7 @@ pub(crate) struct Decision {
 
 /// `POST /studies/{study}/participants/{number}/approval`.
 pub(crate) async fn approve(
+    _: Steering,
     actor: Actor,
     State(state): State<AppState>,
     Path((id, number)): Path<(StudyId, u64)>,
@@ -176,6 +180,7 @@ pub(crate) async fn approve(
 
 /// `POST /studies/{study}/participants/{number}/erase`: forgets who the person is.
 pub(crate) async fn erase(
+    _: Steering,
     actor: Actor,
     State(state): State<AppState>,
     Path((id, number)): Path<(StudyId, u64)>,

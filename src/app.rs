@@ -6,6 +6,7 @@ pub mod manager;
 pub mod presets;
 mod recorder;
 pub(crate) mod start;
+pub mod webhooks;
 
 pub use interrupts::Interrupts;
 pub use manager::{Manager, new_run_id, run_folder};
@@ -144,7 +145,12 @@ async fn serve_with(
         note!("Ended at once; runs go on from their last checkpoint.");
         std::process::exit(1);
     });
+    let delivery =
+        webhooks::Delivery { private: settings.steering() == Steering::ThisMachine, ..webhooks::Delivery::default() };
+    let delivering = tokio::spawn(webhooks::deliver(state.store.clone(), delivery, state.shutdown.clone()));
     let served = crate::web::serve(state, listener).await;
     manager.shut_down().await;
+    // It ends with the server, and soon; a panic in it is in the log.
+    let _ = delivering.await;
     Ok(served?)
 }

@@ -23,6 +23,7 @@ mod restore;
 mod run_settings;
 mod serve;
 mod settings;
+mod study;
 mod teacher;
 mod train;
 
@@ -107,6 +108,8 @@ enum Command {
     Restore(restore::Args),
     /// List people who may sign in, invite them, and let them in again
     Accounts(accounts::Args),
+    /// List studies, print them, make them from files, open and close them
+    Study(study::Args),
     /// Check the installation
     Doctor(doctor::Args),
     /// Tools for people who work on Iliad itself: benchmarks, fixtures, the paper's analysis
@@ -230,6 +233,7 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Train(args)) => train::run(&args, registry),
         Some(Command::Evaluate(args)) => evaluate::run(&args, registry),
         Some(Command::Teacher(args)) => teacher::run(&args, registry),
+        Some(Command::Study(args)) => study::run(&args),
         Some(Command::Presets(args)) => presets::run(&args, registry),
         Some(Command::Pretrain(args)) => pretrain::run(&args, registry),
         Some(Command::Reproduce(args)) => reproduce::run(&args, registry),

@@ -4,18 +4,31 @@
 
 pub mod comparison;
 mod estimate;
+mod file;
 mod intervals;
 mod settings;
 
 pub use comparison::{Comparison, compare};
 pub use estimate::Estimate;
+pub use file::{FileError, StudyFile};
 pub use intervals::Interval;
 pub use settings::{
     Assignment, AttentionChecks, Completion, Entry, Judge, Preview, Qualification, SettingsError, StudySettings,
     WordedExample,
 };
 
+use crate::ids::RunId;
 use serde::{Deserialize, Serialize};
+
+/// A run of a study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyArm {
+    /// The run.
+    pub run: RunId,
+    /// Its name in the study: "descriptions".
+    pub name: String,
+}
 
 /// A named set of values that is stored, exported and read as one word.
 macro_rules! words {
@@ -116,6 +129,23 @@ words! {
         Approved = "approved",
         /// It is not.
         Rejected = "rejected",
+    }
+}
+
+/// A title as a name in addresses.
+pub fn slug(title: &str) -> String {
+    let mut name = String::new();
+    for letter in title.to_lowercase().chars() {
+        match letter {
+            letter if letter.is_ascii_alphanumeric() => name.push(letter),
+            _ if !name.ends_with('-') && !name.is_empty() => name.push('-'),
+            _ => {}
+        }
+    }
+    let name: String = name.chars().take(40).collect();
+    match name.trim_matches('-') {
+        "" => "study".to_owned(),
+        name => name.to_owned(),
     }
 }
 

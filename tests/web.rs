@@ -34,6 +34,8 @@ mod teaching;
 mod undo;
 #[path = "web/visitors.rs"]
 mod visitors;
+#[path = "web/webhooks.rs"]
+mod webhooks;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -5,8 +5,9 @@ use super::convert::{from_json, from_nanos, to_json};
 use super::error::{Result, StoreError, unreadable};
 use super::{Store, audit, webhooks};
 use crate::ids::{RunId, StudyId};
+pub use crate::study::StudyArm;
 use crate::study::{StudySettings, StudyState};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
@@ -33,15 +34,6 @@ pub struct Study {
     /// When it was closed.
     #[serde(with = "time::serde::rfc3339::option")]
     pub closed_at: Option<OffsetDateTime>,
-}
-
-/// A run of a study.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StudyArm {
-    /// The run.
-    pub run: RunId,
-    /// Its name in the study: "descriptions".
-    pub name: String,
 }
 
 struct Row {
@@ -72,9 +64,15 @@ impl Row {
 /// Longest name of a study in addresses.
 const LONGEST_ID: usize = 64;
 
+/// Names below `/studies/` that are pages of their own.
+const RESERVED: [&str; 3] = ["new", "preview", "settings"];
+
 /// Checks the name of a study: it stands in addresses, and people read it aloud.
 fn check_id(id: &StudyId) -> Result<()> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if RESERVED.contains(&id.as_str()) {
+        return Err(StoreError::Invalid(format!("a study cannot be called {id}: a page has that name")));
+    }
     let fine =
         (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(fits) && !id.starts_with('-') && !id.ends_with('-');
     if fine {

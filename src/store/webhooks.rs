@@ -1,10 +1,10 @@
 //! Messages to the programs of researchers, until they are delivered. They are queued in the transaction of what they tell, so
 //! that a message goes out for everything that happened and for nothing that did not.
 
-use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, from_nanos, to_json, to_nanos};
-use super::error::Result;
+use super::error::{Result, StoreError};
+use super::{Store, audit};
 use crate::ids::StudyId;
 use serde::Serialize;
 use serde_json::json;
@@ -52,18 +52,18 @@ pub struct WebhookRecord {
     pub last_error: Option<String>,
 }
 
-/// Queues a message, where the study has an address for it.
+/// Queues a message, where the study has an address for it; says whether it has.
 pub(super) async fn queue(
     tx: &mut Transaction<'_, Sqlite>,
     now: i64,
     study: &StudyId,
     event: &str,
     detail: &serde_json::Value,
-) -> Result<()> {
+) -> Result<bool> {
     let at = from_nanos(now);
     let at = at.format(&time::format_description::well_known::Rfc3339).unwrap_or_default();
     let body = to_json(&json!({ "event": event, "study": study, "at": at, "data": detail }))?;
-    sqlx::query!(
+    let queued = sqlx::query!(
         "INSERT INTO webhook_messages (study, event, body, created_at, next_at)
          SELECT id, ?2, ?3, ?4, ?4 FROM studies WHERE id = ?1 AND coalesce(json_extract(settings, '$.webhook'), '') <> ''",
         study,
@@ -73,20 +73,24 @@ pub(super) async fn queue(
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(queued.rows_affected() > 0)
 }
 
 impl Store {
-    /// The messages whose time has come, oldest first.
-    pub async fn due_webhooks(&self, limit: u32) -> Result<Vec<WebhookMessage>> {
+    /// The messages whose time has come, those that wait longest first, but for those of the studies in `busy`.
+    pub async fn due_webhooks(&self, busy: &[StudyId], limit: u32) -> Result<Vec<WebhookMessage>> {
         let now = self.now();
+        let busy = to_json(&busy)?;
         let rows = sqlx::query!(
             r#"SELECT message.id AS "id!", message.study AS "study!: StudyId", message.event, message.body, message.attempts,
-                   coalesce(json_extract(studies.settings, '$.webhook'), '') AS "url!: String", studies.webhook_secret
+                   coalesce(json_extract(studies.settings, '$.webhook'), '') AS "url!: String",
+                   studies.webhook_secret AS "secret!"
                FROM webhook_messages AS message JOIN studies ON studies.id = message.study
                WHERE message.delivered_at IS NULL AND message.given_up_at IS NULL AND message.next_at <= ?
+                   AND message.study NOT IN (SELECT value FROM json_each(?))
                ORDER BY message.next_at, message.id LIMIT ?"#,
             now,
+            busy,
             limit,
         )
         .fetch_all(self.readers())
@@ -100,7 +104,7 @@ impl Store {
                 body: row.body,
                 attempts: from_int(row.attempts),
                 url: row.url,
-                secret: row.webhook_secret,
+                secret: row.secret,
             })
             .collect())
     }
@@ -137,6 +141,67 @@ impl Store {
         )
         .execute(&mut *tx)
         .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Queues a message that tells nothing, so that a researcher sees whether messages arrive.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the study has no address for messages.
+    pub async fn queue_webhook_test(&self, study: &StudyId, actor: &str) -> Result<()> {
+        let now = self.now();
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        if !queue(&mut tx, now, study, "test", &json!({ "sent_by": actor })).await? {
+            return Err(StoreError::Conflict(
+                "the study has no address for messages; enter one in the editor".to_owned(),
+            ));
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Tries a message that was given up from the beginning.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when there is no such message or it was not given up.
+    pub async fn retry_webhook(&self, study: &StudyId, id: i64) -> Result<()> {
+        let now = self.now();
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        let retried = sqlx::query!(
+            "UPDATE webhook_messages SET given_up_at = NULL, attempts = 0, next_at = ?3
+             WHERE id = ?1 AND study = ?2 AND given_up_at IS NOT NULL",
+            id,
+            study,
+            now,
+        )
+        .execute(&mut *tx)
+        .await?;
+        if retried.rows_affected() == 0 {
+            return Err(StoreError::NotFound("the message"));
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// The key that a study's messages are signed with. That somebody saw it stands in the audit trail.
+    pub async fn show_webhook_secret(&self, study: &StudyId, actor: &str) -> Result<String> {
+        let now = self.now();
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        let secret = sqlx::query_scalar!(r#"SELECT webhook_secret AS "secret!" FROM studies WHERE id = ?"#, study);
+        let secret = secret.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the study"))?;
+        audit::note(&mut tx, now, actor, study, "webhook_secret_shown", &json!({})).await?;
+        tx.commit().await?;
+        Ok(secret)
+    }
+
+    /// Gives a study another key; messages that wait are signed with it, too.
+    pub async fn renew_webhook_secret(&self, study: &StudyId, secret: &str, actor: &str) -> Result<()> {
+        let now = self.now();
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        sqlx::query!("UPDATE studies SET webhook_secret = ? WHERE id = ?", secret, study).execute(&mut *tx).await?;
+        audit::note(&mut tx, now, actor, study, "webhook_secret_renewed", &json!({})).await?;
         Ok(tx.commit().await?)
     }
 

@@ -7,8 +7,8 @@
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
     access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide,
-    health, home, invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, study, study_people,
-    teach, teach_api, undo,
+    health, home, invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, studies_api, study,
+    study_people, study_settings, study_webhooks, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -47,32 +47,6 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/teach/{run}/answers", get(answers::page))
         .route("/teach/{run}/answers/{answer}", post(answers::correct))
         .route("/teach/{run}/answers/{answer}/undo", post(undo::plain))
-        .route("/study/{study}", get(study::page))
-        .route("/study/{study}/join", post(study::join))
-        .route("/study/{study}/guidelines", get(study::guidelines_again))
-        .route("/study/{study}/begin", post(study::begin))
-        .route("/study/{study}/qualify", post(study::qualify_answer))
-        .route("/study/{study}/check", get(study::check).post(study::check_answer))
-        .route("/study/{study}/leave", post(study::leave))
-        .route("/study/{study}/back", post(study::back))
-        .route("/study/{study}/answers", get(study::answers))
-        .route("/studies", get(studies::list).post(studies::create))
-        .route("/studies/new", get(studies::new))
-        .route("/studies/preview", post(studies::preview))
-        .route("/studies/{study}", get(studies::page))
-        .route("/studies/{study}/edit", get(studies::edit).post(studies::change))
-        .route("/studies/{study}/state", post(studies::set_state))
-        .route("/studies/{study}/approvals.csv", get(study_people::approvals))
-        .route("/studies/{study}/comparison", get(comparison::page))
-        .route("/studies/{study}/comparison.csv", get(comparison::csv))
-        .route("/studies/{study}/comparison-curves.csv", get(comparison::curves_csv))
-        .route("/api/studies/{study}/comparison", get(comparison::api))
-        .route("/studies/{study}/invitations", post(study_people::invite))
-        .route("/studies/{study}/invitations/{key}/revoke", post(study_people::revoke))
-        .route("/studies/{study}/participants/{number}", get(study_people::participant))
-        .route("/studies/{study}/participants/{number}/judge", post(study_people::judge))
-        .route("/studies/{study}/participants/{number}/approval", post(study_people::approve))
-        .route("/studies/{study}/participants/{number}/erase", post(study_people::erase))
         .route("/runs", get(runs::page).post(runs::create))
         .route("/runs/{run}", get(run::page))
         .route("/runs/{run}/resume", post(runs::resume))
@@ -106,6 +80,7 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
         .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
         .merge(account_routes())
+        .merge(study_routes())
         .merge(family_routes(state))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
     let long = Router::new()
@@ -137,6 +112,45 @@ fn account_routes() -> Router<AppState> {
         .route("/welcome/{token}", get(invite::open))
         .route("/invite", get(invite::cut).post(invite::accept))
         .route("/invite/{token}", get(invite::open))
+}
+
+/// The addresses of studies, those of their teachers first.
+fn study_routes() -> Router<AppState> {
+    Router::new()
+        .route("/study/{study}", get(study::page))
+        .route("/study/{study}/join", post(study::join))
+        .route("/study/{study}/guidelines", get(study::guidelines_again))
+        .route("/study/{study}/begin", post(study::begin))
+        .route("/study/{study}/qualify", post(study::qualify_answer))
+        .route("/study/{study}/check", get(study::check).post(study::check_answer))
+        .route("/study/{study}/leave", post(study::leave))
+        .route("/study/{study}/back", post(study::back))
+        .route("/study/{study}/answers", get(study::answers))
+        .route("/studies", get(studies::list).post(studies::create))
+        .route("/studies/new", get(study_settings::new))
+        .route("/studies/settings", post(study_settings::read))
+        .route("/studies/preview", post(studies::preview))
+        .route("/studies/{study}", get(studies::page))
+        .route("/studies/{study}/edit", get(studies::edit).post(studies::change))
+        .route("/studies/{study}/state", post(studies::set_state))
+        .route("/studies/{study}/settings.toml", get(study_settings::download))
+        .route("/studies/{study}/webhooks/test", post(study_webhooks::test))
+        .route("/studies/{study}/webhooks/secret", post(study_webhooks::secret))
+        .route("/studies/{study}/webhooks/{message}/retry", post(study_webhooks::retry))
+        .route("/studies/{study}/approvals.csv", get(study_people::approvals))
+        .route("/studies/{study}/comparison", get(comparison::page))
+        .route("/studies/{study}/comparison.csv", get(comparison::csv))
+        .route("/studies/{study}/comparison-curves.csv", get(comparison::curves_csv))
+        .route("/api/studies/{study}/comparison", get(comparison::api))
+        .route("/studies/{study}/invitations", post(study_people::invite))
+        .route("/studies/{study}/invitations/{key}/revoke", post(study_people::revoke))
+        .route("/studies/{study}/participants/{number}", get(study_people::participant))
+        .route("/studies/{study}/participants/{number}/judge", post(study_people::judge))
+        .route("/studies/{study}/participants/{number}/approval", post(study_people::approve))
+        .route("/studies/{study}/participants/{number}/erase", post(study_people::erase))
+        .route("/api/studies", get(studies_api::list))
+        .route("/api/studies/{study}", get(studies_api::study).patch(studies_api::change))
+        .route("/api/studies/{study}/participants", get(studies_api::participants))
 }
 
 /// The addresses that the families bring, each family's below its own name.

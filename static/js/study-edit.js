@@ -24,3 +24,10 @@ form.addEventListener("input", () => {
 });
 form.addEventListener("submit", () => { changed = false; });
 addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+
+// A file of settings goes into the box, from which it is sent.
+const file = document.getElementById("settings-file");
+document.getElementById("file-line").hidden = false;
+file.addEventListener("change", async () => {
+  if (file.files.length > 0) document.getElementById("settings-text").value = await file.files[0].text();
+});

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -20,8 +20,11 @@ export const DRAWN = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-uns
 // A real agent may be warming up when the page opens.
 export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 60_000);
 
-async function startProcess(port, folder, more) {
-  const child = spawn(BINARY, ["serve", "--port", port, "--data-dir", folder, ...more], { stdio: ["ignore", "pipe", "pipe"] });
+// The same pages with a made-up run behind them, which understands what says nothing of "wrong" (tests/support/server.rs).
+const EXAMPLE = process.env.ILIAD_TEST_SERVER ?? join(dirname(BINARY), "examples", "test_server");
+
+async function startProcess(binary, port, folder, more) {
+  const child = spawn(binary, ["serve", "--port", port, "--data-dir", folder, ...more], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   const address = await new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`no address within ${PATIENCE} ms; the server said:\n${said}`)), PATIENCE);
@@ -48,9 +51,16 @@ async function startProcess(port, folder, more) {
 export const LIVELY = ["schedule.episodes=0", "schedule.point_every=1", "schedule.evaluate_tasks=8", "algorithm.batch=4", "algorithm.replay=0"];
 export const lively = ["--preset", "tiny", ...LIVELY.flatMap((setting) => ["--set", setting])];
 
-export async function startServer(...more) {
+export const startServer = (...more) => serve(BINARY, more);
+
+export async function startMadeUpServer(...more) {
+  assert.ok(existsSync(EXAMPLE), "the test server is needed: cargo build --example test_server");
+  return serve(EXAMPLE, more);
+}
+
+async function serve(binary, more) {
   const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
-  let { address, end, said } = await startProcess("0", folder, more);
+  let { address, end, said } = await startProcess(binary, "0", folder, more);
   const home = await (await fetch(address)).text();
   const run = home.match(/\/teach\/([^"/]+)"/)?.[1];
   assert.ok(run, "the start page offers a run to teach");
@@ -64,7 +74,7 @@ export async function startServer(...more) {
     async restart(meanwhile) {
       await end();
       await meanwhile();
-      ({ end, said } = await startProcess(new URL(address).port, folder, more));
+      ({ end, said } = await startProcess(binary, new URL(address).port, folder, more));
     },
     async stop() {
       await end();

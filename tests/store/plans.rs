@@ -175,10 +175,15 @@ async fn call_everything_of_studies(bench: &Bench) {
     store.qualification_answers(who.id).await.unwrap();
     store.set_participant_state(who.id, ParticipantState::Teaching, None, "me").await.unwrap();
     store.set_approval(who.id, Approval::Approved, "me").await.unwrap();
-    for message in store.due_webhooks(9).await.unwrap() {
+    store.queue_webhook_test(&id, "me").await.unwrap();
+    for message in store.due_webhooks(&[], 9).await.unwrap() {
+        store.webhook_failed(message.id, "no", None).await.unwrap();
+        store.retry_webhook(&id, message.id).await.unwrap();
         store.webhook_failed(message.id, "no", Some(in_a_day)).await.unwrap();
         store.webhook_delivered(message.id).await.unwrap();
     }
+    store.renew_webhook_secret(&id, "another", "me").await.unwrap();
+    store.show_webhook_secret(&id, "me").await.unwrap();
     store.webhooks(&id, 9).await.unwrap();
     store.erase_person(who.id, "me").await.unwrap();
 }

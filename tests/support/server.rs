@@ -4,6 +4,7 @@
 #[path = "mod.rs"]
 mod support;
 
+use iliad::app::webhooks::{Delivery, deliver};
 use iliad::config::run::TeacherMode;
 use iliad::store::Store;
 use iliad::task::nav::family::NAV;
@@ -53,6 +54,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         shutdown.cancel();
         std::io::Result::Ok(())
     });
+    let delivery = Delivery { private: true, ..Delivery::default() };
+    tokio::spawn(deliver(store, delivery, state.shutdown.clone()));
     serve(state, listener).await?;
     Ok(())
 }

@@ -449,3 +449,19 @@ async fn guessing_runs_out_by_address_and_by_name() {
     let grace = send("10.0.2.1", "/sign-in", &format!("name=grace&password={FORM}")).await;
     assert_eq!(grace.status, StatusCode::SEE_OTHER);
 }
+
+#[tokio::test]
+async fn reviewers_change_no_study() {
+    let server = server().await;
+    let settings = iliad::study::StudySettings { title: "Words".into(), ..Default::default() };
+    server.state.store.create_study(&"words".into(), &settings, &[], "key", "a test").await.unwrap();
+    let reviewer = signed_in(&server, "Rita", Role::Reviewer).await;
+    for path in ["state", "edit", "invitations", "webhooks/test", "webhooks/secret", "participants/1/approval"] {
+        let refused = server.form(&format!("/studies/words/{path}"), &reviewer, "state=open&title=x&days=1").await;
+        assert!(matches!(refused.status.as_u16(), 401 | 403), "{path}: {}", refused.status);
+    }
+    let researcher = signed_in(&server, "Eve", Role::Researcher).await;
+    let changed = server.form("/studies/words/edit", &researcher, "title=Longer").await;
+    assert_eq!(changed.status, StatusCode::SEE_OTHER, "{}", changed.text);
+    assert_eq!(server.state.store.audit(&"words".into(), 1).await.unwrap()[0].actor, "Eve");
+}

@@ -319,6 +319,10 @@ async fn only_who_steers_sees_studies() {
         "/studies/words/edit",
         "/studies/words/approvals.csv",
         "/studies/words/participants/1",
+        "/studies/words/settings.toml",
+        "/api/studies",
+        "/api/studies/words",
+        "/api/studies/words/participants",
     ] {
         assert_eq!(server.get(path, "").await.status, StatusCode::UNAUTHORIZED, "{path}");
     }
@@ -331,9 +335,80 @@ async fn only_who_steers_sees_studies() {
         "/studies/words/participants/1/judge",
         "/studies/words/participants/1/approval",
         "/studies/words/participants/1/erase",
+        "/studies/settings",
+        "/studies/words/webhooks/test",
+        "/studies/words/webhooks/1/retry",
+        "/studies/words/webhooks/secret",
     ] {
         assert_eq!(server.form(path, "", "title=x").await.status, StatusCode::UNAUTHORIZED, "{path}");
     }
     assert_eq!(server.page("/study/words", "").await.status, StatusCode::OK);
     assert_eq!(server.page("/study/none", "").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn settings_are_a_file_that_fills_the_editor_again() {
+    let server = Server::new().await;
+    let id = open(&server, |s| (s.guidelines, s.goal) = ("Be *exact*.\n\nPlease.".into(), 7)).await;
+    let file = server.get("/studies/words/settings.toml", "").await;
+    assert_eq!(file.header("content-disposition"), "attachment; filename=\"words.toml\"");
+    assert!(file.text.contains("id = \"words\"") && file.text.contains("[[arms]]\nrun = \"study\""), "{}", file.text);
+    let read = iliad::study::StudyFile::read(&file.text).unwrap();
+    assert_eq!(read.settings, server.state.store.study(&id).await.unwrap().settings);
+    let body = format!("settings={}", percent(&file.text));
+    let filled = server.form("/studies/settings", "", &body).await;
+    assert_eq!(filled.status, StatusCode::OK);
+    assert!(filled.text.contains("Be *exact*.\n\nPlease.") && filled.text.contains("value=\"7\""), "{}", filled.text);
+    assert!(filled.text.contains("name=\"id\" type=\"text\" value=\"words\""), "{}", filled.text);
+    let edited = server.form("/studies/settings", "", &format!("study=words&{}", body.replace("7", "8"))).await.text;
+    assert!(edited.contains("action=\"/studies/words/edit\"") && edited.contains("value=\"8\""), "{edited}");
+    let wrong = server.form("/studies/settings", "", "settings=tittle+%3D+%27x%27").await;
+    assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(wrong.text.contains("tittle"), "{}", wrong.text);
+    // The same study again, without its runs and its name.
+    let again = server.page("/studies/new?from=words", "").await.text;
+    assert!(again.contains("Be *exact*.") && again.contains("name=\"id\" type=\"text\" value=\"\""), "{again}");
+    assert_eq!(server.page("/studies/new?from=none", "").await.status, StatusCode::NOT_FOUND);
+    let taken = server.form("/studies", "", "title=x&id=new").await;
+    assert!(taken.text.contains("a page has that name"), "{}", taken.text);
+}
+
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn programs_read_studies_and_change_their_settings() {
+    let server = Server::new().await;
+    open(&server, |s| (s.entry, s.completion.code) = (Entry::Prolific, "C0DE".into())).await;
+    let cookie = arrive(&server, "?PROLIFIC_PID=anna&STUDY_ID=s1&SESSION_ID=x1").await;
+    let joined = server.form("/study/words/join", &cookie, "PROLIFIC_PID=anna&STUDY_ID=s1&SESSION_ID=x1").await;
+    assert_eq!(joined.status, StatusCode::SEE_OTHER);
+    server.form("/study/words/begin", &cookie, "").await;
+    describe(&server, &cookie, "one").await;
+    let studies = server.get("/api/studies", "").await.json();
+    let one = server.get("/api/studies/words", "").await.json();
+    assert_eq!(studies[0]["id"], one["id"]);
+    assert_eq!((&one["state"], &one["teachers"], &one["answers"]), (&json!("open"), &json!(1), &json!(1)));
+    assert_eq!((&one["settings"]["goal"], &one["arms"][0]["run"]), (&json!(2), &json!("study")));
+    let people = server.get("/api/studies/words/participants", "").await;
+    assert!(!people.text.contains("anna") && !people.text.contains("x1"), "{}", people.text);
+    assert_eq!(people.json()[0]["pseudonym"], "P001");
+    assert_eq!(people.json()[0]["figures"]["described"], 1);
+    let patch = async |body: serde_json::Value| {
+        let headers = [("content-type", "application/json")];
+        server.call(axum::http::Method::PATCH, "/api/studies/words", &headers, body.to_string()).await
+    };
+    let changed = patch(json!({ "goal": 40, "completion": { "thanks": "Thank *you*." } })).await.json();
+    assert_eq!(changed["settings"]["goal"], 40);
+    assert_eq!(changed["settings"]["completion"]["code"], "C0DE");
+    let back = patch(json!({ "goal": null })).await.json();
+    assert_eq!(back["settings"]["goal"], StudySettings::default().goal);
+    let unknown = patch(json!({ "tittle": "x" })).await;
+    assert_eq!(unknown.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", unknown.text);
+    let refused = patch(json!({ "completion": { "code": "" } })).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (StatusCode::UNPROCESSABLE_ENTITY, Some("code")));
+    assert_eq!(patch(json!([1])).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let trail = server.state.store.audit(&"words".into(), 9).await.unwrap();
+    assert_eq!(trail.iter().filter(|entry| entry.action == "settings_changed").count(), 2);
 }

@@ -69,7 +69,8 @@ impl EditPage {
     }
 }
 
-async fn editor(
+/// The page on which a study is written.
+pub(crate) async fn editor(
     state: &AppState,
     page: Page,
     study: Option<Study>,
@@ -88,12 +89,6 @@ async fn editor(
     let arms_open = study.as_ref().is_none_or(|study| study.opened_at.is_none());
     let preview = preview_of(&form)?;
     Ok(page::html(&EditPage { page, study, form, runs, arms_open, problems, preview }))
-}
-
-/// `GET /studies/new`.
-pub(crate) async fn new(_: Steering, State(state): State<AppState>, page: Page) -> Result<Response> {
-    let form = StudyForm::of(&crate::study::StudySettings::default(), &[]);
-    editor(&state, page, None, form, Vec::new()).await
 }
 
 /// `GET /studies/{study}/edit`.
@@ -248,6 +243,8 @@ struct OverviewPage {
     invitations: Vec<Invitation>,
     /// Links of invitations that were just made; they are shown once.
     fresh: Vec<(String, String)>,
+    /// The key of the messages' signatures, for who asked to see it.
+    secret: Option<String>,
     audit: Vec<AuditEntry>,
     webhooks: Vec<WebhookRecord>,
     problem: Option<String>,
@@ -300,15 +297,20 @@ pub(crate) fn link(origin: &str, page: &Page, study: &Study) -> String {
     }
 }
 
+/// What the overview says this one time.
+#[derive(Default)]
+pub(crate) struct Said {
+    /// Labels and links of invitations that were just made.
+    pub(crate) fresh: Vec<(String, String)>,
+    /// The key of the messages' signatures.
+    pub(crate) secret: Option<String>,
+    /// Why something was not done.
+    pub(crate) problem: Option<String>,
+}
+
 /// The overview as a response.
-pub(crate) async fn overview(
-    state: &AppState,
-    page: Page,
-    id: &StudyId,
-    origin: &str,
-    fresh: Vec<(String, String)>,
-    problem: Option<String>,
-) -> Result<Response> {
+pub(crate) async fn overview(state: &AppState, page: Page, id: &StudyId, origin: &str, said: Said) -> Result<Response> {
+    let Said { fresh, secret, problem } = said;
     let study = state.store.study(id).await?;
     let figures = state.store.participant_figures(id).await?;
     let people = state.store.participants(id).await?;
@@ -336,6 +338,7 @@ pub(crate) async fn overview(
         rows,
         arms,
         fresh,
+        secret,
         problem,
     }))
 }
@@ -350,7 +353,7 @@ pub(crate) async fn page(
     uri: Uri,
 ) -> Result<Response> {
     let origin = origin(&state, &headers, &uri);
-    overview(&state, page, &id, &origin, Vec::new(), None).await
+    overview(&state, page, &id, &origin, Said::default()).await
 }
 
 /// Body of the buttons that open, pause and close.

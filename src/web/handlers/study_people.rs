@@ -11,7 +11,7 @@ use crate::web::extractors::actor::Actor;
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::input::{Form, Path};
 use crate::web::format;
-use crate::web::handlers::studies;
+use crate::web::handlers::studies::{self, Said};
 use crate::web::page::{self, Page};
 use crate::web::services::{participation, qualification};
 use crate::web::state::AppState;
@@ -60,7 +60,7 @@ pub(crate) async fn invite(
         _ => None,
     };
     if problem.is_some() {
-        let again = studies::overview(&state, page, &id, &origin, Vec::new(), problem).await?;
+        let again = studies::overview(&state, page, &id, &origin, Said { problem, ..Said::default() }).await?;
         return Ok((axum::http::StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
     }
     let mut made = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) async fn invite(
     state.store.invite_to_study(&id, &made, expires, &actor.name).await?;
     let address = format!("{origin}{}", page.url(&participation::path(&id)));
     let fresh = made.into_iter().map(|(token, label)| (label, format!("{address}?invitation={token}"))).collect();
-    studies::overview(&state, page, &id, &origin, fresh, None).await
+    studies::overview(&state, page, &id, &origin, Said { fresh, ..Said::default() }).await
 }
 
 /// `POST /studies/{study}/invitations/{key}/revoke`.

@@ -1,10 +1,10 @@
 //! The form in which a study is written: one text for each field, as it was typed, and what it says.
 
-use crate::ids::RunId;
+use crate::ids::{RunId, StudyId};
 use crate::store::{Study, StudyArm};
 use crate::study::{
     Assignment, AttentionChecks, Completion, Entry, Judge, Preview, Qualification, SettingsError, StudySettings,
-    WordedExample,
+    WordedExample, slug,
 };
 use std::collections::BTreeMap;
 
@@ -76,8 +76,13 @@ impl StudyForm {
     /// The form of a stored study.
     pub(crate) fn of_study(study: &Study) -> StudyForm {
         let mut form = StudyForm::of(&study.settings, &study.arms);
-        form.0.insert("id".to_owned(), study.id.to_string());
+        form.name(&study.id);
         form
+    }
+
+    /// Types the name of the study in addresses.
+    pub(crate) fn name(&mut self, id: &StudyId) {
+        self.0.insert("id".to_owned(), id.to_string());
     }
 
     /// The text of a field.
@@ -193,23 +198,6 @@ fn examples(text: &str) -> Vec<WordedExample> {
             WordedExample { text: text.trim().to_owned(), why: why.trim().to_owned() }
         })
         .collect()
-}
-
-/// A title as a name in addresses.
-fn slug(title: &str) -> String {
-    let mut name = String::new();
-    for letter in title.to_lowercase().chars() {
-        match letter {
-            letter if letter.is_ascii_alphanumeric() => name.push(letter),
-            _ if !name.ends_with('-') && !name.is_empty() => name.push('-'),
-            _ => {}
-        }
-    }
-    let name: String = name.chars().take(40).collect();
-    match name.trim_matches('-') {
-        "" => "study".to_owned(),
-        name => name.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -525,7 +525,8 @@ mod tests {
         assert!(spoken.starts_with("It started in the ") && spoken.contains("\nIt stopped "), "{spoken}");
         // A view of an earlier version has the lines of the outline as its words.
         let mut old = view();
-        old["words"] = old["outline"].take();
+        let outline = old.as_object_mut().expect("an object").remove("outline").expect("an outline");
+        old["words"] = outline;
         assert_eq!(NAV.render_text(&old).expect("text"), text);
     }
 

@@ -381,7 +381,7 @@ impl From<CredentialsError> for Error {
 }
 
 /// A text with its first letter in upper case.
-fn upper(text: &str) -> String {
+pub(crate) fn upper(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

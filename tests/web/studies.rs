@@ -360,7 +360,9 @@ async fn settings_are_a_file_that_fills_the_editor_again() {
     assert_eq!(filled.status, StatusCode::OK);
     assert!(filled.text.contains("Be *exact*.\n\nPlease.") && filled.text.contains("value=\"7\""), "{}", filled.text);
     assert!(filled.text.contains("name=\"id\" type=\"text\" value=\"words\""), "{}", filled.text);
-    let edited = server.form("/studies/settings", "", &format!("study=words&{}", body.replace("7", "8"))).await.text;
+    let longer = file.text.replace("goal = 7", "goal = 8");
+    let edited = format!("study=words&settings={}", percent(&longer));
+    let edited = server.form("/studies/settings", "", &edited).await.text;
     assert!(edited.contains("action=\"/studies/words/edit\"") && edited.contains("value=\"8\""), "{edited}");
     let wrong = server.form("/studies/settings", "", "settings=tittle+%3D+%27x%27").await;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -370,7 +372,9 @@ async fn settings_are_a_file_that_fills_the_editor_again() {
     assert!(again.contains("Be *exact*.") && again.contains("name=\"id\" type=\"text\" value=\"\""), "{again}");
     assert_eq!(server.page("/studies/new?from=none", "").await.status, StatusCode::NOT_FOUND);
     let taken = server.form("/studies", "", "title=x&id=new").await;
-    assert!(taken.text.contains("a page has that name"), "{}", taken.text);
+    assert!(taken.text.contains("A study cannot be called new: a page has that name."), "{}", taken.text);
+    let named = server.form("/studies", "", "title=x&id=My+Study").await;
+    assert!(named.text.contains("name has 1 to 64 small letters"), "{}", named.text);
 }
 
 fn percent(text: &str) -> String {

@@ -1,9 +1,9 @@
 //! Studies as researchers write and steer them: the list, the editor, and what a study has come to.
 
 use crate::ids::StudyId;
-use crate::store::{AuditEntry, Invitation, Participant, ParticipantFigures, Study, WebhookRecord};
+use crate::store::{AuditEntry, Invitation, Participant, ParticipantFigures, StoreError, Study, WebhookRecord};
 use crate::study::{Assignment, Entry, Estimate, ParticipantState, SettingsError, StudyState};
-use crate::web::error::{Error, Result};
+use crate::web::error::{Error, Result, upper};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::actor::Actor;
 use crate::web::extractors::cookie::new_token;
@@ -103,9 +103,13 @@ pub(crate) async fn edit(
     editor(&state, page, Some(study), form, Vec::new()).await
 }
 
-/// A problem that belongs to no single field.
-fn general(error: &Error) -> SettingsError {
-    SettingsError { field: "id", sentence: error.problem().detail }
+/// Why the store does not take a study; that belongs to no single field but the name.
+fn general(error: StoreError) -> SettingsError {
+    let sentence = match error {
+        StoreError::Invalid(sentence) => format!("{}.", upper(&sentence)),
+        error => Error::from(error).problem().detail,
+    };
+    SettingsError { field: "id", sentence }
 }
 
 /// `POST /studies`: a new study, as a draft.
@@ -121,7 +125,7 @@ pub(crate) async fn create(
         let id = StudyId::from(form.id());
         match state.store.create_study(&id, &settings, &form.arms(), &new_token()?, &actor.name).await {
             Ok(()) => return Ok(Redirect::to(&page.url(&admin_path(&id))).into_response()),
-            Err(error) => problems.push(general(&error.into())),
+            Err(error) => problems.push(general(error)),
         }
     }
     let again = editor(&state, page, None, form, problems).await?;
@@ -151,7 +155,7 @@ pub(crate) async fn change(
     if problems.is_empty() {
         match state.store.change_study(&id, &settings, &arms, &actor.name).await {
             Ok(()) => return Ok(Redirect::to(&page.url(&admin_path(&id))).into_response()),
-            Err(error) => problems.push(general(&error.into())),
+            Err(error) => problems.push(general(error)),
         }
     }
     let again = editor(&state, page, Some(study), form, problems).await?;

@@ -65,6 +65,7 @@ CREATE TABLE study_invitations (
     participant INTEGER REFERENCES participants (id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX invitations_of_participant ON study_invitations (participant);
 CREATE INDEX invitations_of_study ON study_invitations (study, created_at);
 
 -- Another browser of a teacher: a platform or an invitation says that it is the same person.
@@ -73,6 +74,8 @@ CREATE TABLE teacher_browsers (
     teacher    INTEGER NOT NULL REFERENCES teachers (id),
     added_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX browsers_of_teacher ON teacher_browsers (teacher);
 
 -- The executions that everybody who wants to take part describes first, and what was said of them.
 CREATE TABLE qualification_items (

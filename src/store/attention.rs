@@ -3,7 +3,7 @@
 use super::Store;
 use super::convert::from_json;
 use super::error::Result;
-use crate::ids::{ExecutionId, ParticipantId, StudyId, TeacherId};
+use crate::ids::{AnswerId, ExecutionId, ParticipantId, StudyId, TeacherId};
 use crate::study::draw;
 
 /// A question with a known answer: which of these executions did the teacher describe in these words?
@@ -22,7 +22,7 @@ pub struct AttentionItem {
 /// Executions that are shown beside the right one.
 const OTHERS: i64 = 2;
 /// How far from the right one, in keys, they are looked for.
-const NEARBY: i64 = 200;
+const NEARBY: i64 = 40;
 
 impl Store {
     /// The check that comes after `at` others. The same participant gets the same at every reload. `None`: the teacher has described
@@ -33,16 +33,18 @@ impl Store {
         (participant, teacher): (ParticipantId, TeacherId),
         at: u64,
     ) -> Result<Option<AttentionItem>> {
-        let own = sqlx::query!(
-            r#"SELECT answers.execution AS "execution!: ExecutionId", answers.text FROM study_arms CROSS JOIN answers
+        let mut own = sqlx::query!(
+            r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId", answers.text
+               FROM study_arms CROSS JOIN answers
                ON answers.run = study_arms.run AND answers.teacher = ?2 AND answers.superseded_by IS NULL
                    AND answers.teacher IS NOT NULL AND answers.kind = 'described' AND answers.text <> ''
-               WHERE study_arms.study = ?1 ORDER BY answers.id LIMIT 500"#,
+               WHERE study_arms.study = ?1 LIMIT 500"#,
             study,
             teacher,
         )
         .fetch_all(self.readers())
         .await?;
+        own.sort_by_key(|row| row.id);
         // The last ones are in everybody's mind.
         let fresh = own.len() / 4;
         let candidates = &own[..own.len() - fresh];
@@ -50,19 +52,19 @@ impl Store {
         let drawn = |what: &str, n: usize| draw(&key(what).each_ref().map(String::as_str), n);
         let Some(chosen) = candidates.get(drawn("item", candidates.len())) else { return Ok(None) };
         let right = chosen.execution;
-        let near = sqlx::query!(
+        let mut near = sqlx::query!(
             r#"SELECT executions.id AS "id!: ExecutionId", body.view, runs.family FROM executions
                JOIN execution_bodies AS body ON body.execution = executions.id
                JOIN runs ON runs.id = executions.run
                WHERE executions.id BETWEEN ?1 - ?2 AND ?1 + ?2 AND (executions.id = ?1 OR (
                    executions.run = (SELECT run FROM executions WHERE id = ?1)
-                   AND executions.summary <> (SELECT summary FROM executions WHERE id = ?1)))
-               ORDER BY abs(executions.id - ?1), executions.id LIMIT 12"#,
+                   AND executions.summary <> (SELECT summary FROM executions WHERE id = ?1)))"#,
             right,
             NEARBY,
         )
         .fetch_all(self.readers())
         .await?;
+        near.sort_by_key(|row| ((row.id.0 - right.0).abs(), row.id));
         let Some(described) = near.first().filter(|row| row.id == right) else { return Ok(None) };
         let family = described.family.clone();
         let mut choices = Vec::new();

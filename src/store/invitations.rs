@@ -74,13 +74,13 @@ impl Store {
                    invitation.revoked_at, participants.number AS "number?: i64"
                FROM study_invitations AS invitation
                LEFT JOIN participants ON participants.id = invitation.participant
-               WHERE invitation.study = ? ORDER BY invitation.created_at DESC, label LIMIT ?"#,
+               WHERE invitation.study = ? ORDER BY invitation.created_at DESC LIMIT ?"#,
             study,
             LISTED,
         )
         .fetch_all(self.readers())
         .await?;
-        Ok(rows
+        let mut invitations: Vec<Invitation> = rows
             .into_iter()
             .map(|row| Invitation {
                 key: row.key[..16].to_owned(),
@@ -90,7 +90,10 @@ impl Store {
                 revoked_at: row.revoked_at.map(from_nanos),
                 participant: row.number,
             })
-            .collect())
+            .collect();
+        // Those that were made at once are in the order of their labels.
+        invitations.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| a.label.cmp(&b.label)));
+        Ok(invitations)
     }
 
     /// Withdraws an invitation that nobody has used.

@@ -4,9 +4,10 @@ use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int};
 use super::error::{Result, StoreError};
 use super::{Store, audit};
-use crate::ids::{ParticipantId, RunId, StudyId};
+use crate::ids::{ExecutionId, ParticipantId, RunId, StudyId};
 use serde::Serialize;
 use serde_json::json;
+use std::collections::HashSet;
 
 /// An execution of a qualification.
 #[derive(Clone, Debug)]
@@ -34,6 +35,9 @@ pub struct QualificationAnswer {
     pub judged_by: Option<String>,
 }
 
+/// How many of a run's oldest executions a qualification is chosen from.
+const LOOKED_THROUGH: u32 = 200;
+
 impl Store {
     /// Takes up to `wanted` executions of a run as the study's qualification, the oldest that it has, of those that differ. A study
     /// that has its items keeps them. Says how many there are.
@@ -47,18 +51,27 @@ impl Store {
         };
         if count(&mut tx).await? < i64::from(wanted) {
             sqlx::query!("DELETE FROM qualification_items WHERE study = ?", study).execute(&mut *tx).await?;
-            sqlx::query!(
-                "INSERT INTO qualification_items (study, position, execution)
-                 SELECT ?1, row_number() OVER (ORDER BY id) - 1, id FROM (
-                     SELECT min(executions.id) AS id FROM executions
-                     JOIN execution_bodies ON execution_bodies.execution = executions.id
-                     WHERE executions.run = ?2 GROUP BY executions.summary ORDER BY id LIMIT ?3)",
-                study,
+            let oldest = sqlx::query!(
+                r#"SELECT id AS "id!: ExecutionId", summary FROM executions
+                   WHERE run = ? AND state <> 'withdrawn' ORDER BY episode LIMIT ?"#,
                 run,
-                wanted,
+                LOOKED_THROUGH,
             )
-            .execute(&mut *tx)
+            .fetch_all(&mut *tx)
             .await?;
+            let mut seen = HashSet::new();
+            let differing = oldest.into_iter().filter(|row| seen.insert(row.summary.clone()));
+            for (position, row) in differing.take(wanted as usize).enumerate() {
+                let position = position as i64;
+                sqlx::query!(
+                    "INSERT INTO qualification_items (study, position, execution) VALUES (?, ?, ?)",
+                    study,
+                    position,
+                    row.id,
+                )
+                .execute(&mut *tx)
+                .await?;
+            }
         }
         // What was seen by somebody is kept when it is too old to be described.
         sqlx::query!(

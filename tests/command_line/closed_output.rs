@@ -4,7 +4,8 @@
 #![cfg(unix)]
 
 use iliad::run::{EpisodeRow, Source};
-use iliad::store::Store;
+use iliad::store::{Role, Store, StudyArm};
+use iliad::study::StudySettings;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -69,6 +70,15 @@ const ROWS: &[Row] = &[
     row("export --schema"),
     row("export -o /dev/stdout"),
     row("dev bench --preset tiny --device cpu --only updates --samples 1 --each 1 --warm 1 --batch 4"),
+    row("accounts list"),
+    row("accounts invite"),
+    row("accounts disable Ada"),
+    row("accounts enable Ada"),
+    row("accounts reset-password Ada"),
+    row("study list"),
+    row("study show words"),
+    Row { arguments: "study create --file - --id new", input: "title = 'Words'", code: 0 },
+    row("study state words open"),
     row("backup -o NEW"),
     row("restore backup --data-dir NEW"),
     Row { arguments: "doctor --port 0 --device cpu", input: "", code: -1 },
@@ -127,6 +137,14 @@ fn home() -> tempfile::TempDir {
             success: true,
         };
         store.record_simulated(&"regex-tiny-1".into(), &[row]).await.unwrap();
+        let day = time::Duration::DAY;
+        for (token, name, role) in [("1", "Olga", Role::Owner), ("2", "Ada", Role::Researcher)] {
+            store.invite(token, role, None, day).await.unwrap();
+            store.join(token, name, "a hash").await.unwrap();
+        }
+        let settings = StudySettings { title: "Words".into(), ..StudySettings::default() };
+        let arms = [StudyArm { run: run.id, name: "words".into() }];
+        store.create_study(&"words".into(), &settings, &arms, "secret", "me").await.unwrap();
         store.close().await;
     });
     let backed_up = iliad(home.path()).args(["backup", "-o", "backup"]).output().unwrap();
@@ -144,7 +162,8 @@ fn words(arguments: &str) -> Vec<String> {
 
 /// Runs a row in `home` with these streams; its code, and what it said on the error stream if that is read.
 fn run(home: &Path, row: &Row, number: usize, out: Stdio, err: Stdio) -> (i32, String) {
-    let fresh = |word: String| if ["NEW", "RUN"].contains(&word.as_str()) { format!("{word}-{number}") } else { word };
+    let fresh =
+        |word: String| if ["NEW", "RUN", "new"].contains(&word.as_str()) { format!("{word}-{number}") } else { word };
     let mut command = iliad(home);
     command.args(words(row.arguments).into_iter().map(fresh));
     let mut child = command.stdin(Stdio::piped()).stdout(out).stderr(err).spawn().unwrap();

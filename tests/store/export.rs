@@ -65,6 +65,7 @@ fn record_as_json(headers: &csv::StringRecord, record: &csv::StringRecord) -> Va
             }
             "teacher" | "used_in_update" | "supersedes" | "superseded_by" | "active_ms" | "shown_at"
             | "withdrawn_at" | "understood_before" | "understood_after" | "idle_ms" | "preview_arm" | "first_text"
+            | "demonstration" | "rating"
                 if text.is_empty() =>
             {
                 Value::Null

@@ -164,15 +164,18 @@ impl<K: Family> Trainer<'_, K> {
             rows.push(row);
         }
         let Taught { described, rated, teachers, answers } = taught;
-        self.progress.counters.human += (described.len() + rated.len()) as u64;
         match self.run.config.algorithm.name.medium() {
-            Some(Medium::Rating) => self.learn_rated(&rated)?,
+            Some(Medium::Rating) => {
+                self.progress.counters.human += rated.len() as u64;
+                self.learn_rated(&rated)?;
+            }
             medium => {
                 let comprehension = self.before_learning(&described, &answers, &teachers);
                 // Requests are in the corpus' own words, which the agent has.
                 if medium == Some(Medium::Description) {
                     self.learn_words(&described, &teachers)?;
                 }
+                self.progress.counters.human += described.len() as u64;
                 self.learn(&described, Source::Human)?;
                 self.after_learning(&described, comprehension);
             }

@@ -137,7 +137,7 @@ fn home() -> tempfile::TempDir {
             success: true,
         };
         store.record_simulated(&"regex-tiny-1".into(), &[row]).await.unwrap();
-        let day = time::Duration::DAY;
+        let day = Duration::from_secs(86_400);
         for (token, name, role) in [("1", "Olga", Role::Owner), ("2", "Ada", Role::Researcher)] {
             store.invite(token, role, None, day).await.unwrap();
             store.join(token, name, "a hash").await.unwrap();

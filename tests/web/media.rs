@@ -53,6 +53,9 @@ async fn a_demonstration_is_checked_stored_and_taken_back() {
     assert!(leased["request"].is_string(), "who demonstrates sees the request");
     let words = words(&leased);
     assert_eq!(words.len(), 5, "{leased}");
+    // A paused run learns from nothing, so that everything can be taken back.
+    server.post("/api/runs/study/pause", "", &json!({})).await;
+    server.run.status.clone().wait_for(|status| status.state == iliad::run::RunState::Paused).await.unwrap();
     let outputs: Vec<String> = words.iter().map(|word| format!("{word}q")).collect();
 
     let refused = |given: Value| {

@@ -117,7 +117,7 @@ async fn no_translation_changes_the_words_of_agent_and_people() {
     let text = "החלף כל n ב c (סוף)";
     server.post("/api/runs/study/answers", &cookie, &answer(&leased, "described", text)).await;
     let page = server.page("/teach/study/answers", &cookie).await.text;
-    assert!(page.contains(&format!("<q translate=\"no\" dir=\"auto\">{text}</q>")), "{page}");
+    assert!(page.contains(&format!("<q lang=\"\" translate=\"no\" dir=\"auto\">{text}</q>")), "{page}");
     assert!(page.contains("<div class=\"execution\" translate=\"no\">"));
     let page = server.page("/teach/study", &cookie).await.text;
     assert_eq!(attribute(&page, "id=\"text\"", "dir"), "auto");

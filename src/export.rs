@@ -1,20 +1,23 @@
 //! The dataset as a file: JSON lines or CSV, streamed page by page in constant memory.
 //!
 //! One row per answer, in order of its key; superseded, skipped and simulated ones included, so that a reader of the
-//! file sees everything and decides what to leave out. Columns and their meaning: `docs/export.md`.
+//! file sees everything and decides what to leave out; or, where that is asked for, only what stands. Columns and their meaning: `docs/export.md`.
 //!
 //! **Nothing is altered.** A description that begins with `=` or `@` is written as it was typed: putting a quote mark
 //! in front, as some exporters do for spreadsheets' sake, would falsify the dataset. Every CSV field stands in quotes;
 //! spreadsheet users import the file with all columns as text.
 
+mod flags;
 pub mod schema;
 
+use self::flags::Flags;
 use self::schema::COLUMNS;
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::output::json;
 use crate::protocol::Medium;
 use crate::run::Source;
 use crate::store::{AnswerKind, ExportRow, Extent, Store, StoreError};
+use crate::study::ReviewState;
 use futures::{Stream, StreamExt, pin_mut, stream};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
@@ -51,6 +54,16 @@ impl Format {
     }
 }
 
+/// Which rows an export has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rows {
+    /// All of them.
+    #[default]
+    All,
+    /// Only answers that stand ([`ExportRow::stands`]).
+    Standing,
+}
+
 /// How far an export has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
@@ -80,15 +93,16 @@ pub enum ExportError {
 }
 
 /// Writes the dataset of a run (`None`: of all runs) into `sink` and flushes it. `progress` is told after every page.
-/// How many rows were written: as many as [`Store::export_count`] said when it began.
+/// How many rows were written: of all rows as many as [`Store::export_count`] said when it began.
 pub async fn write(
     store: &Store,
     run: Option<&RunId>,
     format: Format,
+    rows: Rows,
     sink: &mut (impl AsyncWrite + Unpin + ?Sized),
     mut progress: impl FnMut(Progress),
 ) -> Result<u64, ExportError> {
-    let chunks = chunks(store.clone(), run.cloned(), format);
+    let chunks = chunks(store.clone(), run.cloned(), format, rows);
     pin_mut!(chunks);
     let mut done = 0;
     while let Some(chunk) = chunks.next().await {
@@ -107,6 +121,7 @@ pub fn chunks(
     store: Store,
     run: Option<RunId>,
     format: Format,
+    which: Rows,
 ) -> impl Stream<Item = Result<(Vec<u8>, Progress), ExportError>> + Send {
     /// Where the walk is: `extent` is unknown until the first piece is asked for.
     struct Walk {
@@ -115,12 +130,19 @@ pub fn chunks(
         extent: Option<Extent>,
         after: AnswerId,
         done: u64,
+        flags: Flags,
     }
-    let start = Walk { store, run, extent: None, after: AnswerId::default(), done: 0 };
+    let start = Walk { store, run, extent: None, after: AnswerId::default(), done: 0, flags: Flags::default() };
     stream::try_unfold(start, move |mut walk| async move {
         let (extent, first) = match walk.extent {
             Some(extent) => (extent, false),
-            None => (walk.store.export_extent(walk.run.as_ref()).await?, true),
+            None => {
+                let mut extent = walk.store.export_extent(walk.run.as_ref()).await?;
+                if which == Rows::Standing {
+                    extent.rows = walk.store.standing_count(walk.run.as_ref(), extent.last).await?;
+                }
+                (extent, true)
+            }
         };
         walk.extent = Some(extent);
         let mut rows = Vec::new();
@@ -128,11 +150,16 @@ pub fn chunks(
             rows = walk.store.export_page(walk.run.as_ref(), walk.after, PAGE).await?;
             rows.retain(|row| row.answer <= extent.last);
         }
+        let ended = rows.is_empty();
         walk.after = rows.last().map_or(extent.last, |row| row.answer);
-        walk.done += rows.len() as u64;
-        if rows.is_empty() && !first {
+        if ended && !first {
             return Ok(None);
         }
+        if which == Rows::Standing {
+            rows.retain(ExportRow::stands);
+        }
+        walk.flags.fill(&walk.store, &mut rows).await?;
+        walk.done += rows.len() as u64;
         let bytes = match format {
             Format::Jsonl => jsonl(&rows)?,
             Format::Csv => csv_records(&rows, first)?,
@@ -154,7 +181,7 @@ fn jsonl(rows: &[ExportRow]) -> Result<Vec<u8>, ExportError> {
     Ok(bytes)
 }
 
-/// A row as CSV has it: the same names and words as in JSON; `view` is JSON text.
+/// A row as CSV has it: the same names and words as in JSON; `view` and `quality_flags` are JSON text.
 #[derive(Serialize)]
 struct Record<'a> {
     run: &'a RunId,
@@ -190,6 +217,10 @@ struct Record<'a> {
     preview_arm: Option<bool>,
     preview_shown: bool,
     first_text: Option<&'a str>,
+    retracted: bool,
+    review_state: Option<ReviewState>,
+    adjudicated: Option<&'a str>,
+    quality_flags: String,
 }
 
 fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
@@ -238,6 +269,10 @@ fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError>
             preview_arm: row.preview_arm,
             preview_shown: row.preview_shown,
             first_text: row.first_text.as_deref(),
+            retracted: row.retracted,
+            review_state: row.review_state,
+            adjudicated: row.adjudicated.as_deref(),
+            quality_flags: json::line(&row.quality_flags).map_err(|e| failed(row.answer)(e.to_string()))?,
         };
         writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
     }

@@ -12,6 +12,7 @@
 //! [`export`](Store::export_page), [`accounts`](Store::list_accounts), [`account_sessions`](Store::open_session),
 //! [`account_invites`](Store::invite), [`studies`](Store::create_study), [`participants`](Store::join_study),
 //! [`invitations`](Store::invite_to_study), [`qualification`](Store::choose_qualification), [`audit`](Store::audit),
+//! [`reviews`](Store::review), [`retracting`](Store::retract),
 //! [`webhooks`](Store::due_webhooks).
 //!
 //! Invariants:
@@ -23,6 +24,7 @@
 //! * An execution that a teacher answered or skipped never comes back to this teacher, unless they took that answer back.
 //! * An answer is used in at most one update; recording the same update again changes nothing.
 //! * An answer that was taken back is in no update that learnt from it, and never will be.
+//! * An answer that was retracted or rejected before an update had used it is in no update.
 //! * There is an owner who can sign in as soon as there has been one; an ended session opens nothing from then on.
 //! * Text is stored and returned exactly as typed.
 
@@ -47,11 +49,14 @@ mod export;
 mod invitations;
 mod leases;
 mod opening;
+mod overlap;
 mod participants;
 mod points;
 mod pool;
 mod qualification;
 mod requests;
+mod retracting;
+mod reviews;
 mod runs;
 mod schema;
 mod studies;
@@ -65,6 +70,8 @@ use crate::config::run::TeacherMode;
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use crate::protocol::Medium;
 use crate::run::Source;
+use crate::study::ReviewState;
+use crate::study::quality::Flag;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -82,6 +89,8 @@ pub use invitations::Invitation;
 pub use participants::{Joining, Participant, ParticipantFigures, Person, SELF};
 pub use qualification::{QualificationAnswer, QualificationItem};
 pub use requests::Asked;
+pub use retracting::{OwnPage, Retracted, StudyOwnAnswer};
+pub use reviews::{Adjudication, AgreementAttempt, Chosen, Review, StudyAnswer};
 pub use studies::{Study, StudyArm};
 pub use undo::WithdrawnAnswer;
 pub use webhooks::{WebhookMessage, WebhookRecord};
@@ -437,6 +446,22 @@ pub struct ExportRow {
     pub preview_shown: bool,
     /// The words of which the preview was shown.
     pub first_text: Option<String>,
+    /// Whether the teacher withdrew the answer from the data set: its texts are empty then.
+    pub retracted: bool,
+    /// What a reviewer decided about it.
+    pub review_state: Option<ReviewState>,
+    /// The description of its execution that a reviewer decided on.
+    pub adjudicated: Option<String>,
+    /// Signs that its teacher did not take care. The export fills them in.
+    pub quality_flags: Vec<Flag>,
+}
+
+impl ExportRow {
+    /// Whether the answer stands: no other has taken its place, nobody has taken it back, and no reviewer has rejected it.
+    pub fn stands(&self) -> bool {
+        let taken_back = self.superseded_by.is_some() || self.withdrawn_at.is_some() || self.retracted;
+        !taken_back && self.review_state != Some(ReviewState::Rejected)
+    }
 }
 
 #[cfg(test)]

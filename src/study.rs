@@ -2,10 +2,12 @@
 //! something, to read guidelines, perhaps to show that they can describe, and to give a number of answers to one or more
 //! runs (its arms). Who is where in it stands in the store; here are the settings and the words for states.
 
+pub mod agreement;
 pub mod comparison;
 mod estimate;
 mod file;
 mod intervals;
+pub mod quality;
 mod settings;
 
 pub use comparison::{Comparison, compare};
@@ -128,6 +130,16 @@ words! {
         /// It is to be paid.
         Approved = "approved",
         /// It is not.
+        Rejected = "rejected",
+    }
+}
+
+words! {
+    /// What a reviewer decided about an answer.
+    ReviewState {
+        /// It is good.
+        Accepted = "accepted",
+        /// It is not, and is left out of what stands.
         Rejected = "rejected",
     }
 }

@@ -22,6 +22,8 @@ mod network;
 mod pages;
 #[path = "web/rendered.rs"]
 mod rendered;
+#[path = "web/review.rs"]
+mod review;
 #[path = "web/runs.rs"]
 mod runs;
 #[path = "web/size.rs"]

@@ -4,7 +4,7 @@ use super::runtime;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::export::schema;
-use crate::export::{ExportError, Format, Progress, chunks};
+use crate::export::{ExportError, Format, Progress, Rows, chunks};
 use crate::ids::RunId;
 use crate::output::file::{self, Draft};
 use crate::output::note;
@@ -23,6 +23,7 @@ Examples:
   iliad export > descriptions.jsonl             all runs as JSON lines
   iliad export --format csv -o all.csv          as CSV
   iliad export --run regex-tiny-1 -o one.jsonl  one run
+  iliad export --standing -o standing.jsonl     without what was corrected, taken back, withdrawn or rejected
   iliad export --schema -o schema.json          the types of the columns, for programs that would guess";
 
 /// Flags of `iliad export`.
@@ -35,8 +36,11 @@ pub(super) struct Args {
     /// Only this run's descriptions [default: all runs']
     #[arg(long, value_name = "ID")]
     pub run: Option<RunId>,
+    /// Leave out answers that were corrected, taken back, withdrawn by their teacher, or rejected by a reviewer
+    #[arg(long)]
+    pub standing: bool,
     /// Write what the columns are instead (a Table Schema, with pandas' and datasets' types); needs no database
-    #[arg(long, conflicts_with_all = ["format", "run"])]
+    #[arg(long, conflicts_with_all = ["format", "run", "standing"])]
     pub schema: bool,
     /// File to write; it takes its name only when it is whole. `-` is the standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
@@ -80,7 +84,8 @@ async fn export(store: &Store, args: &Args, format: Format) -> CliResult {
     let standard = args.output == Path::new("-");
     let mut file = Draft::begin(&args.output)?;
     let bar = if standard { ProgressBar::hidden() } else { bar() };
-    let chunks = chunks(store.clone(), args.run.clone(), format);
+    let rows = if args.standing { Rows::Standing } else { Rows::All };
+    let chunks = chunks(store.clone(), args.run.clone(), format, rows);
     pin_mut!(chunks);
     let mut written = 0;
     while let Some(chunk) = chunks.next().await {

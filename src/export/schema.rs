@@ -24,6 +24,8 @@ pub enum Kind {
     Time,
     /// An object of JSON whose members depend on the family.
     Object,
+    /// A list of words.
+    Words,
 }
 
 /// A column of the dataset.
@@ -48,7 +50,7 @@ const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Column
 }
 
 /// All columns, in the order of the file.
-pub const COLUMNS: [Column; 30] = [
+pub const COLUMNS: [Column; 34] = [
     column("run", Kind::Text, "run id"),
     column("family", Kind::Text, "task family"),
     column("answer", Kind::Integer, "key of the row, unique in the database, growing with time"),
@@ -107,6 +109,10 @@ pub const COLUMNS: [Column; 30] = [
         "whether the person saw what the agent would do in their words before sending",
     ),
     optional("first_text", Kind::Text, "the words of which the preview was shown"),
+    column("retracted", Kind::Boolean, "whether the person withdrew it from the dataset; its texts are empty then"),
+    optional("review_state", Kind::Word(&["accepted", "rejected"]), "what a reviewer decided about it"),
+    optional("adjudicated", Kind::Text, "the description of the execution that a reviewer decided on"),
+    column("quality_flags", Kind::Words, "signs that the person did not take care"),
 ];
 
 impl Kind {
@@ -121,6 +127,7 @@ impl Kind {
             Kind::Boolean => ("boolean", "boolean", value("bool")),
             Kind::Time => ("datetime", "datetime64[ns, UTC]", value("timestamp[ns, tz=UTC]")),
             Kind::Object => ("object", "object", json!({"_type": "Json"})),
+            Kind::Words => ("array", "object", json!({"_type": "List", "feature": value("string")})),
         }
     }
 }
@@ -166,6 +173,7 @@ mod tests {
             "shown_at": "2026-01-02T03:04:05Z", "active_ms": 8, "created_at": "2026-01-02T03:04:05.5Z",
             "withdrawn_at": "2026-01-02T03:04:06Z", "understood_before": false, "understood_after": true, "idle_ms": 9, "fulfilled": false,
             "preview_arm": true, "preview_shown": true, "first_text": "f",
+            "retracted": false, "review_state": "rejected", "adjudicated": "a", "quality_flags": ["too_fast"],
         });
         for column in COLUMNS.iter().filter(|column| column.optional && !full) {
             row[column.name] = Value::Null;
@@ -189,6 +197,7 @@ mod tests {
                     Kind::Number => value.is_f64(),
                     Kind::Boolean => value.is_boolean(),
                     Kind::Object => value.is_object(),
+                    Kind::Words => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
                 };
                 assert!(fits || (column.optional && !full && value.is_null()), "{}: {value}", column.name);
             }

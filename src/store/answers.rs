@@ -46,7 +46,7 @@ struct StoredAnswer {
 }
 
 impl StoredAnswer {
-    /// Whether the new answer repeats this one and need not be stored. An answer that was taken back is repeated by
+    /// Whether the new answer repeats this one and need not be stored. An answer that was taken back or retracted is repeated by
     /// none: its teacher may send the same text once more and mean it.
     fn is_repeated_by(&self, new: &NewAnswer) -> bool {
         self.withdrawn_at.is_none()
@@ -70,7 +70,8 @@ macro_rules! select_answers {
         sqlx::query_as!(
             StoredAnswer,
             r#"SELECT id AS "id!: AnswerId", execution AS "execution!: ExecutionId", kind, text, demonstration, rating,
-                   fulfilled AS "fulfilled!: bool", superseded_by AS "superseded_by?: AnswerId", late, withdrawn_at
+                   fulfilled AS "fulfilled!: bool", superseded_by AS "superseded_by?: AnswerId", late,
+                   coalesce(withdrawn_at, retracted_at) AS "withdrawn_at?: i64"
                FROM answers "# + $rest,
             $($parameter),+
         )
@@ -250,6 +251,7 @@ impl Store {
                FROM answers
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
                WHERE answers.run = ? AND answers.teacher = ? AND answers.superseded_by IS NULL
+                   AND answers.retracted_at IS NULL
                ORDER BY answers.id DESC LIMIT ?"#,
             run,
             teacher,
@@ -267,7 +269,8 @@ impl Store {
         Ok(sqlx::query_scalar!(
             r#"SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
                    OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
-                       AND execution IS NOT NULL AND kind <> 'skipped' AND late < 2 AND kind = 'described')
+                       AND execution IS NOT NULL AND kind <> 'skipped' AND late < 2 AND passed_over = 0
+                       AND kind = 'described')
                    AS "described!: bool""#,
             run,
         )
@@ -476,7 +479,7 @@ pub(super) async fn count_given(tx: &mut Transaction<'_, Sqlite>, execution: Exe
     sqlx::query!(
         "UPDATE executions SET given = (SELECT count(*) FROM answers INDEXED BY answers_standing
              WHERE execution = ?1 AND superseded_by IS NULL AND execution IS NOT NULL
-                 AND kind <> 'skipped' AND late = 0)
+                 AND kind <> 'skipped' AND late = 0 AND passed_over = 0)
          WHERE id = ?1",
         execution,
     )

@@ -197,6 +197,7 @@ impl Store {
                FROM comprehension INDEXED BY comprehension_of_teacher
                CROSS JOIN answers ON answers.id = comprehension.answer
                WHERE comprehension.run = ? AND comprehension.teacher = ? AND answers.superseded_by IS NULL
+                   AND answers.retracted_at IS NULL
                ORDER BY comprehension.answer DESC LIMIT 1"#,
             run,
             teacher,
@@ -225,6 +226,7 @@ impl Store {
         let row = sqlx::query!(
             r#"SELECT id AS "answer!: AnswerId", text AS "text!", used_in_update FROM answers INDEXED BY answers_of_teacher
                WHERE run = ? AND teacher = ? AND superseded_by IS NULL AND kind = 'described' AND late < 2
+                   AND passed_over = 0 AND retracted_at IS NULL
                ORDER BY id DESC LIMIT 1"#,
             run,
             teacher,
@@ -249,7 +251,7 @@ impl Store {
             r#"SELECT answers.text AS "text!", body.trace AS "trace!" FROM answers INDEXED BY answers_of_teacher
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
                WHERE run = ? AND teacher = ? AND superseded_by IS NULL AND kind = 'described'
-                   AND used_in_update IS NOT NULL
+                   AND used_in_update IS NOT NULL AND retracted_at IS NULL
                ORDER BY id DESC LIMIT ?"#,
             run,
             teacher,

@@ -91,7 +91,7 @@ impl Store {
             Row,
             r#"SELECT answers.episode AS "episode!", answers.used_in_update AS update_no,
                    executions.request AS "request!", body.view AS "view!", executions.summary AS "summary!",
-                   answers.text AS "text?", answers.kind = 'described' AS "described!: bool",
+                   iif(answers.retracted_at IS NULL, answers.text, '') AS "text?: String", answers.kind = 'described' AS "described!: bool",
                    NULL AS "candidates?: String", executions.success AS "success!: bool"
                FROM answers
                CROSS JOIN executions ON executions.id = answers.execution

@@ -6,6 +6,7 @@ use super::{AnswerKind, ExportRow, Store};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::protocol::Medium;
 use crate::run::Source;
+use crate::study::ReviewState;
 
 /// How far an export goes. It is fixed when the export begins, so that its row count is known and answers that come
 /// meanwhile do not make it chase its own end.
@@ -47,6 +48,9 @@ struct Row {
     fulfilled: bool,
     preview_arm: Option<bool>,
     first_text: Option<String>,
+    retracted: bool,
+    review_state: Option<String>,
+    adjudicated: Option<String>,
 }
 
 impl Row {
@@ -86,6 +90,10 @@ impl Row {
             preview_arm: self.preview_arm,
             preview_shown: self.first_text.is_some(),
             first_text: self.first_text,
+            retracted: self.retracted,
+            review_state: self.review_state.map(|state| read_state(&state)).transpose()?,
+            adjudicated: self.adjudicated,
+            quality_flags: Vec::new(),
         })
     }
 }
@@ -101,7 +109,10 @@ macro_rules! select_page {
                    coalesce(executions.request, episodes.request) AS "request!: String",
                    coalesce(executions.summary, episodes.summary) AS "summary!: String",
                    coalesce(body.view, episodes.view) AS "view!: String",
-                   answers.kind AS "kind!", answers.text AS "text!", answers.medium AS "medium!", answers.demonstration, answers.rating,
+                   answers.kind AS "kind!", iif(answers.retracted_at IS NULL, answers.text, '') AS "text!: String",
+                   answers.medium AS "medium!",
+                   iif(answers.retracted_at IS NULL, answers.demonstration, NULL) AS "demonstration?: String",
+                   iif(answers.retracted_at IS NULL, answers.rating, NULL) AS "rating?: f64",
                    answers.request_shown AS "request_shown!: bool",
                    answers.policy_update AS "policy_update!", answers.used_in_update,
                    answers.supersedes AS "supersedes?: AnswerId", answers.superseded_by AS "superseded_by?: AnswerId",
@@ -109,17 +120,28 @@ macro_rules! select_page {
                    comprehension.before_understood AS "understood_before?: bool",
                    comprehension.after_understood AS "understood_after?: bool",
                    answers.fulfilled AS "fulfilled!: bool", answers.preview_arm AS "preview_arm?: bool",
-                   answers.first_text
+                   iif(answers.retracted_at IS NULL, answers.first_text, iif(answers.first_text IS NULL, NULL, ''))
+                       AS "first_text?: String",
+                   answers.retracted_at IS NOT NULL AS "retracted!: bool", reviews.state AS "review_state?",
+                   coalesce(adjudications.text, iif(chosen.retracted_at IS NULL, chosen.text, NULL))
+                       AS "adjudicated?: String"
                FROM answers
                LEFT JOIN runs ON runs.id = answers.run
                LEFT JOIN executions ON executions.id = answers.execution
                LEFT JOIN execution_bodies AS body ON body.execution = answers.execution
                LEFT JOIN episodes ON episodes.answer = answers.id
                LEFT JOIN comprehension ON comprehension.answer = answers.id
+               LEFT JOIN reviews ON reviews.answer = answers.id
+               LEFT JOIN adjudications ON adjudications.execution = answers.execution
+               LEFT JOIN answers AS chosen ON chosen.id = adjudications.answer
                WHERE "# + $condition + " ORDER BY answers.id LIMIT ?",
             $($parameter),+
         )
     };
+}
+
+fn read_state(state: &str) -> Result<ReviewState> {
+    ReviewState::parse(state).ok_or_else(|| unreadable("the state of a review", state))
 }
 
 impl Store {
@@ -157,6 +179,35 @@ impl Store {
             }
         };
         Ok(Extent { rows: from_int(rows), last: last.unwrap_or_default() })
+    }
+
+    /// How many rows of an export up to `last` stand. It walks through them.
+    pub async fn standing_count(&self, run: Option<&RunId>, last: AnswerId) -> Result<u64> {
+        let count = match run {
+            Some(run) => {
+                sqlx::query_scalar!(
+                    r#"SELECT count(*) AS "n!: i64" FROM answers LEFT JOIN reviews ON reviews.answer = answers.id
+                       WHERE answers.run = ? AND answers.id <= ? AND answers.superseded_by IS NULL
+                           AND answers.withdrawn_at IS NULL AND answers.retracted_at IS NULL
+                           AND reviews.state IS NOT 'rejected'"#,
+                    run,
+                    last,
+                )
+                .fetch_one(self.readers())
+                .await?
+            }
+            None => {
+                sqlx::query_scalar!(
+                    r#"SELECT count(*) AS "n!: i64" FROM answers LEFT JOIN reviews ON reviews.answer = answers.id
+                       WHERE answers.id <= ? AND answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
+                           AND answers.retracted_at IS NULL AND reviews.state IS NOT 'rejected'"#,
+                    last,
+                )
+                .fetch_one(self.readers())
+                .await?
+            }
+        };
+        Ok(from_int(count))
     }
 
     /// A page of the dataset in order of answer key: rows after `after`, at most `limit`. `run: None`: all runs.

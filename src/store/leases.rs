@@ -34,7 +34,7 @@ struct NewcomerLease {
 
 impl Store {
     /// Gives the teacher an execution: one they hold already (not in `except`; its lease is extended), else an open
-    /// one, newest policy first, then the one offered first; never one they answered or skipped, never more teachers
+    /// one (first those that others have answered, then newest policy first, then the one offered first); never one they answered or skipped, never more teachers
     /// at it than it wants. `None` when there is none. `except`: executions the page has already (it fetches one
     /// ahead).
     ///
@@ -206,7 +206,8 @@ async fn give_back(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, tea
     Ok(())
 }
 
-/// The first open execution with a place for the teacher.
+/// The first open execution with a place for the teacher: of those that others have answered and that want more answers the one
+/// offered first, else the newest policy's first. Without that order no execution would get the answers that overlap asks for.
 async fn first_free(
     tx: &mut Transaction<'_, Sqlite>,
     run: &RunId,
@@ -215,6 +216,25 @@ async fn first_free(
     now: i64,
 ) -> Result<Option<ExecutionId>> {
     let except = key_list(except);
+    let answered = sqlx::query_scalar!(
+        r#"SELECT executions.id AS "id!: ExecutionId" FROM executions INDEXED BY executions_overlapping
+           WHERE executions.run = ?3 AND executions.state = 'open' AND executions.given > 0
+               AND executions.id NOT IN (SELECT value FROM json_each(?4))
+               AND NOT EXISTS (SELECT 1 FROM answers
+                   WHERE answers.execution = executions.id AND answers.teacher = ?1
+                       AND answers.withdrawn_at IS NULL)
+               AND executions.given + (SELECT count(*) FROM leases
+                   WHERE leases.execution = executions.id AND leases.renewed_at <= ?2 AND leases.expires_at > ?2
+                       AND leases.teacher <> ?1) < executions.wanted
+           ORDER BY executions.id LIMIT 1"#,
+        teacher,
+        now,
+        run,
+        except,
+    );
+    if let Some(found) = answered.fetch_optional(&mut **tx).await? {
+        return Ok(Some(found));
+    }
     let free = sqlx::query_scalar!(
         r#"SELECT executions.id AS "id!: ExecutionId" FROM executions
            WHERE executions.run = ?3 AND executions.state = 'open'

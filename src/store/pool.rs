@@ -3,7 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
-use super::{AnswersSince, NewExecution, PoolCounts, Store};
+use super::{AnswersSince, NewExecution, PoolCounts, Store, overlap};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use sqlx::{Sqlite, Transaction};
 
@@ -12,13 +12,16 @@ use sqlx::{Sqlite, Transaction};
 const KEPT_SKIPPED: u32 = 400;
 
 impl Store {
-    /// Adds executions to the run's pool (an episode already there is left as it is).
+    /// Adds executions to the run's pool (an episode already there is left as it is). Where the run's study asks several teachers
+    /// about the same execution, they want as many answers.
     pub async fn offer(&self, run: &RunId, executions: &[NewExecution]) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         let now = self.now();
+        let study = overlap::open_study(&mut tx, run).await?;
         for execution in executions {
-            offer_one(&mut tx, run, execution, now).await?;
+            let wanted = overlap::wanted(study.as_ref(), execution.episode, execution.wanted);
+            offer_one(&mut tx, run, execution, wanted, now).await?;
         }
         retire_oldest_skipped(&mut tx, run, self.monotonic_now()).await?;
         Ok(tx.commit().await?)
@@ -168,7 +171,13 @@ impl Store {
     }
 }
 
-async fn offer_one(tx: &mut Transaction<'_, Sqlite>, run: &RunId, new: &NewExecution, now: i64) -> Result<()> {
+async fn offer_one(
+    tx: &mut Transaction<'_, Sqlite>,
+    run: &RunId,
+    new: &NewExecution,
+    wanted: u32,
+    now: i64,
+) -> Result<()> {
     let (episode, update) = (to_int("the episode", new.episode)?, to_int("the update", new.update)?);
     let (view, trace) = (to_json(&new.view)?, to_json(&new.trace)?);
     let known = sqlx::query_scalar!(
@@ -187,7 +196,7 @@ async fn offer_one(tx: &mut Transaction<'_, Sqlite>, run: &RunId, new: &NewExecu
         run,
         episode,
         update,
-        new.wanted,
+        wanted,
         new.success,
         new.request,
         new.summary,

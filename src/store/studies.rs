@@ -3,7 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_json, from_nanos, to_json};
 use super::error::{Result, StoreError, unreadable};
-use super::{Store, audit, webhooks};
+use super::{Store, audit, overlap, webhooks};
 use crate::ids::{RunId, StudyId};
 pub use crate::study::StudyArm;
 use crate::study::{StudySettings, StudyState};
@@ -228,6 +228,9 @@ impl Store {
             write_arms(&mut tx, id, new_arms).await?;
         }
         sqlx::query!("UPDATE studies SET settings = ? WHERE id = ?", text, id).execute(&mut *tx).await?;
+        if old.state == StudyState::Open.as_str() {
+            overlap::raise(&mut tx, id, settings).await?;
+        }
         let before: serde_json::Value = from_json("a study's settings", &old.settings)?;
         let detail = json!({ "changed": changed(&before, &json!(settings)), "arms": new_arms });
         audit::note(&mut tx, now, actor, id, "settings_changed", &detail).await?;
@@ -243,6 +246,7 @@ impl Store {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         let old = row(&mut *tx, id).await?;
+        let settings = from_json("a study's settings", &old.settings)?;
         let old = StudyState::parse(&old.state).ok_or_else(|| unreadable("a study's state", &old.state))?;
         if old == state {
             return Ok(());
@@ -262,6 +266,9 @@ impl Store {
         )
         .execute(&mut *tx)
         .await?;
+        if state == StudyState::Open {
+            overlap::raise(&mut tx, id, &settings).await?;
+        }
         let detail = json!({ "from": old.as_str(), "to": word });
         audit::note(&mut tx, now, actor, id, "state_changed", &detail).await?;
         webhooks::queue(&mut tx, now, id, "study.state_changed", &detail).await?;

@@ -64,12 +64,13 @@ fn read_all(rows: Vec<TrainerRow>) -> Result<Vec<TrainerAnswer>> {
 }
 
 impl Store {
-    /// Answers no update has used yet (not superseded, not skipped, and of late ones only those that are learnt from),
+    /// Answers no update has used yet (not superseded, skipped, rejected or retracted, and of late ones only those that are learnt from),
     /// oldest first.
     pub async fn unused_answers(&self, run: &RunId, limit: u32) -> Result<Vec<TrainerAnswer>> {
         let rows = select_answers!(
             "answers.run = ? AND answers.used_in_update IS NULL AND answers.superseded_by IS NULL
                  AND answers.execution IS NOT NULL AND answers.kind <> 'skipped' AND answers.late < 2
+                 AND answers.passed_over = 0
              ORDER BY answers.id LIMIT ?",
             run,
             limit
@@ -85,7 +86,7 @@ impl Store {
         let described = sqlx::query_scalar!(
             r#"SELECT id AS "id!: AnswerId" FROM answers INDEXED BY answers_to_learn_from
                WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
-                   AND kind = 'described' AND late < 2
+                   AND kind = 'described' AND late < 2 AND passed_over = 0
                ORDER BY id LIMIT ?"#,
             run,
             limit,
@@ -125,7 +126,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Conflict`] when the update is recorded with other answers, or an answer was used in another
     /// update (nothing is written then); [`StoreError::Invalid`] for a skipped answer; [`StoreError::Superseded`] for one
-    /// that was taken back after it was read.
+    /// that was taken back, retracted or rejected after it was read.
     pub async fn record_update(&self, run: &RunId, record: &UpdateRecord) -> Result<()> {
         self.record_updates(run, std::slice::from_ref(record)).await
     }
@@ -265,7 +266,7 @@ async fn record_update_in(
         let marked = sqlx::query!(
             "UPDATE answers SET used_in_update = ?1, used_position = ?2, used_at = ?3
              WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL AND kind <> 'skipped'
-                 AND withdrawn_at IS NULL",
+                 AND withdrawn_at IS NULL AND passed_over = 0",
             update,
             position,
             now,
@@ -284,7 +285,7 @@ async fn record_update_in(
 /// Why an answer cannot be marked as used.
 async fn refusal_to_mark(tx: &mut Transaction<'_, Sqlite>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
     let found = sqlx::query!(
-        r#"SELECT used_in_update, kind, withdrawn_at IS NOT NULL AS "withdrawn!: bool" FROM answers
+        r#"SELECT used_in_update, kind, withdrawn_at IS NOT NULL OR passed_over = 1 AS "withdrawn!: bool" FROM answers
            WHERE id = ? AND run = ? AND execution IS NOT NULL"#,
         answer,
         run,

@@ -1,6 +1,6 @@
 //! The settings of a study. As JSON they are stored and exported, as TOML they can be uploaded; both have these names.
 
-use crate::ids::RunId;
+use crate::ids::{RunId, StudyId};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a researcher decides about a study, except its arms.
@@ -37,6 +37,12 @@ pub struct StudySettings {
     pub qualification: Qualification,
     /// Questions that show whether somebody reads.
     pub attention: AttentionChecks,
+    /// Teachers who are asked about the same execution; 0 or 1: one.
+    pub overlap: u32,
+    /// Percent of the executions of which so many are asked.
+    pub overlap_share: u32,
+    /// Whether the agent learns from answers that a reviewer has rejected before it came to them.
+    pub learn_rejected: bool,
     /// Whether people see, before a sentence is sent, what the agent would do if it were asked in these words.
     pub preview: Preview,
     /// The end.
@@ -63,6 +69,9 @@ impl Default for StudySettings {
             currency: "EUR".to_owned(),
             qualification: Qualification::default(),
             attention: AttentionChecks::default(),
+            overlap: 1,
+            overlap_share: 100,
+            learn_rejected: false,
             preview: Preview::Off,
             completion: Completion::default(),
             webhook: String::new(),
@@ -229,6 +238,12 @@ impl StudySettings {
                 "No more descriptions can pass than there are executions in the qualification.".to_owned(),
             );
         }
+        if self.overlap > 100 {
+            refuse("overlap", "At most 100 teachers can be asked about the same execution.".to_owned());
+        }
+        if self.overlap_share > 100 {
+            refuse("overlap_share", "The share of executions is a percentage from 0 to 100.".to_owned());
+        }
         if self.attention.every > 0 && self.goal == 0 && self.attention.every > 1000 {
             refuse("attention", "Ask an attention check at least after every 1,000 answers.".to_owned());
         }
@@ -251,6 +266,13 @@ impl StudySettings {
             refuse("code", "Prolific gives the study a completion code; enter it here.".to_owned());
         }
         problems
+    }
+
+    /// How many teachers are asked about the execution of an episode. It follows from the study's name and the episode alone, so
+    /// that the arms of a study share the episodes that overlap.
+    pub fn teachers_asked(&self, study: &StudyId, episode: u64) -> u32 {
+        let overlaps = super::draw(&[study, "overlap", &episode.to_string()], 100) < self.overlap_share as usize;
+        if overlaps { self.overlap.max(1) } else { 1 }
     }
 
     /// Where a teacher with `code` returns to; `None` where there is no such address.
@@ -311,9 +333,25 @@ mod tests {
         assert_eq!(fields(StudySettings { webhook: "http://localhost.example.org/".into(), ..good() }), ["webhook"]);
         assert_eq!(fields(StudySettings { webhook: "http://127.0.0.1:9/x".into(), ..good() }), [""; 0]);
         assert_eq!(fields(StudySettings { entry: Entry::Prolific, ..good() }), ["code"]);
+        assert_eq!(fields(StudySettings { overlap: 101, overlap_share: 101, ..good() }), ["overlap", "overlap_share"]);
         let mut settings = good();
         settings.qualification.right = 1;
         assert_eq!(fields(settings), ["qualification_right"]);
+    }
+
+    #[test]
+    fn a_share_of_the_episodes_is_asked_of_several_teachers_and_always_the_same_ones() {
+        let settings = StudySettings { overlap: 3, overlap_share: 30, ..good() };
+        let asked = |settings: &StudySettings| -> Vec<u32> {
+            (0..1_000).map(|episode| settings.teachers_asked(&"words".into(), episode)).collect()
+        };
+        let first = asked(&settings);
+        assert_eq!(first, asked(&settings));
+        let several = first.iter().filter(|asked| **asked == 3).count();
+        assert!((240..360).contains(&several) && first.iter().all(|asked| [1, 3].contains(asked)), "{several}");
+        assert_eq!(asked(&good()), [1; 1_000]);
+        assert_eq!(asked(&StudySettings { overlap: 2, ..good() }), [2; 1_000]);
+        assert_eq!(asked(&StudySettings { overlap_share: 0, ..settings }), [1; 1_000]);
     }
 
     #[test]

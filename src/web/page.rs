@@ -27,6 +27,8 @@ pub(crate) struct Page {
     base: String,
     /// Whether the researchers' pages are open to this visitor right now.
     pub(crate) steering: bool,
+    /// Whether the visitor may review what teachers said.
+    pub(crate) reviews: bool,
     /// Whether the visitor could open them with the access token.
     pub(crate) can_sign_in: bool,
     /// Whether it is the token, given on the access page, that opens them.
@@ -60,6 +62,7 @@ impl Page {
                 && (known.accounts || state.settings.access_token.is_some()),
             signed_in: steering && known.signed.is_none() && access::by_cookie(state, &parts.headers),
             manages_people: known.accounts && account::check_owner(state, parts).is_ok(),
+            reviews: account::check_reviewer(state, parts).is_ok(),
             accounts: known.accounts,
             account: known.signed,
             here: here.to_owned(),
@@ -74,6 +77,7 @@ impl Page {
         Page {
             base: base.to_owned(),
             steering: false,
+            reviews: false,
             can_sign_in: false,
             signed_in: false,
             accounts: false,

@@ -7,8 +7,8 @@
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
     access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide,
-    health, home, invite, launch_api, not_found, people, run, run_api, runs, sign_in, studies, studies_api, study,
-    study_people, study_settings, study_webhooks, teach, teach_api, undo,
+    health, home, invite, launch_api, not_found, people, review, run, run_api, runs, sign_in, studies, studies_api,
+    study, study_answers, study_people, study_settings, study_webhooks, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -79,6 +79,7 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
         .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
+        .merge(review_routes())
         .merge(account_routes())
         .merge(study_routes())
         .merge(family_routes(state))
@@ -91,6 +92,16 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema));
     ordinary.merge(long)
+}
+
+/// The addresses of those who review what teachers said.
+fn review_routes() -> Router<AppState> {
+    Router::new()
+        .route("/review", get(review::list))
+        .route("/studies/{study}/review", get(review::page))
+        .route("/studies/{study}/review/{answer}", post(review::decide))
+        .route("/studies/{study}/adjudicate/{execution}", post(review::adjudicate))
+        .route("/studies/{study}/agreement", post(review::work_out_agreement))
 }
 
 /// The addresses of people who sign in.
@@ -125,7 +136,8 @@ fn study_routes() -> Router<AppState> {
         .route("/study/{study}/check", get(study::check).post(study::check_answer))
         .route("/study/{study}/leave", post(study::leave))
         .route("/study/{study}/back", post(study::back))
-        .route("/study/{study}/answers", get(study::answers))
+        .route("/study/{study}/answers", get(study_answers::page))
+        .route("/study/{study}/answers/{answer}/withdraw", post(study_answers::withdraw))
         .route("/studies", get(studies::list).post(studies::create))
         .route("/studies/new", get(study_settings::new))
         .route("/studies/settings", post(study_settings::read))

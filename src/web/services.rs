@@ -10,6 +10,8 @@ pub(crate) mod media;
 pub(crate) mod participation;
 pub(crate) mod preview;
 pub(crate) mod qualification;
+pub(crate) mod review;
 pub(crate) mod study_form;
+pub(crate) mod teacher_statistics;
 pub(crate) mod teaching;
 pub(crate) mod undo;

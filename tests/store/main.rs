@@ -16,6 +16,7 @@ mod kill;
 mod model;
 mod plans;
 mod queue;
+mod reviews;
 mod size;
 mod support;
 mod undo;

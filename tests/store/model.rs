@@ -253,7 +253,10 @@ impl Model {
             self.executions
                 .iter()
                 .filter(|e| self.fits(e, teacher, except, None, now))
-                .min_by_key(|e| (std::cmp::Reverse(e.update), e.id))
+                .min_by_key(|e| match self.given(e.id) {
+                    0 => (true, std::cmp::Reverse(e.update), e.id),
+                    _ => (false, std::cmp::Reverse(0), e.id),
+                })
                 .map(|e| e.id)
         });
         if found.is_none() && hand.is_empty() {

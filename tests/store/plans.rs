@@ -6,8 +6,9 @@ use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
 use iliad::ids::{AnswerId, StudyId};
 use iliad::run::{Attempt, CheckpointRow, Comprehension, Point};
-use iliad::store::{Draft, Joining, StudyArm, UpdateRecord};
-use iliad::study::{Approval, Entry, ParticipantState, StudySettings, StudyState};
+use iliad::store::{AgreementAttempt, Chosen, Draft, Joining, StudyArm, UpdateRecord};
+use iliad::study::agreement::Outcome;
+use iliad::study::{Approval, Entry, ParticipantState, ReviewState, StudySettings, StudyState};
 use sqlx::{Connection, Row, SqliteConnection};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -185,7 +186,35 @@ async fn call_everything_of_studies(bench: &Bench) {
     store.renew_webhook_secret(&id, "another", "me").await.unwrap();
     store.show_webhook_secret(&id, "me").await.unwrap();
     store.webhooks(&id, 9).await.unwrap();
+    call_everything_of_reviews(bench).await;
     store.erase_person(who.id, "me").await.unwrap();
+}
+
+async fn call_everything_of_reviews(bench: &Bench) {
+    let (store, id, teacher) = (&bench.store, StudyId::from("words"), bench.teacher("a").await);
+    let settings = StudySettings { title: "t".into(), overlap: 2, ..StudySettings::default() };
+    let arms = [StudyArm { run: RUN.to_owned(), name: "words".into() }];
+    store.change_study(&id, &settings, &arms, "me").await.unwrap();
+    let answers = store.study_answers(&id).await.unwrap();
+    let (answer, execution) = (answers[0].answer, answers[0].execution);
+    store.views(&[execution]).await.unwrap();
+    store.review(&id, answer, Some((ReviewState::Rejected, "why")), "me").await.unwrap();
+    store.review(&id, answer, None, "me").await.unwrap();
+    for chosen in [Chosen::Answer(answer), Chosen::Words("w".into()), Chosen::Nothing] {
+        store.adjudicate(&id, execution, &chosen, "me").await.unwrap();
+    }
+    store.adjudications(&id).await.unwrap();
+    let outcome = Outcome { digest: vec![0; 32], understood: true };
+    store.record_agreement(&id, &RUN, &[AgreementAttempt { answer, outcome }], "me").await.unwrap();
+    assert_eq!(store.agreement_attempts(&id).await.unwrap().unwrap().2.len(), 1);
+    store.quality_facts(&RUN, teacher).await.unwrap();
+    store.attention_of(&RUN, teacher).await.unwrap();
+    for run in [None, Some(&*RUN)] {
+        store.standing_count(run, AnswerId(99)).await.unwrap();
+    }
+    assert!(store.own_answers_in_study(&id, teacher, 0, 9).await.unwrap().total > 0);
+    store.answer_in_study(&id, answer, teacher).await.unwrap();
+    store.retract(answer, teacher).await.unwrap();
 }
 
 #[tokio::test]

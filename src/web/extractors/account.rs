@@ -20,7 +20,6 @@ pub(crate) struct SignedInAccount(pub(crate) Arc<SignedIn>);
 
 /// Who may review what teachers said, for records of who did: an owner, a researcher, a reviewer, the machine itself, or the
 /// access token.
-#[allow(dead_code, reason = "the pages of reviews ask for it")]
 pub(crate) struct Reviewer(pub(crate) Actor);
 
 /// Who may manage accounts: an owner, and where no account is needed the machine itself. Its user could do the same by
@@ -57,11 +56,15 @@ impl FromRequestParts<AppState> for Reviewer {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let permit = match Known::of(parts).with(Role::reviews) {
-            Some(_) => Permit::Account,
-            None => access::check(state, parts)?,
-        };
-        Ok(Reviewer(Actor::of(parts, permit)))
+        Ok(Reviewer(Actor::of(parts, check_reviewer(state, parts)?)))
+    }
+}
+
+/// Whether a request may review, and by what.
+pub(crate) fn check_reviewer(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
+    match Known::of(parts).with(Role::reviews) {
+        Some(_) => Ok(Permit::Account),
+        None => access::check(state, parts),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::web::handlers::comparison;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page, markdown};
 use crate::web::services::participation;
+use crate::web::services::review::Known;
 use crate::web::services::study_form::StudyForm;
 use crate::web::state::AppState;
 use askama::Template;
@@ -205,6 +206,8 @@ pub(crate) fn admin_path(id: &StudyId) -> String {
 struct Row {
     pub(crate) who: Participant,
     pub(crate) figures: Option<ParticipantFigures>,
+    /// Answers with quality flags, and flags of the teacher.
+    pub(crate) flags: usize,
 }
 
 impl Row {
@@ -318,8 +321,13 @@ pub(crate) async fn overview(state: &AppState, page: Page, id: &StudyId, origin:
     let study = state.store.study(id).await?;
     let figures = state.store.participant_figures(id).await?;
     let people = state.store.participants(id).await?;
-    let rows: Vec<Row> =
-        people.into_iter().map(|who| Row { figures: figures.get(&who.teacher).copied(), who }).collect();
+    let known = Known::load(state, id).await?;
+    let row = |who: Participant| Row {
+        figures: figures.get(&who.teacher).copied(),
+        flags: known.flag_count(who.teacher),
+        who,
+    };
+    let rows: Vec<Row> = people.into_iter().map(row).collect();
     let (timed, active) = figures.values().fold((0, 0), |(timed, active), f| (timed + f.timed, active + f.active_ms));
     let seconds = (timed > 0).then(|| active as f64 / 1000.0 / timed as f64);
     let mut arms = Vec::new();

@@ -2,7 +2,7 @@
 //! comes next for who asks; so a reload, a dropped connection or another day lead back to the right place.
 
 use crate::family::Audience;
-use crate::ids::{RunId, StudyId};
+use crate::ids::StudyId;
 use crate::registry::AnyFamily;
 use crate::store::{Joining, Participant, Person, SELF, Study};
 use crate::study::{Entry, Estimate, ParticipantState, StudyState};
@@ -393,7 +393,7 @@ pub(crate) async fn join(
 }
 
 /// The participant behind a request, and the study.
-async fn participant(
+pub(crate) async fn participant(
     state: &AppState,
     id: &StudyId,
     visitor: Option<crate::web::extractors::visitor::Visitor>,
@@ -586,22 +586,6 @@ pub(crate) async fn back(
         state.store.set_participant_state(who.id, next, None, SELF).await?;
     }
     Ok(onwards(&page, &id))
-}
-
-/// `GET /study/{study}/answers`: one's own answers in all runs of the study.
-pub(crate) async fn answers(
-    State(state): State<AppState>,
-    Path(id): Path<StudyId>,
-    page: Page,
-    Guest(visitor): Guest,
-) -> Result<Response> {
-    let (study, who) = participant(&state, &id, visitor).await?;
-    let run: Option<RunId> = match who.arm {
-        Some(arm) => study.arms.get(arm as usize).map(|arm| arm.run.clone()),
-        None => study.arms.first().map(|arm| arm.run.clone()),
-    };
-    let to = run.map_or_else(|| participation::path(&id), |run| format!("{}/answers", participation::teach_path(&run)));
-    Ok(Redirect::to(&page.url(&to)).into_response())
 }
 
 #[cfg(test)]

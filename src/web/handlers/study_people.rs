@@ -4,6 +4,8 @@ use crate::family::Audience;
 use crate::ids::{ParticipantId, StudyId};
 use crate::output::spreadsheet;
 use crate::store::{Participant, QualificationAnswer, Study};
+use crate::study::agreement::{Agreement, Mean};
+use crate::study::quality::Flagged;
 use crate::study::{Approval, ParticipantState, StudyState};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
@@ -11,8 +13,11 @@ use crate::web::extractors::actor::Actor;
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::input::{Form, Path};
 use crate::web::format;
+use crate::web::handlers::review;
 use crate::web::handlers::studies::{self, Said};
 use crate::web::page::{self, Page};
+use crate::web::services::review::Known;
+use crate::web::services::teacher_statistics::TeacherStatistics;
 use crate::web::services::{participation, qualification};
 use crate::web::state::AppState;
 use askama::Template;
@@ -105,6 +110,27 @@ struct ParticipantPage {
     judged: Vec<Judged>,
     script: Option<&'static str>,
     answers: u64,
+    statistics: TeacherStatistics,
+    agreement: Agreement,
+    flags: Vec<Flagged>,
+    /// Answers that have a flag.
+    flagged: usize,
+}
+
+impl ParticipantPage {
+    /// A mean with what it rests on.
+    fn mean(&self, mean: &Option<Mean>, what: &str) -> String {
+        match mean {
+            Some(mean) => format!(
+                "{:.0}% ({:.0} to {:.0}%) of {}",
+                mean.value * 100.0,
+                mean.low * 100.0,
+                mean.high * 100.0,
+                format::counted(&mean.n, what)
+            ),
+            None => "–".to_owned(),
+        }
+    }
 }
 
 /// `GET /studies/{study}/participants/{number}`: one participant, with their qualification.
@@ -127,7 +153,20 @@ pub(crate) async fn participant(
         judged.push(Judged { position: answer.position, html, answer });
     }
     let answers = state.store.answers_in_study(&id, who.teacher).await?;
-    Ok(page::html(&ParticipantPage { page, study, who, judged, script, answers }))
+    let known = Known::load(&state, &id).await?;
+    let own: Vec<_> = known.answers.iter().filter(|answer| answer.teacher == who.teacher).collect();
+    Ok(page::html(&ParticipantPage {
+        statistics: TeacherStatistics::of(&own),
+        agreement: review::agreement_with_others(&known, who.teacher),
+        flags: known.teacher_flags.get(&who.teacher).cloned().unwrap_or_default(),
+        flagged: own.iter().filter(|answer| known.flags.contains_key(&answer.answer)).count(),
+        page,
+        study,
+        who,
+        judged,
+        script,
+        answers,
+    }))
 }
 
 /// Body of the judgement of one description.

@@ -56,6 +56,9 @@ impl StudyForm {
             ("executor", settings.qualification.executor.as_deref().unwrap_or_default().to_owned()),
             ("attention", number(settings.attention.every)),
             ("misses", number(settings.attention.misses)),
+            ("overlap", number(settings.overlap)),
+            ("overlap_share", settings.overlap_share.to_string()),
+            ("learn_rejected", if settings.learn_rejected { "yes" } else { "no" }.to_owned()),
             ("preview", settings.preview.as_str().to_owned()),
             ("code", settings.completion.code.clone()),
             ("screened_out_code", settings.completion.screened_out_code.clone()),
@@ -132,6 +135,11 @@ impl StudyForm {
         let right = count("qualification_right", "The descriptions that must pass");
         let every = count("attention", "The answers between attention checks");
         let misses = count("misses", "The attention checks that may be missed");
+        let overlap = count("overlap", "The teachers of an execution").max(1);
+        let overlap_share = match self.text("overlap_share").trim() {
+            "" => 100,
+            _ => count("overlap_share", "The share of executions"),
+        };
         let pay_per_hour = match self.text("pay_per_hour").trim() {
             "" => 0.0,
             text => text.replace(',', ".").parse().unwrap_or_else(|_| {
@@ -163,6 +171,9 @@ impl StudyForm {
                 executor: Some(self.text("executor").trim()).filter(|run| !run.is_empty()).map(RunId::from),
             },
             attention: AttentionChecks { every, misses },
+            overlap,
+            overlap_share,
+            learn_rejected: self.text("learn_rejected") == "yes",
             preview: Preview::parse(self.text("preview")).unwrap_or(Preview::Off),
             completion: Completion {
                 code: self.text("code").trim().to_owned(),

@@ -1,7 +1,7 @@
 // What tests and pictures of studies have in common: a study in a server, and a person in it.
 
 import assert from "node:assert/strict";
-import { until } from "./support.js";
+import { PATIENCE, until } from "./support.js";
 
 export const CONSENT = "We keep what you write, under a **number**.\n\n- You can stop at any time.\n- Nobody asks for your name.";
 export const GUIDELINES = "Say *where* the word changes, and to what.\n\n1. One sentence is enough.\n2. Speak of all words, not of one.";
@@ -66,6 +66,7 @@ export async function qualify(page, texts) {
 
 // Describes what the teaching page shows; gives the execution.
 export async function describe(page, text, { touch = false } = {}) {
+  await page.locator("#text").waitFor({ timeout: PATIENCE });
   await page.locator("#teach[data-ready]").waitFor();
   // Phones do not open their keyboard by themselves.
   if (touch) await page.locator("#text").tap();

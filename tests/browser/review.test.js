@@ -7,13 +7,8 @@ import { PATIENCE, execution, person, post, startBrowser, startServer, until } f
 let server;
 let browser;
 before(async () => {
-  [server, browser] = await Promise.all([startServer("--set", "pool.size=6"), startBrowser()]);
+  [server, browser] = await Promise.all([startServer(), startBrowser()]);
   await post(`${server.api}/teacher`, { mode: "human" });
-  // A paused run makes no further executions, so both teachers are asked about the first one.
-  await until("the run pauses", async () => {
-    await post(`${server.api}/pause`);
-    return (await (await fetch(server.api)).json()).status.state === "paused";
-  });
   const form = { title: "Two of each", id: "two", goal: "2", overlap: "2", overlap_share: "100", entry: "link", assignment: "teacher", [`use.${server.run}`]: "yes" };
   await send("studies", form);
   await send("studies/two/state", { state: "open" });

@@ -29,17 +29,26 @@ impl Store {
         .fetch_all(&mut *tx)
         .await?;
         // No update uses skips and the like. They belong to the next update that used something given later: their time was spent
-        // before it.
+        // before it. Sums are made up to each evaluation, the first at or after the update.
         let efforts = sqlx::query!(
-            r#"SELECT given.at AS "at?: i64", given.teacher AS "teacher!: TeacherId",
-                   count(*) FILTER (WHERE given.kind <> 'skipped' AND given.superseded_by IS NULL) AS "responses!: i64",
-                   coalesce(sum(given.active_ms), 0) AS "active_ms!: i64",
-                   count(*) FILTER (WHERE given.active_ms IS NULL) AS "untimed!: i64"
-               FROM (SELECT teacher, kind, superseded_by, active_ms,
-                         coalesce(used_in_update, min(used_in_update) OVER (ORDER BY id DESC)) AS at
-                     FROM answers WHERE run = ?1 AND source = 'human') AS given
-               JOIN participants ON participants.study = ?2 AND participants.teacher = given.teacher
-               GROUP BY given.at, given.teacher ORDER BY given.at, given.teacher"#,
+            r#"WITH given AS (
+                   SELECT answers.teacher, kind, superseded_by, active_ms,
+                       coalesce(used_in_update, min(used_in_update) OVER (ORDER BY id DESC)) AS at, NULL AS evaluated
+                   FROM answers WHERE run = ?1 AND source = 'human'
+                   UNION ALL
+                   SELECT NULL, NULL, NULL, NULL, update_no, update_no FROM points
+                   WHERE run = ?1 AND validation IS NOT NULL
+               ), known AS (
+                   SELECT teacher, kind, superseded_by, active_ms,
+                       CASE WHEN at IS NOT NULL THEN min(evaluated) OVER (ORDER BY at DESC) END AS at
+                   FROM given
+               )
+               SELECT known.at AS "at?: i64", known.teacher AS "teacher!: TeacherId",
+                   count(*) FILTER (WHERE kind <> 'skipped' AND superseded_by IS NULL) AS "responses!: i64",
+                   coalesce(sum(active_ms), 0) AS "active_ms!: i64",
+                   count(*) FILTER (WHERE active_ms IS NULL) AS "untimed!: i64"
+               FROM known JOIN participants ON participants.study = ?2 AND participants.teacher = known.teacher
+               GROUP BY known.at, known.teacher ORDER BY known.at, known.teacher"#,
             arm.run,
             study,
         )

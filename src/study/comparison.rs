@@ -36,8 +36,8 @@ pub struct TaughtRun {
 /// What a teacher gave for an update of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// The update that used it; of skips and whatever else no update uses, the next one that used something given later. `None`: no
-    /// update has used anything since.
+    /// The update that used it, or a later one up to the first evaluation that knows of it. Skips and whatever else no update uses
+    /// belong to the next one that used something given later. `None`: no evaluation knows of it.
     pub update: Option<u64>,
     /// Who.
     pub teacher: TeacherId,

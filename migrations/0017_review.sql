@@ -52,3 +52,6 @@ CREATE TABLE agreement_attempts (
     tried_at   INTEGER NOT NULL,
     PRIMARY KEY (study, answer)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX agreement_attempts_of_answer ON agreement_attempts (answer);
+CREATE INDEX agreement_attempts_of_agent ON agreement_attempts (agent);

@@ -229,6 +229,11 @@ fn a_closed_pipe_is_no_error_and_a_full_device_is_told() {
         assert!((0..3).contains(&code), "{}: {code}", row.arguments);
         assert!(!told.contains("panicked") && !told.contains("ipe"), "{}: {told}", row.arguments);
 
+        // These say what they did on the other stream.
+        const NO_RESULT: [&str; 3] = ["accounts disable Ada", "accounts enable Ada", "study state words open"];
+        if NO_RESULT.contains(&row.arguments) {
+            continue;
+        }
         let Some(device) = full() else { continue };
         let (code, told) = run(home.path(), row, 2 * number + 1, device, Stdio::piped());
         assert_eq!(code, 1, "{}: {told}", row.arguments);

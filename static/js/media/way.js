@@ -81,6 +81,9 @@ export function begin(host) {
     };
     const [[x, width], [y, height]] = [span(seen.map((place) => place.x)), span(seen.map((place) => -place.y))];
     plan.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
+    const unit = Math.max(width / (plan.clientWidth || 600), height / (plan.clientHeight || 300));
+    plan.style.setProperty("--way-unit", unit);
+    name(here, open, unit);
     layer.replaceChildren();
     layer.append(svg("polyline", { class: "way-line", points: walked.map((place) => `${place.x},${-place.y}`).join(" ") }));
     const first = walked[0];
@@ -113,6 +116,27 @@ export function begin(host) {
     said.textContent = steps === 0 ? `It starts${room}. Where should it go first?` : `${steps} ${steps === 1 ? "step" : "steps"}, now${room}. Send it when this is where it should stop.${left}`;
     undo.disabled = steps === 0;
     if (held) (list.querySelector("button") ?? undo).focus({ preventScroll: true });
+  }
+
+  // Names keep their size on the screen, and of those that would lie over each other the nearest one is shown.
+  function name(here, open, unit) {
+    const taken = open.map((place) => ({ x: place.x, y: -place.y, w: 1, h: 1 }));
+    taken.push({ x: here.x, y: -here.y, w: 1, h: 1 });
+    const box = (text, size) => {
+      const [x, y] = [Number(text.getAttribute("x")), Number(text.getAttribute("y"))];
+      return { x, y, w: text.textContent.length * size * 0.56 * unit, h: size * 1.25 * unit };
+    };
+    const free = (a) => taken.every((b) => Math.abs(a.x - b.x) > (a.w + b.w) / 2 || Math.abs(a.y - b.y) > (a.h + b.h) / 2);
+    const far = ({ x, y }) => Math.hypot(x - here.x, y + here.y);
+    for (const [kind, size] of [[".way-name", 14], [".way-thing", 11]]) {
+      const texts = [...plan.querySelectorAll(`.way-storey[data-storey="${here.storey}"] ${kind}`)];
+      const boxes = texts.map((text) => [text, box(text, size)]).sort((a, b) => far(a[1]) - far(b[1]));
+      for (const [text, place] of boxes) {
+        const shown = free(place);
+        text.toggleAttribute("hidden", !shown);
+        if (shown) taken.push(place);
+      }
+    }
   }
 
   host.addEventListener("click", (event) => {

@@ -108,7 +108,7 @@ enum Command {
     Restore(restore::Args),
     /// List people who may sign in, invite them, and let them in again
     Accounts(accounts::Args),
-    /// List studies, print them, make them from files, open and close them
+    /// List studies, print them, make them from files, open and close them, rehearse them
     Study(study::Args),
     /// Check the installation
     Doctor(doctor::Args),
@@ -233,7 +233,6 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Train(args)) => train::run(&args, registry),
         Some(Command::Evaluate(args)) => evaluate::run(&args, registry),
         Some(Command::Teacher(args)) => teacher::run(&args, registry),
-        Some(Command::Study(args)) => study::run(&args),
         Some(Command::Presets(args)) => presets::run(&args, registry),
         Some(Command::Pretrain(args)) => pretrain::run(&args, registry),
         Some(Command::Reproduce(args)) => reproduce::run(&args, registry),
@@ -242,6 +241,7 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Backup(args)) => backup::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Accounts(args)) => accounts::run(&args),
+        Some(Command::Study(args)) => study::run(&args, registry),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Dev(args)) => dev::run(&args, registry),
         Some(Command::Bench(args)) => dev::bench::run(&args, registry),

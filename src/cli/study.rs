@@ -1,5 +1,7 @@
 //! `iliad study`: studies from files, without the editor. It changes the database that a server may be serving from.
 
+mod rehearse;
+
 use super::runtime;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
@@ -7,6 +9,7 @@ use crate::config::server::ServerConfig;
 use crate::credentials;
 use crate::ids::StudyId;
 use crate::output::{note, out};
+use crate::registry::Registry;
 use crate::store::{Store, StoreError, Study};
 use crate::study::{Estimate, ParticipantState, StudyFile, StudyState, slug};
 use crate::suggest::did_you_mean;
@@ -33,6 +36,8 @@ pub(super) enum Command {
     Create(CreateArgs),
     /// Open, pause or close a study
     State(StateArgs),
+    /// Rehearse a whole study with simulated people, before a person is paid
+    Rehearse(rehearse::Args),
 }
 
 const AFTER_LIST: &str = "\
@@ -126,12 +131,13 @@ fn state(word: &str) -> Result<StudyState, String> {
 }
 
 /// Carries out `iliad study …`.
-pub(super) fn run(args: &Args) -> CliResult {
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let common = match &args.command {
         Command::List(args) => &args.common,
         Command::Show(args) => &args.common,
         Command::Create(args) => &args.common,
         Command::State(args) => &args.common,
+        Command::Rehearse(args) => return rehearse::run(args, registry),
     };
     let database = database(&common.load()?)?;
     match &args.command {
@@ -148,6 +154,7 @@ pub(super) fn run(args: &Args) -> CliResult {
         Command::State(args) => {
             runtime()?.block_on(Store::using(&database, async |store| set_state(&store, args).await))?
         }
+        Command::Rehearse(args) => rehearse::run(args, registry),
     }
 }
 

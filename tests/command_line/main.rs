@@ -5,6 +5,7 @@ mod backup;
 mod closed_output;
 mod damaged_input;
 mod dataset;
+mod rehearsal;
 mod studies;
 mod whole_files;
 

@@ -157,6 +157,10 @@ pub fn account_name(typed: &str) -> Result<&str> {
     if name.chars().any(char::is_control) {
         return invalid("The name has a character in it that cannot be shown; leave it out.");
     }
+    // The audit trail names these where no account acts.
+    if ["access token", "this machine", "the participant", "command line"].contains(&name.to_lowercase().as_str()) {
+        return invalid("This name is kept for something else; choose another one.");
+    }
     Ok(name)
 }
 

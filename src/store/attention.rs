@@ -37,7 +37,7 @@ impl Store {
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId", answers.text
                FROM study_arms CROSS JOIN answers
                ON answers.run = study_arms.run AND answers.teacher = ?2 AND answers.superseded_by IS NULL
-                   AND answers.teacher IS NOT NULL AND answers.kind = 'described' AND answers.text <> ''
+                   AND answers.teacher IS NOT NULL AND answers.kind = 'described' AND answers.medium = 'description' AND answers.text <> ''
                WHERE study_arms.study = ?1 LIMIT 500"#,
             study,
             teacher,

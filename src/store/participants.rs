@@ -339,8 +339,9 @@ impl Store {
         let given = sqlx::query_scalar!(
             r#"SELECT count(*) AS "given!: i64" FROM study_arms CROSS JOIN answers
                ON answers.run = study_arms.run AND answers.teacher = ?2 AND answers.superseded_by IS NULL
-                   AND answers.teacher IS NOT NULL AND answers.kind <> 'skipped'
-               WHERE study_arms.study = ?1"#,
+                   AND answers.teacher IS NOT NULL AND answers.kind <> 'skipped' AND answers.retracted_at IS NULL
+               WHERE study_arms.study = ?1 AND answers.created_at >= (SELECT joined_at FROM participants
+                   WHERE participants.study = ?1 AND participants.teacher = ?2)"#,
             study,
             teacher,
         )
@@ -368,7 +369,7 @@ impl Store {
         }
         let word = state.as_str();
         sqlx::query!(
-            "UPDATE participants SET state = ?1, completion_code = coalesce(completion_code, ?2),
+            "UPDATE participants SET state = ?1, completion_code = coalesce(?2, completion_code),
                  qualified_at = CASE WHEN ?1 = 'teaching' THEN coalesce(qualified_at, ?3) ELSE qualified_at END,
                  finished_at = CASE WHEN ?1 IN ('finished', 'screened_out', 'left') THEN ?3 ELSE NULL END
              WHERE id = ?4",

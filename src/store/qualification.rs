@@ -49,7 +49,16 @@ impl Store {
                 sqlx::query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM qualification_items WHERE study = ?"#, study);
             Ok(n.fetch_one(tx).await?)
         };
-        if count(&mut tx).await? < i64::from(wanted) {
+        let answered = sqlx::query_scalar!(
+            r#"SELECT count(*) AS "n!: i64" FROM participants
+               JOIN qualification_answers ON qualification_answers.participant = participants.id
+               WHERE participants.study = ?"#,
+            study
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        // What somebody has described stays what everybody describes.
+        if answered == 0 && count(&mut tx).await? < i64::from(wanted) {
             sqlx::query!("DELETE FROM qualification_items WHERE study = ?", study).execute(&mut *tx).await?;
             let oldest = sqlx::query!(
                 r#"SELECT id AS "id!: ExecutionId", summary FROM executions

@@ -82,7 +82,7 @@ impl StudyAnswer {
     pub fn facts(&self) -> Facts {
         Facts {
             answer: self.answer,
-            described: self.kind == AnswerKind::Described,
+            described: self.is_description(),
             passed_by: matches!(self.kind, AnswerKind::Skipped | AnswerKind::CannotDescribe),
             fulfilled: self.fulfilled,
             text: self.text.clone(),
@@ -404,7 +404,7 @@ impl Store {
     pub async fn quality_facts(&self, run: &RunId, teacher: TeacherId) -> Result<Vec<Facts>> {
         let rows = sqlx::query!(
             r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",
-                   answers.fulfilled AS "fulfilled!: bool",
+                   answers.medium AS "medium!", answers.fulfilled AS "fulfilled!: bool",
                    iif(answers.request_shown, executions.request, NULL) AS "request?: String",
                    executions.summary AS "summary!", answers.active_ms
                FROM answers INDEXED BY answers_of_teacher
@@ -420,7 +420,8 @@ impl Store {
             let kind = AnswerKind::parse(&row.kind)?;
             Ok(Facts {
                 answer: row.id,
-                described: kind == AnswerKind::Described,
+                // The program composes the text of a demonstration or a rating.
+                described: kind == AnswerKind::Described && row.medium == "description",
                 passed_by: matches!(kind, AnswerKind::Skipped | AnswerKind::CannotDescribe),
                 fulfilled: row.fulfilled,
                 text: row.text,

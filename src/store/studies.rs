@@ -134,6 +134,16 @@ async fn write_arms(tx: &mut Transaction<'_, Sqlite>, id: &StudyId, arms: &[Stud
     Ok(())
 }
 
+/// Refuses settings that name a run which does not exist.
+async fn check_executor(tx: &mut Transaction<'_, Sqlite>, settings: &StudySettings) -> Result<()> {
+    let Some(executor) = &settings.qualification.executor else { return Ok(()) };
+    let there = sqlx::query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM runs WHERE id = ?"#, executor);
+    if there.fetch_one(&mut **tx).await? == 0 {
+        return Err(StoreError::Conflict(format!("there is no run called {executor} whose agent could decide")));
+    }
+    Ok(())
+}
+
 impl Store {
     /// Makes a study, as a draft. `webhook_secret`: the key that its messages are signed with.
     ///
@@ -153,6 +163,7 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
+        check_executor(&mut tx, settings).await?;
         let made = sqlx::query!(
             "INSERT INTO studies (id, settings, webhook_secret, created_by, created_at) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT (id) DO NOTHING",
@@ -216,6 +227,7 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
+        check_executor(&mut tx, settings).await?;
         let old = row(&mut *tx, id).await?;
         let old_arms = arms(&mut *tx, id).await?;
         if old_arms != new_arms {

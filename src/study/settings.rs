@@ -201,6 +201,14 @@ impl StudySettings {
         if self.title.trim().is_empty() {
             refuse("title", "Give the study a title: teachers see it first.".to_owned());
         }
+        if self.title.chars().any(char::is_control) {
+            refuse("title", "The title has a character in it that cannot be shown; leave it out.".to_owned());
+        }
+        for (field, examples) in [("good", &self.good), ("poor", &self.poor)] {
+            if examples.iter().any(|e| e.text.chars().count() > 500 || e.why.chars().count() > 500) {
+                refuse(field, "An example, and the reason for it, may have 500 characters each.".to_owned());
+            }
+        }
         if self.title.chars().count() > 120 {
             refuse("title", "A title may have 120 characters.".to_owned());
         }

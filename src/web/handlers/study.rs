@@ -10,6 +10,8 @@ use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::extractors::visitor::{Browser, Guest, Returned};
 use crate::web::format;
+use crate::web::page::panel::Panel;
+use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page, markdown};
 use crate::web::services::participation::{self, Next};
 use crate::web::services::qualification;
@@ -45,10 +47,10 @@ pub(crate) struct Arrival {
 /// Longest name that a platform gives.
 const LONGEST_NAME: usize = 128;
 
-/// A name from a link; one that is empty or too long is none.
+/// A name from a link; platforms make theirs of ASCII's letters, digits and marks. One that is empty or too long is none.
 fn name(text: &str) -> Option<String> {
     let text = text.trim();
-    let fits = (1..=LONGEST_NAME).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    let fits = (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     fits.then(|| text.to_owned())
 }
 
@@ -116,11 +118,24 @@ struct GuidelinesPage {
     page: Page,
     study: Study,
     guidelines: String,
-    example: Option<(&'static dyn AnyFamily, String)>,
+    title: &'static str,
+    lead: &'static str,
+    example: Option<Example>,
+    /// Whether people teach in words, so that examples are quoted.
+    in_words: bool,
     good: Vec<(String, String)>,
     poor: Vec<(String, String)>,
-    /// Whether the person has begun and only looks again.
+    /// Where somebody goes on who has begun and only looks again.
     again: Option<String>,
+}
+
+/// The family's example.
+struct Example {
+    family: &'static dyn AnyFamily,
+    heading: &'static str,
+    /// What the agent was asked to do, where people see it.
+    request: Option<String>,
+    html: String,
 }
 
 #[derive(Template)]
@@ -163,19 +178,10 @@ struct EndPage {
     return_address: Option<String>,
     /// The label of a button that leads on, with the own path that it is posted to.
     on: Option<(&'static str, String)>,
+    /// Whether the page asks again by itself, as something else may come next at any time.
+    waits: bool,
     /// Whether the person may take part and can see their answers.
     answers: Option<String>,
-}
-
-/// The family of a study's first run that this build knows.
-async fn family(state: &AppState, study: &Study) -> Result<Option<&'static dyn AnyFamily>> {
-    for arm in &study.arms {
-        let run = state.store.run(&arm.run).await?;
-        if let Some(family) = state.family(&run.family) {
-            return Ok(Some(family));
-        }
-    }
-    Ok(None)
 }
 
 /// `GET /study/{study}`: whatever comes next.
@@ -248,7 +254,7 @@ async fn here(state: &AppState, page: Page, study: Study, who: Participant) -> R
         other => other,
     };
     match state_of_who {
-        ParticipantState::Guidelines => guidelines(state, page, study, false).await,
+        ParticipantState::Guidelines => guidelines(state, page, study, &who, false).await,
         ParticipantState::Qualifying => match qualification::next_item(state, &study, &who).await? {
             Some(item) => qualify(state, page, study, item, String::new(), None),
             None => {
@@ -272,22 +278,46 @@ async fn here(state: &AppState, page: Page, study: Study, who: Participant) -> R
     }
 }
 
-async fn guidelines(state: &AppState, page: Page, study: Study, again: bool) -> Result<Response> {
-    let family = family(state, &study).await?;
-    let (mut good, mut poor, mut example) = (Vec::new(), Vec::new(), None);
-    if let Some(family) = family {
-        let guide = family.guide();
-        example = Some((family, family.render(&guide.view, Audience::Teacher)?));
-        (good, poor) = (guide.good, guide.poor);
+/// The guidelines, in the words of the medium in which the participant teaches.
+async fn guidelines(state: &AppState, page: Page, study: Study, who: &Participant, again: bool) -> Result<Response> {
+    let arm = who.arm.and_then(|arm| study.arms.get(arm as usize)).or(study.arms.first());
+    let view = match arm {
+        Some(arm) => Some(RunView::load(state, &arm.run).await?),
+        None => None,
+    };
+    let mut shown = GuidelinesPage {
+        guidelines: markdown::html(&study.settings.guidelines),
+        again: again.then(|| participation::path(&study.id)),
+        title: "How to teach",
+        lead: "",
+        example: None,
+        in_words: true,
+        good: Vec::new(),
+        poor: Vec::new(),
+        page,
+        study,
+    };
+    if let Some(view) = view {
+        let (panel, guide) = (Panel::of(&view), view.family.guide());
+        let (title, lead, heading) = panel.guide();
+        let html = view.family.render(&guide.view, Audience::Teacher)?;
+        (shown.title, shown.lead, shown.in_words) = (title, lead, panel.describes());
+        let request = match panel.describes() {
+            true => None,
+            // A good description of the example is a request for it.
+            false => guide.good.first().map(|(request, _)| request.clone()),
+        };
+        shown.example = Some(Example { family: view.family, heading, request, html });
+        (shown.good, shown.poor) = if panel.describes() { (guide.good, guide.poor) } else { panel.advice() };
     }
     let own = |list: &[crate::study::WordedExample]| {
         list.iter().map(|example| (example.text.clone(), example.why.clone())).collect::<Vec<_>>()
     };
-    good.extend(own(&study.settings.good));
-    poor.extend(own(&study.settings.poor));
-    let guidelines = markdown::html(&study.settings.guidelines);
-    let again = again.then(|| participation::path(&study.id));
-    Ok(page::html(&GuidelinesPage { page, study, guidelines, example, good, poor, again }))
+    if shown.in_words {
+        shown.good.extend(own(&shown.study.settings.good));
+        shown.poor.extend(own(&shown.study.settings.poor));
+    }
+    Ok(page::html(&shown))
 }
 
 fn qualify(
@@ -337,6 +367,7 @@ fn ended(page: Page, study: Study, who: &Participant, given: u64) -> Response {
         return_address: code.as_deref().and_then(|code| study.settings.return_address(code)),
         answers: (given > 0).then(|| format!("{}/answers", participation::path(&study.id))),
         words: words.to_owned(),
+        waits: who.state == ParticipantState::Waiting || study.state == StudyState::Paused,
         on: again,
         page,
         study,
@@ -362,6 +393,9 @@ pub(crate) async fn join(
     let study = state.store.study(&id).await?;
     let entry = study.settings.entry;
     let person = arrival.person(entry);
+    if matches!(entry, Entry::Prolific | Entry::Mturk) && (arrival.is_preview() || person.platform_session.is_none()) {
+        return joining(page, study, &Arrival::default(), None);
+    }
     let invitation = arrival.invitation().filter(|_| entry == Entry::Invitation);
     let known = match &visitor {
         Some(visitor) => state.store.participant(&id, visitor.teacher.id).await?,
@@ -412,7 +446,7 @@ pub(crate) async fn guidelines_again(
     Guest(visitor): Guest,
 ) -> Result<Response> {
     let (study, who) = participant(&state, &id, visitor).await?;
-    guidelines(&state, page, study, who.state != ParticipantState::Guidelines).await
+    guidelines(&state, page, study, &who, who.state != ParticipantState::Guidelines).await
 }
 
 /// `POST /study/{study}/begin`: the guidelines were read.
@@ -426,6 +460,11 @@ pub(crate) async fn begin(
     if who.state == ParticipantState::Guidelines {
         state.store.set_seen_guide(who.teacher).await?;
         let next = match qualification::items(&state, &study).await? {
+            0 if study.settings.qualification.executions > 0 => {
+                return Err(Error::Busy(
+                    "The agent has nothing to show yet. Try again in a minute: this page leads you on.".to_owned(),
+                ));
+            }
             0 => ParticipantState::Teaching,
             _ => ParticipantState::Qualifying,
         };
@@ -483,6 +522,15 @@ pub(crate) async fn check(
     show_check(&state, page, study, &who, None).await
 }
 
+/// Whether an attention check comes next for a participant.
+async fn is_check_due(state: &AppState, study: &Study, who: &Participant) -> Result<bool> {
+    if who.state != ParticipantState::Teaching || study.state != StudyState::Open {
+        return Ok(false);
+    }
+    let given = state.store.answers_in_study(&study.id, who.teacher).await?;
+    Ok(matches!(participation::next(state, study, who, given).await?, Next::Check))
+}
+
 async fn show_check(
     state: &AppState,
     page: Page,
@@ -490,10 +538,7 @@ async fn show_check(
     who: &Participant,
     problem: Option<String>,
 ) -> Result<Response> {
-    let given = state.store.answers_in_study(&study.id, who.teacher).await?;
-    let due = who.state == ParticipantState::Teaching
-        && study.state == StudyState::Open
-        && matches!(participation::next(state, &study, who, given).await?, Next::Check);
+    let due = is_check_due(state, &study, who).await?;
     let at = who.attention_passed + who.attention_missed;
     let item = match due {
         true => state.store.attention_item(&study.id, (who.id, who.teacher), at).await?,
@@ -527,7 +572,8 @@ pub(crate) async fn check_answer(
 ) -> Result<Response> {
     let (study, who) = participant(&state, &id, visitor).await?;
     let at = who.attention_passed + who.attention_missed;
-    if sent.at != at {
+    // Only a check that is due is answered, and only once.
+    if sent.at != at || !is_check_due(&state, &study, &who).await? {
         return Ok(onwards(&page, &id));
     }
     let Some(choice) = sent.choice else {
@@ -573,15 +619,26 @@ pub(crate) async fn back(
 ) -> Result<Response> {
     let (study, who) = participant(&state, &id, visitor).await?;
     if who.state == ParticipantState::Left && study.state == StudyState::Open {
-        let answered = state.store.qualification_answers(who.id).await?;
-        let items = qualification::items(&state, &study).await?;
-        // They take up the first thing that is still before them.
-        let next = if items > 0 && (answered.len() as u64) < items {
-            ParticipantState::Guidelines
-        } else if items > 0 && !qualification::has_passed(&study, &answered) {
-            ParticipantState::Qualifying
-        } else {
-            ParticipantState::Teaching
+        if who.attention_missed > u64::from(study.settings.attention.misses) {
+            participation::end(&state, &study, who.id, ParticipantState::ScreenedOut).await?;
+            return Ok(onwards(&page, &id));
+        }
+        let places = u64::from(study.settings.places);
+        let others = state.store.participants(&id).await?;
+        let left = [ParticipantState::Left, ParticipantState::ScreenedOut];
+        let taken = others.iter().filter(|other| !left.contains(&other.state)).count() as u64;
+        if places > 0 && taken >= places {
+            return Err(Error::conflict(
+                "full",
+                "All places in this study are taken by now. Everything you gave is stored.",
+            ));
+        }
+        // They take up the first thing that is still before them; whether the qualification was passed is decided anew.
+        let answered = state.store.qualification_answers(who.id).await?.len() as u64;
+        let next = match qualification::items(&state, &study).await? {
+            0 => ParticipantState::Teaching,
+            items if answered < items => ParticipantState::Guidelines,
+            _ => ParticipantState::Qualifying,
         };
         state.store.set_participant_state(who.id, next, None, SELF).await?;
     }

@@ -188,7 +188,11 @@ pub(crate) async fn judge(
     let who = state.store.participant_numbered(&id, number).await?;
     state.store.judge_qualification(&id, who.id, judgement.position, judgement.passed != 0, &actor.name).await?;
     let answers = state.store.qualification_answers(who.id).await?;
-    if who.state == ParticipantState::Waiting && answers.iter().all(|answer| answer.passed.is_some()) {
+    let open = matches!(who.state, ParticipantState::Waiting | ParticipantState::ScreenedOut);
+    if open
+        && who.attention_missed <= u64::from(study.settings.attention.misses)
+        && answers.iter().all(|answer| answer.passed.is_some())
+    {
         qualification::decide(&state, &study, &who).await?;
     }
     Ok(Redirect::to(&page.url(&format!("{}/participants/{number}", studies::admin_path(&id)))).into_response())

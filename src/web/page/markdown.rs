@@ -2,7 +2,7 @@
 //! something is taken out.
 
 use ammonia::Builder;
-use pulldown_cmark::{Options, Parser, html};
+use pulldown_cmark::{Event, Options, Parser, html};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -45,10 +45,30 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
+/// Elements within elements go this deep; what lies deeper stays as text. Cleaning costs the square of the depth.
+const DEPTH: usize = 12;
+
+/// The events of a text without what is nested too deep.
+fn shallow<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
+    let mut depth = 0;
+    events.filter(move |event| match event {
+        Event::Start(_) => {
+            depth += 1;
+            depth <= DEPTH
+        }
+        Event::End(_) => {
+            depth -= 1;
+            depth < DEPTH
+        }
+        _ => true,
+    })
+}
+
 /// A text as HTML that is safe to show.
 pub(crate) fn html(text: &str) -> String {
     let mut made = String::new();
-    html::push_html(&mut made, Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH));
+    let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
+    html::push_html(&mut made, shallow(parser));
     // The page has its own title above.
     let made = made.replace("<h1>", "<h2>").replace("</h1>", "</h2>");
     CLEANER.clean(&made).to_string()
@@ -66,6 +86,14 @@ mod tests {
         );
         let link = html("[us](https://example.org/a)");
         assert!(link.contains(r#"href="https://example.org/a""#) && link.contains("noopener"), "{link}");
+    }
+
+    #[test]
+    fn deep_nesting_becomes_shallow_and_keeps_its_words() {
+        let made = html(&format!("{} deep *down*", ">".repeat(10_000)));
+        assert_eq!(made.matches("<blockquote>").count(), DEPTH, "{made}");
+        assert_eq!(made.matches("<blockquote>").count(), made.matches("</blockquote>").count());
+        assert!(made.contains("deep") && made.contains("down"));
     }
 
     #[test]

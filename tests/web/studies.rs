@@ -416,3 +416,45 @@ async fn programs_read_studies_and_change_their_settings() {
     let trail = server.state.store.audit(&"words".into(), 9).await.unwrap();
     assert_eq!(trail.iter().filter(|entry| entry.action == "settings_changed").count(), 2);
 }
+
+#[tokio::test]
+async fn leaving_skips_neither_the_judgement_nor_a_check() {
+    let server = Server::new().await;
+    let id = open(&server, |s| (s.goal, s.attention.every, s.qualification.executions) = (9, 1, 1)).await;
+    let cookie = teacher(&server).await;
+    server.form("/study/words/qualify", &cookie, "position=0&text=rubbish").await;
+    assert!(server.page("/study/words", &cookie).await.text.contains("Somebody reads what you wrote"));
+    server.form("/study/words/leave", &cookie, "").await;
+    server.form("/study/words/back", &cookie, "").await;
+    assert!(server.page("/study/words", &cookie).await.text.contains("Somebody reads what you wrote"));
+    server.form("/studies/words/participants/1/judge", "", "position=0&passed=1").await;
+    // A check that is not due is not answered.
+    for at in 0..3 {
+        server.form("/study/words/check", &cookie, &format!("at={at}&choice=1")).await;
+    }
+    let who = server.state.store.participants(&id).await.unwrap().remove(0);
+    assert_eq!((who.state, who.attention_passed, who.attention_missed), (ParticipantState::Teaching, 0, 0));
+}
+
+#[tokio::test]
+async fn only_what_was_given_in_the_study_counts_for_its_goal() {
+    let server = Server::new().await;
+    let cookie = server.teacher().await;
+    for text in ["before", "the study"] {
+        describe(&server, &cookie, text).await;
+    }
+    open(&server, |_| {}).await;
+    server.form("/study/words/join", &cookie, "").await;
+    server.form("/study/words/begin", &cookie, "").await;
+    assert_eq!(server.page("/study/words", &cookie).await.header("location"), "/teach/study");
+    assert_eq!(describe(&server, &cookie, "within").await["study"]["given"], 1);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_cannot_decide() {
+    let server = Server::new().await;
+    let mut settings = StudySettings { title: "Words".into(), ..StudySettings::default() };
+    settings.qualification.executor = Some("nope".into());
+    let refused = server.state.store.create_study(&"words".into(), &settings, &[], "secret", "a test").await;
+    assert!(refused.unwrap_err().to_string().contains("no run called nope"));
+}

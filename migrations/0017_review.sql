@@ -40,6 +40,7 @@ CREATE TABLE adjudications (
 ) STRICT;
 
 CREATE INDEX adjudications_of_study ON adjudications (study);
+CREATE INDEX adjudications_of_answer ON adjudications (answer);
 
 -- What an agent did when it was asked in the words of several teachers about the same execution. `outcome` is a digest of what
 -- it did. All rows of a study come from one agent.

@@ -109,7 +109,7 @@ test("an owner invites a researcher, who steers, until they are signed out", asy
   await look(page, "people");
   await page.getByRole("button", { name: "Take back the invitation" }).click();
   await page.getByText("The invitation was taken back").waitFor();
-  await page.getByLabel("Role of grace@example.org").selectOption("reviewer");
+  await page.getByLabel("Role of grace@example.org", { exact: true }).selectOption("reviewer");
   await page.getByRole("button", { name: "Change the role of grace@example.org" }).click();
   await page.getByText("The role was changed").waitFor();
   assert.equal((await guest.page.goto(`${server.address}runs`)).status(), 403);

@@ -79,6 +79,8 @@ const ROWS: &[Row] = &[
     row("study show words"),
     Row { arguments: "study create --file - --id new", input: "title = 'Words'", code: 0 },
     row("study state words open"),
+    // A rehearsal has a test of its own; here it is refused before it begins.
+    Row { arguments: "study rehearse --file nothing.toml", input: "", code: -1 },
     row("backup -o NEW"),
     row("restore backup --data-dir NEW"),
     Row { arguments: "doctor --port 0 --device cpu", input: "", code: -1 },
@@ -230,7 +232,12 @@ fn a_closed_pipe_is_no_error_and_a_full_device_is_told() {
         assert!(!told.contains("panicked") && !told.contains("ipe"), "{}: {told}", row.arguments);
 
         // These say what they did on the other stream.
-        const NO_RESULT: [&str; 3] = ["accounts disable Ada", "accounts enable Ada", "study state words open"];
+        const NO_RESULT: [&str; 4] = [
+            "accounts disable Ada",
+            "accounts enable Ada",
+            "study state words open",
+            "study rehearse --file nothing.toml",
+        ];
         if NO_RESULT.contains(&row.arguments) {
             continue;
         }

@@ -63,7 +63,8 @@ class Demonstrations {
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229 || event.target.tagName !== "INPUT") return;
     event.preventDefault();
     if (event.repeat) return;
-    const fields = this.#fields().filter((field) => field.offsetParent !== null);
+    // What lies in a closed fold is no next field.
+    const fields = this.#fields().filter((field) => field.checkVisibility());
     const next = fields[fields.indexOf(event.target) + 1];
     if (event.ctrlKey || event.metaKey || !next) send();
     else next.select();

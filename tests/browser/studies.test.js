@@ -285,7 +285,7 @@ test("a webhook is tried, its key shown, and its messages listed", () => withSer
   const study = await openStudy(server, { webhook: `${platforms.address}/nothing-here` });
   const { page, context, errors } = await person(browser);
   await page.goto(`${server.address}studies/${study}`);
-  await page.getByRole("button", { name: "Send a test message" }).click();
+  await Promise.all([page.waitForURL(/studies/), page.waitForEvent("load"), page.getByRole("button", { name: "Send a test message" }).click()]);
   await until("what became of it is said", async () => { await page.reload(); return /it answered 404/.test(await page.locator("#webhooks").innerText()); });
   await page.getByRole("button", { name: "Show the key" }).click();
   assert.match(await page.locator("#webhook-secret").innerText(), /^[0-9a-f]{32}$/);

@@ -98,9 +98,9 @@ pub enum Learning<'a, W: World> {
     Epochs(&'a mut dyn LearnsInEpochs<W>),
     /// Gradient steps on episodes that need no description.
     Episodes(&'a mut dyn LearnsFromEpisodes<W>),
-    /// The same, with gold executions as demonstrations; people's demonstrations are learnt from as descriptions are.
+    /// The simulated iteration learns from gold executions; people's demonstrations are learnt from as descriptions are.
     Demonstrations(&'a mut dyn LearnsFromDemonstrations<W>),
-    /// The same, with the world's rewards; people's ratings take their place.
+    /// The simulated iteration learns from the world's rewards; people's ratings take their place.
     Ratings(&'a mut dyn LearnsFromRatings<W>),
 }
 

@@ -74,7 +74,7 @@ pub async fn verify(password: String, phc: Option<String>) -> Result<bool, Crede
     .await
 }
 
-/// What has to be changed about a password that somebody chose for themselves, as a sentence.
+/// A sentence that says what to change about a password that somebody chose for themselves.
 pub fn password_problem(password: &str, name: &str) -> Option<&'static str> {
     let length = password.chars().count();
     if length < SHORTEST_PASSWORD {

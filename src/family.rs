@@ -114,7 +114,7 @@ pub trait Family: Send + Sync + 'static {
         Err("This task cannot be demonstrated.".into())
     }
 
-    /// What somebody gives who demonstrates an execution from a start, before it is checked; null where it cannot be shown. It is for
+    /// The fields of a demonstration from a start, before it is checked; null where it cannot be shown. It is for
     /// simulated people.
     fn demonstration_from(
         &self,

@@ -221,7 +221,7 @@ impl Response {
         }
     }
 
-    /// What stored columns say.
+    /// Reads the stored columns.
     fn read(demonstration: Option<String>, rating: Option<f64>) -> Result<Response> {
         Ok(match (demonstration, rating) {
             (Some(text), _) => Response::Demonstration(convert::from_json("a demonstration", &text)?),
@@ -244,7 +244,7 @@ pub struct NewAnswer {
     pub kind: AnswerKind,
     /// Exactly what was typed (for `Skipped`: the reason); never altered.
     pub text: String,
-    /// What was demonstrated or rated. It has to be of the run's medium where the kind is [`AnswerKind::Described`].
+    /// The demonstration or the rating. It has to be of the run's medium where the kind is [`AnswerKind::Described`].
     pub response: Response,
     /// When the execution was first shown to this person.
     pub shown_at: Option<OffsetDateTime>,
@@ -310,7 +310,7 @@ pub struct OwnAnswer {
     pub kind: AnswerKind,
     /// Text.
     pub text: String,
-    /// What was demonstrated or rated.
+    /// The demonstration or the rating.
     pub response: Response,
     /// When it was stored.
     pub created_at: OffsetDateTime,
@@ -341,7 +341,7 @@ pub struct TrainerAnswer {
     pub kind: AnswerKind,
     /// Text.
     pub text: String,
-    /// What was demonstrated or rated.
+    /// The demonstration or the rating.
     pub response: Response,
     /// Update that used it, if any.
     pub used_in_update: Option<u64>,
@@ -407,7 +407,7 @@ pub struct ExportRow {
     pub text: String,
     /// Medium of the answer.
     pub medium: Medium,
-    /// What was demonstrated.
+    /// The demonstration.
     pub demonstration: Option<serde_json::Value>,
     /// The rating, from 0 to 1.
     pub rating: Option<f64>,
@@ -448,7 +448,7 @@ pub struct ExportRow {
     pub first_text: Option<String>,
     /// Whether the teacher withdrew the answer from the data set: its texts are empty then.
     pub retracted: bool,
-    /// What a reviewer decided about it.
+    /// A reviewer's decision about it.
     pub review_state: Option<ReviewState>,
     /// The description of its execution that a reviewer decided on.
     pub adjudicated: Option<String>,

@@ -123,7 +123,7 @@ impl ParticipantState {
 }
 
 words! {
-    /// What the researcher decided about a participant's work.
+    /// The researcher's decision about a participant's work.
     Approval {
         /// Nothing yet.
         Pending = "pending",
@@ -135,7 +135,7 @@ words! {
 }
 
 words! {
-    /// What a reviewer decided about an answer.
+    /// A reviewer's decision about an answer.
     ReviewState {
         /// It is good.
         Accepted = "accepted",

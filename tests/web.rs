@@ -57,7 +57,7 @@ pub struct Server {
     _folder: tempfile::TempDir,
 }
 
-/// What came back.
+/// The parts of a response that tests read.
 pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,

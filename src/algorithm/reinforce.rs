@@ -90,7 +90,7 @@ impl<W: World> LearnsFromEpisodes<W> for SinglePolicy<W, Reinforce> {
 }
 
 impl<W: World> LearnsFromRatings<W> for SinglePolicy<W, Reinforce> {
-    /// The same loss with a person's rating as the reward. The execution was sampled from an earlier policy, since people take
+    /// REINFORCE's loss with a person's rating as the reward. The execution was sampled from an earlier policy, since people take
     /// their time; its likelihood is that of the present one, and no importance weight corrects it (`docs/deviations.md`).
     fn learn_from_ratings(&mut self, rated: &[RatedEpisode<W>]) -> Result<()> {
         if rated.is_empty() {

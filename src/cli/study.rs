@@ -178,7 +178,7 @@ fn read(path: &std::path::Path) -> Result<StudyFile, CliError> {
     StudyFile::read(&text).map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))
 }
 
-/// What a study has come to.
+/// The figures of a study so far.
 struct Figures {
     teachers: usize,
     finished: usize,

@@ -8,8 +8,8 @@ pub type Fields = BTreeMap<String, String>;
 /// A demonstration that its family has checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demonstration {
-    /// What is stored: all that is needed to make the execution again.
+    /// The stored value, with all that is needed to make the execution again.
     pub data: serde_json::Value,
-    /// The same in plain text, for lists, exports and screen readers.
+    /// The demonstration in plain text, for lists, exports and screen readers.
     pub text: String,
 }

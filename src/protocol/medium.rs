@@ -38,7 +38,7 @@ impl Medium {
         }
     }
 
-    /// What people do in it.
+    /// The verb of teaching in it.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Description => "describe",

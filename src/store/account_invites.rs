@@ -1,9 +1,8 @@
 //! Links that make an account: each is good once and for a time. Only a hash of what stands in the link is kept.
 
-use super::account_sessions::token_hash;
 use super::accounts::{account_name, name_key, stored_role};
 use super::connection::Durability;
-use super::convert::from_nanos;
+use super::convert::{from_nanos, token_hash};
 use super::error::{Result, StoreError};
 use super::{Role, Store};
 use crate::ids::AccountId;

@@ -3,12 +3,11 @@
 
 use super::accounts::{end_sessions, stored_role};
 use super::connection::Durability;
-use super::convert::from_nanos;
+use super::convert::{from_nanos, token_hash};
 use super::error::{Result, StoreError};
 use super::{Role, Store};
 use crate::ids::AccountId;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use time::{Duration, OffsetDateTime};
@@ -91,11 +90,6 @@ impl AccountsHere {
     pub(super) fn changed(&self) {
         self.changes.send_replace(());
     }
-}
-
-/// The hash under which a token is kept.
-pub(super) fn token_hash(token: &str) -> Vec<u8> {
-    Sha256::digest(token.as_bytes()).to_vec()
 }
 
 fn nanos(duration: Duration) -> i64 {

@@ -248,7 +248,7 @@ impl Store {
         row.fetch_optional(self.readers()).await?.map(AccountRow::read).transpose()
     }
 
-    /// What a password for this name is held against.
+    /// The hash that a password for this name is compared with.
     pub async fn credentials(&self, name: &str) -> Result<Option<Credentials>> {
         let key = name_key(name);
         let row = sqlx::query_as!(

@@ -460,7 +460,7 @@ async fn update_execution(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> 
     )
     .execute(&mut **tx)
     .await?;
-    // What was typed and not sent stays: a skip sends none of it.
+    // A skip sends nothing that was typed, so the draft stays.
     if kind == AnswerKind::Described {
         sqlx::query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", teacher, execution)
             .execute(&mut **tx)

@@ -1,4 +1,4 @@
-//! What attention checks are made of: something that a teacher has described, and executions that they could take it for.
+//! Attention checks are made of something that a teacher has described, and executions that they could take it for.
 
 use super::Store;
 use super::convert::from_json;

@@ -16,7 +16,7 @@ pub struct AuditEntry {
     pub at: OffsetDateTime,
     /// Who.
     pub actor: String,
-    /// What was done, as one word for programs: `opened`, `settings_changed`.
+    /// The action, as one word for programs: `opened`, `settings_changed`.
     pub action: String,
     /// Details.
     pub detail: serde_json::Value,

@@ -1,4 +1,4 @@
-//! What the runs of a study were given, summed for their comparison.
+//! Sums of the answers that the runs of a study were given, for their comparison.
 
 use super::convert::from_int;
 use super::error::Result;

@@ -2,6 +2,7 @@
 
 use super::error::{Result, StoreError, unreadable};
 use serde::{Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 /// A time as it is stored: nanoseconds since 1970, which last until 2262.
@@ -32,6 +33,11 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
 /// JSON text as one of our types; `what` is for the message.
 pub(super) fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|e| unreadable(what, e))
+}
+
+/// The hash under which a token is kept, so that the file alone lets nobody in.
+pub(super) fn token_hash(token: &str) -> Vec<u8> {
+    Sha256::digest(token.as_bytes()).to_vec()
 }
 
 /// Keys as the JSON list that `json_each` takes: one static statement serves any number of keys.

@@ -1,13 +1,12 @@
 //! Personal invitations to a study, and browsers that belong to one teacher. Only hashes of tokens are kept.
 
 use super::connection::Durability;
-use super::convert::{from_nanos, to_nanos};
+use super::convert::{from_nanos, to_nanos, token_hash};
 use super::error::{Result, StoreError};
 use super::{Store, audit};
 use crate::ids::{ParticipantId, StudyId, TeacherId};
 use serde::Serialize;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 /// An invitation as the study's page lists it.
@@ -15,7 +14,7 @@ use time::OffsetDateTime;
 pub struct Invitation {
     /// First characters of the token's hash, by which the page names it.
     pub key: String,
-    /// What the researcher wrote on it.
+    /// The researcher's label.
     pub label: String,
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
@@ -51,7 +50,7 @@ impl Store {
             return Err(StoreError::NotFound("the study"));
         }
         for (token, label) in invitations {
-            let hash = Sha256::digest(token.as_bytes()).to_vec();
+            let hash = token_hash(token);
             sqlx::query!(
                 "INSERT INTO study_invitations (token_hash, study, label, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
                 hash,
@@ -129,7 +128,7 @@ impl Store {
         session: Option<(&str, &str)>,
     ) -> Result<Option<(ParticipantId, TeacherId)>> {
         if let Some(token) = invitation {
-            let hash = Sha256::digest(token.as_bytes()).to_vec();
+            let hash = token_hash(token);
             let now = self.now();
             let found = sqlx::query!(
                 r#"SELECT participants.id AS "id!: ParticipantId", participants.teacher AS "teacher!: TeacherId"
@@ -162,7 +161,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Conflict`] when the browser is another teacher's.
     pub async fn add_browser(&self, teacher: TeacherId, token: &str) -> Result<()> {
-        let hash = Sha256::digest(token.as_bytes()).to_vec();
+        let hash = token_hash(token);
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;

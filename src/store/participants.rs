@@ -2,7 +2,7 @@
 //! a platform or an invitation says of the person stands in columns that can be erased.
 
 use super::connection::Durability;
-use super::convert::{from_int, from_nanos, to_int};
+use super::convert::{from_int, from_nanos, to_int, token_hash};
 use super::error::{Result, StoreError, unreadable};
 use super::{Store, audit, webhooks};
 use crate::ids::{ParticipantId, RunId, StudyId, TeacherId};
@@ -33,11 +33,11 @@ pub struct Participant {
     pub preview: bool,
     /// Attention checks they answered rightly.
     pub attention_passed: u64,
-    /// And wrongly.
+    /// Attention checks they answered wrongly.
     pub attention_missed: u64,
     /// The code they were shown at the end.
     pub completion_code: Option<String>,
-    /// What the researcher decided.
+    /// The researcher's decision.
     pub approval: Approval,
     /// When they joined.
     #[serde(with = "time::serde::rfc3339")]
@@ -45,7 +45,7 @@ pub struct Participant {
     /// When they ended.
     #[serde(with = "time::serde::rfc3339::option")]
     pub finished_at: Option<OffsetDateTime>,
-    /// What is known of the person.
+    /// The known facts about the person.
     #[serde(skip)]
     pub person: Person,
     /// When that was erased.
@@ -60,7 +60,7 @@ impl Participant {
     }
 }
 
-/// What a platform or an invitation says of a person. It never leaves the study's own pages and its list for the platform.
+/// The facts that a platform or an invitation tells about a person. It never leaves the study's own pages and its list for the platform.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Person {
     /// The platform's name of the person: Prolific's `PROLIFIC_PID`, MTurk's `workerId`.
@@ -69,11 +69,11 @@ pub struct Person {
     pub platform_study: Option<String>,
     /// The platform's name of this participation: `SESSION_ID`, `assignmentId`.
     pub platform_session: Option<String>,
-    /// What the researcher wrote on the invitation.
+    /// The researcher's label of the invitation.
     pub invitation: Option<String>,
 }
 
-/// What a participant has given so far; superseded and withdrawn answers are not counted.
+/// Figures about the answers of a participant; superseded and withdrawn answers are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ParticipantFigures {
     /// Answers; skips are none.
@@ -95,10 +95,10 @@ pub struct ParticipantFigures {
     pub last: OffsetDateTime,
 }
 
-/// What somebody brings who joins.
+/// The credentials with which somebody joins.
 #[derive(Clone, Debug, Default)]
 pub struct Joining {
-    /// What the platform says.
+    /// The facts that the platform tells.
     pub person: Person,
     /// The token of an invitation.
     pub invitation: Option<String>,
@@ -192,7 +192,7 @@ async fn usable_invitation(
     now: i64,
 ) -> Result<(Vec<u8>, String)> {
     let token = token.ok_or_else(|| StoreError::Conflict("this study can be joined by invitation only".to_owned()))?;
-    let hash = Sha256::digest(token.as_bytes()).to_vec();
+    let hash = token_hash(token);
     let row = sqlx::query!(
         r#"SELECT label, expires_at, revoked_at, participant AS "participant?: ParticipantId"
            FROM study_invitations WHERE token_hash = ? AND study = ?"#,
@@ -211,6 +211,19 @@ async fn usable_invitation(
         return refuse("this invitation has expired; ask the people who sent it for another");
     }
     Ok((hash, row.label))
+}
+
+/// Refuses when all places of a study are taken. Who left or was screened out takes none; `places` is 0 where there is no limit.
+async fn place_left(tx: &mut Transaction<'_, Sqlite>, study: &StudyId, places: u32) -> Result<()> {
+    let taken = sqlx::query_scalar!(
+        r#"SELECT count(*) FILTER (WHERE state NOT IN ('screened_out', 'left')) AS "taken!: i64"
+           FROM participants WHERE study = ?"#,
+        study
+    );
+    if places > 0 && taken.fetch_one(&mut **tx).await? >= i64::from(places) {
+        return Err(StoreError::Conflict("all places in this study are taken".to_owned()));
+    }
+    Ok(())
 }
 
 impl Store {
@@ -238,16 +251,7 @@ impl Store {
         if !consent.trim().is_empty() && !joining.agreed {
             return refuse("to take part, you have to agree first");
         }
-        let taken = sqlx::query_scalar!(
-            r#"SELECT count(*) FILTER (WHERE state NOT IN ('screened_out', 'left')) AS "taken!: i64"
-               FROM participants WHERE study = ?"#,
-            study
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        if *places > 0 && from_int(taken) >= u64::from(*places) {
-            return refuse("all places in this study are taken");
-        }
+        place_left(&mut tx, study, *places).await?;
         let (invitation, label) = match entry {
             Entry::Invitation => {
                 let (hash, label) = usable_invitation(&mut tx, study, joining.invitation.as_deref(), now).await?;
@@ -391,6 +395,26 @@ impl Store {
         Ok(new)
     }
 
+    /// Has a participant who left take part again, in `state`. It changes nothing for who has not left.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when all of the study's `places` are taken meanwhile.
+    pub async fn rejoin_study(&self, id: ParticipantId, state: ParticipantState, places: u32) -> Result<()> {
+        let mut writer = self.writer(Durability::Full).await?;
+        let mut tx = writer.begin().await?;
+        let who = by_id(&mut *tx, id).await?;
+        place_left(&mut tx, &who.study, places).await?;
+        let word = state.as_str();
+        sqlx::query!(
+            "UPDATE participants SET state = ?, finished_at = NULL WHERE id = ? AND state = 'left'",
+            word,
+            id,
+        )
+        .execute(&mut *tx)
+        .await?;
+        Ok(tx.commit().await?)
+    }
+
     /// Counts an attention check, once for each place in the participant's answers: `at` checks were answered before this one.
     /// Says how the participant then stands.
     pub async fn answer_attention_check(&self, id: ParticipantId, at: u64, right: bool) -> Result<Participant> {
@@ -399,7 +423,7 @@ impl Store {
         let mut tx = writer.begin().await?;
         sqlx::query!(
             "UPDATE participants SET attention_passed = attention_passed + ?2, attention_missed = attention_missed + 1 - ?2
-             WHERE id = ?1 AND attention_passed + attention_missed = ?3",
+             WHERE id = ?1 AND attention_passed + attention_missed = ?3 AND state = 'teaching'",
             id,
             right,
             at,
@@ -424,33 +448,40 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Erases what is known of a person: the platform's names, the invitation's label, and the browsers by which they were
-    /// recognised. Their answers stay, under the number, and nothing leads from it to them any more.
+    /// Erases what is known of a person, in every study in which they take part: the platform's names, the invitations' labels, and
+    /// the browsers by which they were recognised. Where they had not ended they have left. Their answers stay, under their
+    /// numbers, and nothing leads from these to the person any more.
     pub async fn erase_person(&self, id: ParticipantId, actor: &str) -> Result<()> {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let old = by_id(&mut *tx, id).await?;
-        sqlx::query!(
-            "UPDATE participants SET platform_person = NULL, platform_study = NULL, platform_session = NULL,
-                 invitation_label = NULL, erased_at = coalesce(erased_at, ?2)
-             WHERE id = ?1",
-            id,
-            now,
-        )
-        .execute(&mut *tx)
-        .await?;
-        sqlx::query!("UPDATE study_invitations SET label = '' WHERE participant = ?", id).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM teacher_browsers WHERE teacher = ?", old.teacher).execute(&mut *tx).await?;
-        // No token has this hash: the row stays for the answers, and no cookie finds it.
-        sqlx::query!("UPDATE teachers SET token_hash = randomblob(32) WHERE id = ?", old.teacher)
+        let teacher = by_id(&mut *tx, id).await?.teacher;
+        let parts = select_participants!("teacher = ?", teacher).fetch_all(&mut *tx).await?;
+        for part in parts {
+            sqlx::query!(
+                "UPDATE participants SET platform_person = NULL, platform_study = NULL, platform_session = NULL,
+                     invitation_label = NULL, erased_at = coalesce(erased_at, ?2),
+                     finished_at = coalesce(finished_at, ?2),
+                     state = CASE WHEN state IN ('finished', 'screened_out') THEN state ELSE 'left' END
+                 WHERE id = ?1",
+                part.id,
+                now,
+            )
             .execute(&mut *tx)
             .await?;
-        audit::note(&mut tx, now, actor, &old.study, "person_erased", &json!({ "participant": old.number })).await?;
+            sqlx::query!("UPDATE study_invitations SET label = '' WHERE participant = ?", part.id)
+                .execute(&mut *tx)
+                .await?;
+            audit::note(&mut tx, now, actor, &part.study, "person_erased", &json!({ "participant": part.number }))
+                .await?;
+        }
+        sqlx::query!("DELETE FROM teacher_browsers WHERE teacher = ?", teacher).execute(&mut *tx).await?;
+        // No token has this hash: the row stays for the answers, and no cookie finds it.
+        sqlx::query!("UPDATE teachers SET token_hash = randomblob(32) WHERE id = ?", teacher).execute(&mut *tx).await?;
         Ok(tx.commit().await?)
     }
 
-    /// What each participant of a study has given so far. Who has given nothing is left out.
+    /// Figures about the answers of each participant of a study. Who has given nothing is left out.
     pub async fn participant_figures(&self, study: &StudyId) -> Result<BTreeMap<TeacherId, ParticipantFigures>> {
         let rows = sqlx::query!(
             r#"SELECT answers.teacher AS "teacher!: TeacherId",
@@ -464,7 +495,8 @@ impl Store {
                FROM study_arms
                JOIN participants ON participants.study = study_arms.study
                CROSS JOIN answers ON answers.run = study_arms.run AND answers.teacher = participants.teacher
-                   AND answers.superseded_by IS NULL AND answers.teacher IS NOT NULL
+                   AND answers.superseded_by IS NULL AND answers.teacher IS NOT NULL AND answers.retracted_at IS NULL
+                   AND answers.created_at >= participants.joined_at
                LEFT JOIN comprehension ON comprehension.answer = answers.id AND comprehension.told_before = 0
                WHERE study_arms.study = ? GROUP BY answers.teacher"#,
             study,

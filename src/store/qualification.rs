@@ -22,7 +22,7 @@ pub struct QualificationItem {
     pub trace: serde_json::Value,
 }
 
-/// What a participant said of an item.
+/// A participant's description of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QualificationAnswer {
     /// Place of the item.
@@ -57,7 +57,7 @@ impl Store {
         )
         .fetch_one(&mut *tx)
         .await?;
-        // What somebody has described stays what everybody describes.
+        // An item that somebody has described stays in everybody's qualification.
         if answered == 0 && count(&mut tx).await? < i64::from(wanted) {
             sqlx::query!("DELETE FROM qualification_items WHERE study = ?", study).execute(&mut *tx).await?;
             let oldest = sqlx::query!(
@@ -82,9 +82,9 @@ impl Store {
                 .await?;
             }
         }
-        // What was seen by somebody is kept when it is too old to be described.
+        // Nobody meets them once more while they teach, and they are kept although nobody answers them in the pool.
         sqlx::query!(
-            "UPDATE executions SET shown = 1 WHERE id IN (SELECT execution FROM qualification_items WHERE study = ?)",
+            "UPDATE executions SET shown = 1, state = CASE state WHEN 'open' THEN 'retired' ELSE state END WHERE id IN (SELECT execution FROM qualification_items WHERE study = ?)",
             study,
         )
         .execute(&mut *tx)
@@ -145,7 +145,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// What a participant said in the qualification.
+    /// A participant's descriptions in the qualification.
     pub async fn qualification_answers(&self, participant: ParticipantId) -> Result<Vec<QualificationAnswer>> {
         let rows = sqlx::query!(
             r#"SELECT position, text, passed AS "passed?: bool", judged_by FROM qualification_answers

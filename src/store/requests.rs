@@ -5,7 +5,7 @@ use super::connection::Durability;
 use super::error::{Result, StoreError};
 use crate::ids::{ExecutionId, TeacherId};
 
-/// What an execution was asked to be, and whether a teacher knows it.
+/// The request of an execution, and whether a teacher knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The request d*.

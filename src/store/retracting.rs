@@ -12,7 +12,7 @@ use super::{AnswerKind, OwnAnswer, Response, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, StudyId, TeacherId};
 use time::OffsetDateTime;
 
-/// What became of an answer that was retracted.
+/// The fate of an answer that was retracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retracted {
     /// The update that had learned from it before; `None`: no update will.

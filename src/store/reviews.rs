@@ -1,4 +1,4 @@
-//! What reviewers see of a study's answers, and what they decide about them. An answer is never altered: decisions stand beside it.
+//! The answers of a study as reviewers see them, with their decisions. An answer is never altered: decisions stand beside it.
 
 use super::answers::count_given;
 use super::connection::Durability;
@@ -67,7 +67,7 @@ pub struct StudyAnswer {
     pub understood_before: Option<bool>,
     /// Whether its teacher retracted it.
     pub retracted: bool,
-    /// What a reviewer decided.
+    /// A reviewer's decision.
     pub review: Option<Review>,
 }
 
@@ -78,7 +78,7 @@ impl StudyAnswer {
         self.kind == AnswerKind::Described && !self.retracted && in_words
     }
 
-    /// What its quality is judged by.
+    /// The facts by which its quality is judged.
     pub fn facts(&self) -> Facts {
         Facts {
             answer: self.answer,
@@ -107,7 +107,7 @@ pub struct Adjudication {
     pub at: OffsetDateTime,
 }
 
-/// What a reviewer decides on as the description of an execution.
+/// The description that a reviewer chooses for an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// One of the answers.
@@ -118,12 +118,12 @@ pub enum Chosen {
     Nothing,
 }
 
-/// What an agent did in the words of an answer.
+/// The execution of an agent that was asked in the words of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgreementAttempt {
     /// The answer.
     pub answer: AnswerId,
-    /// What it did.
+    /// The execution.
     pub outcome: Outcome,
 }
 
@@ -327,7 +327,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// What reviewers have decided on, by executions of a study.
+    /// The reviewers' chosen descriptions, by executions of a study.
     pub async fn adjudications(&self, study: &StudyId) -> Result<HashMap<ExecutionId, Adjudication>> {
         let rows = sqlx::query!(
             r#"SELECT adjudications.execution AS "execution!: ExecutionId", adjudications.answer AS "answer?: AnswerId",
@@ -377,7 +377,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// What an agent did in the words of answers, when a study's agreement was last worked out: the agent, when, and the outcomes.
+    /// The executions of an agent in the words of answers, as they were when a study's agreement was last worked out: the agent, when, and the outcomes.
     pub async fn agreement_attempts(
         &self,
         study: &StudyId,
@@ -400,7 +400,7 @@ impl Store {
         Ok(Some((agent, at, outcomes)))
     }
 
-    /// What the quality of a teacher's standing answers in a run is judged by. Retracted ones are left out.
+    /// The facts by which the quality of a teacher's standing answers in a run is judged. Retracted ones are left out.
     pub async fn quality_facts(&self, run: &RunId, teacher: TeacherId) -> Result<Vec<Facts>> {
         let rows = sqlx::query!(
             r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",

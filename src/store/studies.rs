@@ -19,7 +19,7 @@ pub struct Study {
     pub id: StudyId,
     /// Whether it takes teachers.
     pub state: StudyState,
-    /// What the researcher decided.
+    /// The researcher's decision.
     pub settings: StudySettings,
     /// The runs that it teaches, in order.
     pub arms: Vec<StudyArm>,
@@ -212,41 +212,27 @@ impl Store {
         Ok(study.fetch_optional(self.readers()).await?)
     }
 
-    /// Replaces the settings of a study, and its arms while it is a draft: teachers of an open study keep theirs.
+    /// Changes the settings of a study, and its arms while it is a draft: teachers of an open study keep theirs. `change` says from
+    /// the study as it is what it becomes; nobody else changes it meanwhile.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the arms of a study that was opened would change.
-    pub async fn change_study(
+    /// Whatever `change` refuses; [`StoreError::Conflict`] when the arms of a study that was opened would change, or no run has
+    /// the name of the agent that decides.
+    pub async fn change_study<E: From<StoreError>>(
         &self,
         id: &StudyId,
-        settings: &StudySettings,
-        new_arms: &[StudyArm],
         actor: &str,
-    ) -> Result<()> {
-        let text = to_json(settings)?;
+        change: impl FnOnce(&Study) -> Result<(StudySettings, Vec<StudyArm>), E>,
+    ) -> Result<(), E> {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        check_executor(&mut tx, settings).await?;
-        let old = row(&mut *tx, id).await?;
         let old_arms = arms(&mut *tx, id).await?;
-        if old_arms != new_arms {
-            let runs = |arms: &[StudyArm]| arms.iter().map(|arm| arm.run.clone()).collect::<Vec<_>>();
-            if old.opened_at.is_some() && runs(&old_arms) != runs(new_arms) {
-                return Err(StoreError::Conflict(
-                    "the runs of a study cannot be changed once it was open; make another study".to_owned(),
-                ));
-            }
-            write_arms(&mut tx, id, new_arms).await?;
-        }
-        sqlx::query!("UPDATE studies SET settings = ? WHERE id = ?", text, id).execute(&mut *tx).await?;
-        if old.state == StudyState::Open.as_str() {
-            overlap::raise(&mut tx, id, settings).await?;
-        }
-        let before: serde_json::Value = from_json("a study's settings", &old.settings)?;
-        let detail = json!({ "changed": changed(&before, &json!(settings)), "arms": new_arms });
-        audit::note(&mut tx, now, actor, id, "settings_changed", &detail).await?;
-        Ok(tx.commit().await?)
+        let old = row(&mut *tx, id).await?.read(old_arms)?;
+        let (settings, new_arms) = change(&old)?;
+        write_change(&mut tx, now, actor, &old, &settings, &new_arms).await?;
+        tx.commit().await.map_err(StoreError::from)?;
+        Ok(())
     }
 
     /// Opens, pauses or closes a study.
@@ -286,6 +272,34 @@ impl Store {
         webhooks::queue(&mut tx, now, id, "study.state_changed", &detail).await?;
         Ok(tx.commit().await?)
     }
+}
+
+/// Writes what a study becomes, with what differs for the audit trail.
+async fn write_change(
+    tx: &mut Transaction<'_, Sqlite>,
+    now: i64,
+    actor: &str,
+    old: &Study,
+    settings: &StudySettings,
+    new_arms: &[StudyArm],
+) -> Result<()> {
+    check_executor(tx, settings).await?;
+    if old.arms != new_arms {
+        let runs = |arms: &[StudyArm]| arms.iter().map(|arm| arm.run.clone()).collect::<Vec<_>>();
+        if old.opened_at.is_some() && runs(&old.arms) != runs(new_arms) {
+            return Err(StoreError::Conflict(
+                "the runs of a study cannot be changed once it was open; make another study".to_owned(),
+            ));
+        }
+        write_arms(tx, &old.id, new_arms).await?;
+    }
+    let text = to_json(settings)?;
+    sqlx::query!("UPDATE studies SET settings = ? WHERE id = ?", text, old.id).execute(&mut **tx).await?;
+    if old.state == StudyState::Open {
+        overlap::raise(tx, &old.id, settings).await?;
+    }
+    let detail = json!({ "changed": changed(&json!(old.settings), &json!(settings)), "arms": new_arms });
+    audit::note(tx, now, actor, &old.id, "settings_changed", &detail).await
 }
 
 /// The fields that two settings differ in, each with its old and its new value.

@@ -1,11 +1,10 @@
 //! Teachers: browsers that came by. Only a hash of their token is kept, so that the file alone lets nobody in.
 
 use super::connection::Durability;
-use super::convert::from_nanos;
+use super::convert::{from_nanos, token_hash};
 use super::error::{Result, StoreError, unreadable};
 use super::{Store, Teacher};
 use crate::ids::TeacherId;
-use sha2::{Digest, Sha256};
 use sqlx::SqliteExecutor;
 
 struct TeacherRow {
@@ -40,7 +39,7 @@ impl Store {
         if let Some(known) = self.known_teacher(token).await? {
             return Ok(known);
         }
-        let hash = Sha256::digest(token.as_bytes()).to_vec();
+        let hash = token_hash(token);
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
@@ -58,7 +57,7 @@ impl Store {
 
     /// The teacher behind a cookie token, if there is one. Nothing is written: a visit alone makes no row.
     pub async fn known_teacher(&self, token: &str) -> Result<Option<Teacher>> {
-        teacher_by_hash(self.readers(), &Sha256::digest(token.as_bytes())).await
+        teacher_by_hash(self.readers(), &token_hash(token)).await
     }
 
     /// The key that visitors' cookies are signed with. It was drawn when the database was made, so that cookies

@@ -22,7 +22,7 @@ pub struct WithdrawnAnswer {
     pub kind: AnswerKind,
     /// Its text, exactly as typed.
     pub text: String,
-    /// What was demonstrated or rated.
+    /// The demonstration or the rating.
     pub response: Response,
     /// The update that learnt from it before it could be taken back: the answer then stands as before, and a new one about
     /// the same execution takes its place. `None`: it was taken back, and no update will ever take it.

@@ -18,7 +18,7 @@ pub struct WebhookMessage {
     pub id: i64,
     /// The study.
     pub study: StudyId,
-    /// What happened: `participant.finished`.
+    /// The event, such as `participant.finished`.
     pub event: String,
     /// The message, as JSON text: exactly these bytes are signed and sent.
     pub body: String,
@@ -35,7 +35,7 @@ pub struct WebhookMessage {
 pub struct WebhookRecord {
     /// Key.
     pub id: i64,
-    /// What happened.
+    /// The event.
     pub event: String,
     /// When.
     #[serde(with = "time::serde::rfc3339")]

@@ -18,11 +18,11 @@ pub struct Described {
     pub teacher: TeacherId,
     /// The text, as typed.
     pub text: String,
-    /// What an agent did when it was asked in these words; `None` where none was asked.
+    /// The execution of an agent that was asked in these words; `None` where none was asked.
     pub attempt: Option<Outcome>,
 }
 
-/// What an agent did when it was asked in somebody's words.
+/// The execution of an agent that was asked in somebody's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// A digest of what it did: equal digests are equal executions.

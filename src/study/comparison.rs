@@ -1,4 +1,4 @@
-//! What the arms of a study have come to: success on validation against the effort of teachers, with intervals. Arms of one name are
+//! The comparison of a study's arms: success on validation against the effort of teachers, with intervals. Arms of one name are
 //! runs of one condition. Everything here is a function of its arguments.
 //!
 //! The gain of a run lies between two evaluations: the last one before an update that used a response of the study's teachers, and the
@@ -16,7 +16,7 @@ const MOST_POINTS: usize = 400;
 
 const MS_PER_MINUTE: f64 = 60_000.0;
 
-/// What is known of a run of a study.
+/// The stored facts about a run of a study.
 #[derive(Clone, Debug, Default)]
 pub struct TaughtRun {
     /// The run; an empty text in tests.
@@ -25,15 +25,15 @@ pub struct TaughtRun {
     pub condition: String,
     /// Evaluations on validation tasks by update, oldest first.
     pub evaluations: Vec<(u64, Rate)>,
-    /// What teachers of the study gave, by update and teacher.
+    /// The answers of the study's teachers in figures, by update and teacher.
     pub efforts: Vec<Effort>,
     /// Last update that learned from the simulated teacher.
     pub simulated_until: Option<u64>,
-    /// What the agent understood before it was told, by teacher.
+    /// The readings of what the agent understood before it was told, by teacher.
     pub readings: Vec<TeacherReadings>,
 }
 
-/// What a teacher gave for an update of a run.
+/// The answers that a teacher gave for an update of a run, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// The update that used it, or a later one up to the first evaluation that knows of it. Skips and whatever else no update uses
@@ -57,7 +57,7 @@ pub struct TeacherReadings {
     pub teacher: TeacherId,
     /// How many of the first half, and how many of these were carried out rightly.
     pub first: (u64, u64),
-    /// The same of the second half.
+    /// The share of the second half.
     pub second: (u64, u64),
 }
 
@@ -216,7 +216,7 @@ fn points(run: &TaughtRun) -> Vec<EffortPoint> {
     thinned(&points, MOST_POINTS)
 }
 
-/// What one run has come to, with its evaluations.
+/// The outcome of one run, with its evaluations.
 fn outcome_of(run: &TaughtRun) -> RunOutcome {
     let points = points(run);
     let (first, last) = (points.first(), points.last());

@@ -1,4 +1,4 @@
-//! What a study will take: time and money, from its settings and from what its teachers have needed so far.
+//! The estimate of a study's time and money, from its settings and from what its teachers have needed so far.
 
 use super::StudySettings;
 
@@ -59,7 +59,7 @@ mod tests {
         let estimate = Estimate::of(&settings, None);
         assert_eq!((estimate.minutes_each, estimate.answers), (21.0, Some(480)));
         assert!((estimate.rewards.unwrap() - 42.0).abs() < 1e-9);
-        // What people really needed counts more than the first guess; a fixed time more than both.
+        // The time that people needed counts more than the first guess, and a fixed time more than both.
         assert_eq!(Estimate::of(&settings, Some(50.0)).minutes_each, 41.0);
         assert_eq!(Estimate::of(&StudySettings { minutes: 15, ..settings.clone() }, Some(50.0)).minutes_each, 15.0);
         assert_eq!(Estimate::of(&StudySettings { places: 0, ..settings }, None).rewards, None);

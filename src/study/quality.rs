@@ -12,7 +12,7 @@ super::words! {
         TooFast = "too_fast",
         /// Longer than anybody types in the time: it was pasted.
         Pasted = "pasted",
-        /// The same text for executions that did different things.
+        /// One text was given for executions that did different things.
         SameText = "same_text",
         /// Hardly a word.
         VeryShort = "very_short",

@@ -2,6 +2,7 @@
 
 use crate::ids::{RunId, StudyId};
 use serde::{Deserialize, Serialize};
+use sha2::Digest;
 
 /// Everything that a researcher decides about a study, except its arms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -9,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct StudySettings {
     /// Title that teachers see.
     pub title: String,
-    /// What it is about, for the page on which people join (Markdown).
+    /// The summary for the page on which people join (Markdown).
     pub summary: String,
-    /// What people agree to before they join (Markdown). Empty: they are asked for nothing.
+    /// The text that people agree to before they join (Markdown). Empty: they are asked for nothing.
     pub consent: String,
-    /// What to do, after the family's own example (Markdown).
+    /// Instructions that stand after the family's own example (Markdown).
     pub guidelines: String,
     /// Further good descriptions of the family's example.
     pub good: Vec<WordedExample>,
@@ -176,7 +177,7 @@ pub struct Completion {
     pub screened_out_code: String,
     /// Address to return to; `{code}` stands for the code. Empty: there is no link.
     pub return_url: String,
-    /// What people read at the end (Markdown).
+    /// The text that people read at the end (Markdown).
     pub thanks: String,
 }
 
@@ -281,6 +282,12 @@ impl StudySettings {
     pub fn teachers_asked(&self, study: &StudyId, episode: u64) -> u32 {
         let overlaps = super::draw(&[study, "overlap", &episode.to_string()], 100) < self.overlap_share as usize;
         if overlaps { self.overlap.max(1) } else { 1 }
+    }
+
+    /// A short digest, by which a form tells whether somebody else has changed the settings since.
+    pub fn digest(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        hex::encode(&sha2::Sha256::digest(text)[..8])
     }
 
     /// Where a teacher with `code` returns to; `None` where there is no such address.

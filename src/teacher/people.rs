@@ -1,6 +1,6 @@
 //! Simulated people: they describe, demonstrate and rate as people do, with slips and at a person's pace.
 //!
-//! What is right comes from the task: the paper's simulated teacher describes, the gold execution is demonstrated, and the world
+//! The task says which answer is right: the paper's simulated teacher describes, the gold execution is demonstrated, and the world
 //! says how good an execution is. `people.simulated` ([`PeopleModel`]) says how often they go wrong. The same person gives the same
 //! answer to the same question: every draw is a function of the seed, the person and the number of the answer.
 

@@ -32,7 +32,7 @@ pub(super) fn execution_for_people<W: World>(
     })
 }
 
-/// What answers teach: in the run's medium, with the answers themselves and who gave them.
+/// The lessons of answers in the run's medium, with the answers themselves and who gave them.
 struct Taught<W: World> {
     /// Descriptions or demonstrations.
     described: Vec<DescribedEpisode<W>>,
@@ -78,7 +78,7 @@ impl<W: World> Taught<W> {
     }
 }
 
-/// What one answer teaches.
+/// The lesson of one answer.
 pub(super) enum LessonOf<W: World> {
     /// A description of the execution, or a demonstration of the request.
     Example(Example<W>),
@@ -86,7 +86,7 @@ pub(super) enum LessonOf<W: World> {
     Rating(RatedEpisode<W>),
 }
 
-/// What an answer teaches about the episode that it is about; `None` where there is nothing to learn from it. It is a function of
+/// Reads the lesson of an answer about its episode; `None` where there is nothing to learn from it. It is a function of
 /// what is stored alone, so that an update is made again with the same.
 pub(super) fn lesson_of<K: Family>(
     family: &K,

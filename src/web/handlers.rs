@@ -27,6 +27,7 @@ pub(crate) mod studies_api;
 pub(crate) mod study;
 pub(crate) mod study_answers;
 pub(crate) mod study_people;
+pub(crate) mod study_questions;
 pub(crate) mod study_settings;
 pub(crate) mod study_webhooks;
 pub(crate) mod teach;

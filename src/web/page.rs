@@ -16,6 +16,7 @@ use crate::web::state::AppState;
 use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
+use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Response};
 use std::convert::Infallible;
@@ -118,6 +119,23 @@ impl FromRequestParts<AppState> for Page {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
         Ok(Page::of(state, parts))
     }
+}
+
+/// Lines as a CSV file to be saved under a name.
+pub(crate) fn csv_file<L, C>(name: &str, lines: impl IntoIterator<Item = L>) -> Result<Response, Error>
+where
+    L: IntoIterator<Item = C>,
+    C: AsRef<[u8]>,
+{
+    let failed = |error: &dyn std::fmt::Display| Error::Panic(format!("a table cannot be written: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        writer.write_record(line).map_err(|error| failed(&error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
+    let name = format!("attachment; filename=\"{name}.csv\"");
+    let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, bytes).into_response())
 }
 
 /// Fills a template into a response.

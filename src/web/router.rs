@@ -8,7 +8,7 @@ use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
     access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide,
     health, home, invite, launch_api, not_found, people, review, run, run_api, runs, sign_in, studies, studies_api,
-    study, study_answers, study_people, study_settings, study_webhooks, teach, teach_api, undo,
+    study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -132,8 +132,8 @@ fn study_routes() -> Router<AppState> {
         .route("/study/{study}/join", post(study::join))
         .route("/study/{study}/guidelines", get(study::guidelines_again))
         .route("/study/{study}/begin", post(study::begin))
-        .route("/study/{study}/qualify", post(study::qualify_answer))
-        .route("/study/{study}/check", get(study::check).post(study::check_answer))
+        .route("/study/{study}/qualify", post(study_questions::qualify_answer))
+        .route("/study/{study}/check", get(study_questions::check).post(study_questions::check_answer))
         .route("/study/{study}/leave", post(study::leave))
         .route("/study/{study}/back", post(study::back))
         .route("/study/{study}/answers", get(study_answers::page))

@@ -46,6 +46,7 @@ export class Comprehension {
   constructor(config, back, learned) {
     this.api = `${config.api}/comprehension`;
     this.learned = learned;
+    this.noun = config.noun;
     this.moment = new Moment(config, back);
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.#waits && this.#open()));
     addEventListener("pagehide", () => this.#close());
@@ -121,6 +122,6 @@ export class Comprehension {
     if (this.#first) return;
     this.learned(latest.answer);
     const word = (attempt) => (attempt.understood ? "right" : "wrong");
-    $("words-said").textContent = `The agent has learned your sentence. Before, it would have been ${word(latest.before)}; now it is ${word(latest.after)}.`;
+    $("words-said").textContent = `The agent has learned your ${this.noun}. Before, it would have been ${word(latest.before)}; now it is ${word(latest.after)}.`;
   }
 }

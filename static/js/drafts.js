@@ -1,4 +1,4 @@
-// What was typed and not yet stored, per execution: in the browser's own storage, and on the server, so that it comes back on
+// Drafts keep the texts that were typed and not yet stored, per execution: in the browser's own storage, and on the server, so that it comes back on
 // any device. It outlives reloads, crashes, other tabs and the loss of the execution; it goes only when the server has said
 // "stored" or the person says "forget it".
 

@@ -1,4 +1,4 @@
-// What the agent would do if it were asked in the words that are about to be sent. The person may improve them, or send them.
+// A preview shows what the agent would do if it were asked in the words that are about to be sent. The person may improve them, or send them.
 
 import { draw } from "./attempt.js";
 import { ask } from "./net.js";

@@ -390,7 +390,7 @@ function offerUndo(answer, seconds = true) {
 function learned(answer) {
   if (offered !== answer) return;
   endOffer();
-  notice("Thank you. The agent has learned your sentence. You can still correct it under Back.", false);
+  notice(`Thank you. The agent has learned your ${config.noun}. You can still correct it under Back.`, false);
 }
 
 function endOffer() {

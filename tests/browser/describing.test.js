@@ -48,7 +48,7 @@ test("what is typed survives a restart of the server, and comes back in another 
   await openTeaching(server, other.page);
   assert.equal(await execution(other.page), first, "the same teacher gets the same execution");
   assert.equal(await other.page.locator("#text").inputValue(), "half a sentence, and more");
-  // What the other browser adds is there when this one comes back.
+  // An addition of the other browser is there when this one comes back.
   await other.page.locator("#text").press("End");
   await other.page.keyboard.type(" there");
   await saved(other.page, "half a sentence, and more there");

@@ -43,7 +43,7 @@ test("word edits are demonstrated with the keyboard, refused with a sentence, an
     assert.ok(await fields.first().evaluate((field) => field === document.activeElement), "the first field has the focus");
     const words = await fields.evaluateAll((all) => all.map((field) => field.dataset.word));
 
-    // What no rule makes is refused, and what was typed stays.
+    // Outputs that no rule makes are refused, and the typed text stays.
     const from = await execution(page);
     await fields.nth(0).fill(`${words[0]}qx`);
     await fields.nth(1).fill(`z${words[1]}`);

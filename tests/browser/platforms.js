@@ -110,7 +110,7 @@ export async function startPlatforms() {
       studies.set(key, study);
       return (participant) => `${address}/studies/${key}?participant=${participant}`;
     },
-    // What the requester does with a list of who is to be paid.
+    // The requester compares a list of those who are to be paid.
     review(approve) {
       for (const one of submissions.filter((s) => s.status === "AWAITING REVIEW")) one.status = approve(one) ? "APPROVED" : "REJECTED";
     },

@@ -1,4 +1,4 @@
-// What tests and pictures of studies have in common: a study in a server, and a person in it.
+// Tests and pictures of studies share this: a study in a server, and a person in it.
 
 import assert from "node:assert/strict";
 import { PATIENCE, until } from "./support.js";

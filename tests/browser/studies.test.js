@@ -265,7 +265,7 @@ test("a study is written with a preview, opened, paused, extended and closed", (
   assert.equal((await api(server, study)).state, "closed");
   await page.goto(`${server.address}studies`);
   await look(page, "the list of studies");
-  // The same again: the settings as a file fill the editor of another study.
+  // The settings as a file fill the editor of another study.
   const file = await (await fetch(`${server.address}studies/${study}/settings.toml`)).text();
   await page.getByRole("link", { name: "New study" }).click();
   await page.getByText("Read the settings from a file").click();

@@ -20,7 +20,7 @@ export const DRAWN = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-uns
 // A real agent may be warming up when the page opens.
 export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 60_000);
 
-// The same pages with a made-up run behind them, which understands what says nothing of "wrong" (tests/support/server.rs).
+// These pages have a made-up run behind them, which understands every sentence without the word "wrong" (tests/support/server.rs).
 const EXAMPLE = process.env.ILIAD_TEST_SERVER ?? join(dirname(BINARY), "examples", "test_server");
 
 async function startProcess(binary, port, folder, more) {
@@ -68,7 +68,7 @@ async function serve(binary, more) {
     address,
     run,
     api: `${address}api/runs/${run}`,
-    // What the process has written so far.
+    // The output of the process so far.
     said: () => said(),
     // Ends the process, lets `meanwhile` look at the silence, and starts it again with the same data at the same address.
     async restart(meanwhile) {

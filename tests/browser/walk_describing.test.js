@@ -61,7 +61,7 @@ for (const viewport of [{ width: 1366, height: 650 }, { width: 1280, height: 800
   });
 }
 
-// What the plan shows at shares of the walk, and which solid walls the view would go through.
+// Reads what the plan shows at shares of the walk, and which solid walls the view would go through.
 async function alongTheWalk(page) {
   return page.evaluate(async () => {
     const root = document.querySelector("#execution .walk");

@@ -59,7 +59,7 @@ fn a_study_is_made_from_a_file_shown_as_one_and_opened() {
     let (code, shown, told) = study(home.path(), &["show", "words-of-people"]);
     assert!(code == 0 && told.contains("in the state draft"), "{told}");
     assert!(shown.contains("goal = 12") && shown.contains("run = \"words-1\""), "{shown}");
-    // What is shown makes another study, without the run that belongs to this one.
+    // The printed file makes another study, without the run that belongs to this one.
     let begin = shown.find("[[arms]]").unwrap();
     let again = ["study", "create", "--file", "-", "--id", "words-2"];
     let (code, made, told) = run_with_input(iliad(home.path()).args(again), &shown[..begin]);

@@ -60,7 +60,7 @@ fn words_and_pictures_name_the_same_rooms() {
             let Arrival { room, way } = &arrivals[i];
             assert_eq!(text(&stop["room"]), kind(*room));
             doorways += usize::from(kind(house.stands[stands[i]].room) != kind(*room));
-            // What the label says last on the way is the room of the stop.
+            // The label's last room on the way is the room of the stop.
             let last = way.last().map_or_else(|| arrivals[i.saturating_sub(1)].room, |(_, room)| *room);
             assert_eq!(kind(last), kind(*room), "{words:?}");
             assert_eq!(stop["way"].as_array().unwrap().len(), way.len());

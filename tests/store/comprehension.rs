@@ -125,7 +125,7 @@ async fn answers_about_executions_that_are_passed_over_are_no_readings() {
         bench.store.executions_of_readings(&RUN).await.unwrap().into_iter().map(|(answer, _)| answer).collect();
     assert_eq!(known, [short, long]);
     bench.store.leave_out_of_readings(&[short]).await.unwrap();
-    // What the agent did afterwards may still be added.
+    // The attempt afterwards may still be added.
     bench.store.record_comprehension(&RUN, &[row(short, ada, 1, true, Some(true))]).await.unwrap();
     assert_eq!(strip(&bench, ada).await, [(long, false)]);
     assert_eq!(bench.store.readings_of_all(&RUN, 9).await.unwrap().len(), 1);

@@ -21,7 +21,7 @@ async fn a_draft_comes_back_with_its_execution_after_a_restart_and_to_nobody_els
     let (first, second) = (bench.lease(ada).await.unwrap().execution, bench.lease(eve).await.unwrap().execution);
     bench.store.save_draft(&draft(first, ada, 1, "half a sen")).await.unwrap();
     bench.store.save_draft(&draft(first, ada, 2, "half a sentence \u{1f600}")).await.unwrap();
-    // What comes late changes nothing; another page of the same person does.
+    // A late save changes nothing; one of another page of the same person does.
     bench.store.save_draft(&draft(first, ada, 1, "half a sen")).await.unwrap();
     assert_eq!(text(&bench.store, first, ada).await.unwrap(), "half a sentence \u{1f600}");
     let elsewhere = Draft { client_key: "phone".into(), ..draft(first, ada, 0, "on the phone") };

@@ -150,7 +150,10 @@ async fn call_everything_of_studies(bench: &Bench) {
     let webhook = "https://example.org/hook".to_owned();
     let settings = StudySettings { title: "t".into(), webhook, entry: Entry::Invitation, ..StudySettings::default() };
     store.create_study(&id, &settings, &arms, "secret", "me").await.unwrap();
-    store.change_study(&id, &settings, &arms, "me").await.unwrap();
+    store
+        .change_study(&id, "me", |_| Ok::<_, iliad::store::StoreError>((settings.clone(), arms.to_vec())))
+        .await
+        .unwrap();
     store.set_study_state(&id, StudyState::Open, "me").await.unwrap();
     store.study(&id).await.unwrap();
     store.study_of_run(&RUN).await.unwrap();
@@ -187,6 +190,7 @@ async fn call_everything_of_studies(bench: &Bench) {
     store.show_webhook_secret(&id, "me").await.unwrap();
     store.webhooks(&id, 9).await.unwrap();
     call_everything_of_reviews(bench).await;
+    store.rejoin_study(who.id, ParticipantState::Teaching, 9).await.unwrap();
     store.erase_person(who.id, "me").await.unwrap();
 }
 
@@ -194,7 +198,10 @@ async fn call_everything_of_reviews(bench: &Bench) {
     let (store, id, teacher) = (&bench.store, StudyId::from("words"), bench.teacher("a").await);
     let settings = StudySettings { title: "t".into(), overlap: 2, ..StudySettings::default() };
     let arms = [StudyArm { run: RUN.to_owned(), name: "words".into() }];
-    store.change_study(&id, &settings, &arms, "me").await.unwrap();
+    store
+        .change_study(&id, "me", |_| Ok::<_, iliad::store::StoreError>((settings.clone(), arms.to_vec())))
+        .await
+        .unwrap();
     let answers = store.study_answers(&id).await.unwrap();
     let (answer, execution) = (answers[0].answer, answers[0].execution);
     store.views(&[execution]).await.unwrap();

@@ -84,7 +84,11 @@ async fn executions_that_wait_when_a_study_opens_or_changes_want_as_many_answers
     assert!(bench.lease(eve).await.is_none(), "one was wanted, and ada has it");
     let settings = StudySettings { title: "Words".into(), overlap: 2, ..StudySettings::default() };
     let arms = [StudyArm { run: RUN.clone(), name: "words".into() }];
-    bench.store.change_study(&study(), &settings, &arms, "a test").await.unwrap();
+    bench
+        .store
+        .change_study(&study(), "a test", |_| Ok::<_, iliad::store::StoreError>((settings.clone(), arms.to_vec())))
+        .await
+        .unwrap();
     assert_eq!(bench.lease(eve).await.unwrap().execution, first);
     // Without an open study, a run asks one.
     bench.store.set_study_state(&study(), StudyState::Paused, "a test").await.unwrap();

@@ -90,7 +90,7 @@ async fn ratings_are_used_once_even_after_a_crash() {
     killed_and_made_again(&overrides, rating, false).await;
 }
 
-/// What is ready in the pool of a run that nobody has taught: views and requests by episode.
+/// The pool of a run that nobody has taught: views and requests by episode.
 async fn first_executions(live: &Live) -> BTreeMap<u64, (String, String)> {
     wait_for_work(live).await;
     let mut all = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the teacher's page asks for while somebody describes: drafts, the request, "it did what was asked", previews.
+//! Requests of the teacher's page while somebody describes: drafts, the request, "it did what was asked", previews.
 
 use crate::{Server, support};
 use axum::http::{Method, StatusCode};

@@ -105,7 +105,7 @@ async fn platforms_name_their_people_and_another_browser_goes_on() {
     );
     // The names leave the address when the form is sent.
     assert_eq!(server.form("/study/words/join", &cookie, fields).await.header("location"), "/study/words");
-    // The same participation in another browser is the same teacher; the same person in another participation is refused.
+    // A participation in another browser is one teacher's; a person who comes with another participation is refused.
     let phone = arrive(&server, query).await;
     assert_eq!(server.form("/study/words/join", &phone, fields).await.status, StatusCode::SEE_OTHER);
     let other = arrive(&server, query).await;
@@ -264,7 +264,14 @@ async fn places_are_counted_and_a_pause_holds_everybody_up() {
     // Extended and opened again, the next one fits.
     let study = server.state.store.study(&"words".into()).await.unwrap();
     let settings = StudySettings { places: 2, ..study.settings };
-    server.state.store.change_study(&"words".into(), &settings, &study.arms, "a test").await.unwrap();
+    server
+        .state
+        .store
+        .change_study(&"words".into(), "a test", |_| {
+            Ok::<_, iliad::store::StoreError>((settings.clone(), study.arms.to_vec()))
+        })
+        .await
+        .unwrap();
     server.form("/studies/words/state", "", "state=open").await;
     assert_eq!(server.form("/study/words/join", &arrive(&server, "").await, "").await.status, StatusCode::SEE_OTHER);
 }
@@ -367,7 +374,7 @@ async fn settings_are_a_file_that_fills_the_editor_again() {
     let wrong = server.form("/studies/settings", "", "settings=tittle+%3D+%27x%27").await;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(wrong.text.contains("tittle"), "{}", wrong.text);
-    // The same study again, without its runs and its name.
+    // A copy of the study is made without its runs and its name.
     let again = server.page("/studies/new?from=words", "").await.text;
     assert!(again.contains("Be *exact*.") && again.contains("name=\"id\" type=\"text\" value=\"\""), "{again}");
     assert_eq!(server.page("/studies/new?from=none", "").await.status, StatusCode::NOT_FOUND);
@@ -448,6 +455,71 @@ async fn only_what_was_given_in_the_study_counts_for_its_goal() {
     server.form("/study/words/begin", &cookie, "").await;
     assert_eq!(server.page("/study/words", &cookie).await.header("location"), "/teach/study");
     assert_eq!(describe(&server, &cookie, "within").await["study"]["given"], 1);
+}
+
+#[tokio::test]
+async fn erasing_reaches_every_study_of_the_person() {
+    let server = Server::new().await;
+    let prolific = |s: &mut StudySettings| (s.entry, s.completion.code) = (Entry::Prolific, "C".into());
+    open(&server, prolific).await;
+    let mut settings = StudySettings { title: "Another".into(), ..StudySettings::default() };
+    prolific(&mut settings);
+    server.state.store.create_study(&"another".into(), &settings, &[], "secret", "a test").await.unwrap();
+    server.state.store.set_study_state(&"another".into(), StudyState::Open, "a test").await.unwrap();
+    let cookie = arrive(&server, "").await;
+    for (study, session) in [("words", "s1"), ("another", "s2")] {
+        let fields = format!("PROLIFIC_PID=anna&SESSION_ID={session}");
+        assert_eq!(server.form(&format!("/study/{study}/join"), &cookie, &fields).await.status, StatusCode::SEE_OTHER);
+    }
+    server.form("/studies/words/participants/1/erase", "", "").await;
+    for study in ["words", "another"] {
+        let list = server.get(&format!("/studies/{study}/approvals.csv"), "").await.text;
+        assert!(list.contains("P001,,,left") && !list.contains("anna"), "{list}");
+        let trail = server.state.store.audit(&study.into(), 1).await.unwrap();
+        assert_eq!(trail[0].action, "person_erased");
+    }
+    // The platform's names lead a newcomer to no answers of before.
+    let newcomer = arrive(&server, "").await;
+    server.form("/study/another/join", &newcomer, "PROLIFIC_PID=anna&SESSION_ID=s2").await;
+    assert_eq!(server.state.store.participants(&"another".into()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn forms_of_a_study_keep_what_was_typed_and_overwrite_nobody() {
+    let server = Server::new().await;
+    open(&server, |s| s.entry = Entry::Invitation).await;
+    let editor = server.page("/studies/words/edit", "").await.text;
+    let seen = attribute(&editor, "name=\"seen\"", "value");
+    let changed = server.form("/studies/words/edit", "", &format!("title=Mine&seen={seen}")).await;
+    assert_eq!(changed.status, StatusCode::SEE_OTHER, "{}", changed.text);
+    let stale = server.form("/studies/words/edit", "", &format!("title=Yours&seen={seen}")).await;
+    assert_eq!(stale.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(stale.text.contains("omebody changed the study meanwhile") && stale.text.contains("value=\"Yours\""));
+    let again = attribute(&stale.text, "name=\"seen\"", "value");
+    let replaced = server.form("/studies/words/edit", "", &format!("title=Yours&seen={again}")).await;
+    assert_eq!(replaced.status, StatusCode::SEE_OTHER, "{}", replaced.text);
+    let refused = server.form("/studies/words/invitations", "", "labels=Anna%0ABen&days=0").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text.contains("Anna\nBen</textarea>"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn who_left_comes_back_only_while_there_is_a_place() {
+    let server = Server::new().await;
+    let id = open(&server, |s| s.places = 1).await;
+    let first = teacher(&server).await;
+    server.form("/study/words/leave", &first, "").await;
+    let second = teacher(&server).await;
+    let full = server.form("/study/words/back", &first, "").await;
+    assert!(
+        full.status == StatusCode::CONFLICT && full.text.contains("places in this study are taken"),
+        "{}",
+        full.text
+    );
+    server.form("/study/words/leave", &second, "").await;
+    assert_eq!(server.form("/study/words/back", &first, "").await.status, StatusCode::SEE_OTHER);
+    let states: Vec<_> = server.state.store.participants(&id).await.unwrap().iter().map(|who| who.state).collect();
+    assert_eq!(states, [ParticipantState::Teaching, ParticipantState::Left]);
 }
 
 #[tokio::test]

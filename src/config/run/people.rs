@@ -43,7 +43,7 @@ pub struct PeopleModel {
     pub rate_seconds: f64,
     /// Standard deviation of the logarithm of a person's seconds.
     pub seconds_spread: f64,
-    /// The same between people.
+    /// The seconds between two people.
     pub people_spread: f64,
 }
 

@@ -192,7 +192,7 @@ fn sound(world: &NavWorld, start: &Start, walk: &Walk) -> Result<(), String> {
     }
 }
 
-/// What somebody gives who shows a walk: as many of its steps as the agent can walk.
+/// A demonstrated walk has as many of its steps as the agent can walk.
 pub(super) fn given(walk: &Walk) -> Value {
     json!({ "path": walk.viewpoints.iter().take(MOVES + 1).collect::<Vec<_>>() })
 }

@@ -149,7 +149,7 @@ impl<'a> Telling<'a> {
             None => "It started here.".to_owned(),
         }];
         let mut facing = self.heading;
-        // What is passed on two moves, one after the other, is named once.
+        // A thing that is passed on two moves in a row is named once.
         let mut named = Vec::new();
         for i in 1..self.path.len() {
             lines.push(self.line(i, &mut facing, &mut named));

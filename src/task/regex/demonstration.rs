@@ -21,7 +21,7 @@ const LONGEST: usize = 80;
 /// Letters that an edit puts in at one place at most.
 const LONGEST_INSERTION: usize = 3;
 
-/// What is said of a demonstration in which every word stays.
+/// The sentence that refuses a demonstration in which every word stays.
 const UNCHANGED: &str =
     "That changes none of the words. Show what was asked for, or say that you can\u{2019}t show this.";
 
@@ -38,7 +38,7 @@ struct Given {
     expression: Option<String>,
 }
 
-/// What somebody typed.
+/// Text as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Typed {

@@ -2,7 +2,7 @@
 
 use crate::protocol::Grouping;
 
-/// What becomes of the match, and where it lies.
+/// The text that replaces a match, and the place of the match.
 pub(super) const GROUPINGS: &[Grouping] = &[
     Grouping { name: "operation", groups: &["insert", "delete", "replace", "double"] },
     Grouping { name: "place", groups: &["beginning", "end", "beside a context", "anywhere"] },

@@ -29,7 +29,7 @@ impl FromRequestParts<AppState> for Steering {
     }
 }
 
-/// What lets a request steer.
+/// The reason why a request may steer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permit {
     /// It comes from the server's own machine, where that is enough.

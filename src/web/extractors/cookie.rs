@@ -1,19 +1,16 @@
 //! Cookies that the server sets, and the random tokens in them.
 
+use crate::credentials;
 use crate::web::error::Error;
 use crate::web::settings::WebSettings;
 use axum::http::header::{self, HeaderValue};
 use axum::response::Response;
 use axum_extra::extract::cookie::{Cookie, SameSite};
-use rand::TryRng;
-use rand::rngs::SysRng;
 
 /// 128 random bits from the operating system. A secret must not be reproducible, so it does not come
 /// from `rng::stream`.
 pub(crate) fn new_token() -> Result<String, Error> {
-    let mut bytes = [0; 16];
-    SysRng.try_fill_bytes(&mut bytes).map_err(|error| Error::Panic(format!("no randomness: {error}")))?;
-    Ok(hex::encode(bytes))
+    Ok(credentials::random_token()?)
 }
 
 /// Adds a cookie that lasts a year, that scripts cannot read and other sites' forms do not send.

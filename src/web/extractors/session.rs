@@ -38,7 +38,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What is known of a request; nothing where no layer has looked.
+    /// The account behind a request; nothing where no layer has looked.
     pub(crate) fn of(parts: &Parts) -> Known {
         parts.extensions.get::<Known>().cloned().unwrap_or_default()
     }

@@ -86,7 +86,7 @@ pub(crate) async fn end_others(
     Ok(Redirect::to(&page.url("/account?done=others")))
 }
 
-/// What the form of the password sends.
+/// Body of the form that changes the password.
 #[derive(Deserialize)]
 pub(crate) struct Passwords {
     #[serde(default)]

@@ -15,8 +15,7 @@ use crate::web::state::AppState;
 use askama::Template;
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 /// Evaluations of a run in the page's table of curves.
 const TABLED: usize = 12;
@@ -245,19 +244,6 @@ fn cells_of(outcome: &Outcome, level: &str, condition: &str, run: &str, runs: us
     cells
 }
 
-/// Lines as a file to be saved.
-fn file(name: &str, lines: impl Iterator<Item = Vec<String>>) -> Result<Response> {
-    let failed = |error: &dyn std::fmt::Display| Error::Panic(format!("the table cannot be written: {error}"));
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for line in lines {
-        writer.write_record(&line).map_err(|error| failed(&error))?;
-    }
-    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
-    let name = format!("attachment; filename=\"{name}.csv\"");
-    Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, name)], bytes)
-        .into_response())
-}
-
 /// `GET /studies/{study}/comparison.csv`: a line for each condition, followed by one for each of its runs.
 pub(crate) async fn csv(_: Steering, State(state): State<AppState>, Path(id): Path<StudyId>) -> Result<Response> {
     let study = state.store.study(&id).await?;
@@ -270,7 +256,7 @@ pub(crate) async fn csv(_: Steering, State(state): State<AppState>, Path(id): Pa
             lines.push(cells_of(&run.outcome, "run", &condition.name, &name, 1));
         }
     }
-    file(&format!("{id}-comparison"), lines.into_iter())
+    page::csv_file(&format!("{id}-comparison"), lines)
 }
 
 /// `GET /studies/{study}/comparison-curves.csv`: a line for each evaluation of each run.
@@ -303,7 +289,7 @@ pub(crate) async fn curves_csv(
             }));
         }
     }
-    file(&format!("{id}-comparison-curves"), lines.into_iter())
+    page::csv_file(&format!("{id}-comparison-curves"), lines)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the teacher's page asks for while somebody describes: drafts, the request of an execution, and previews.
+//! Requests of the teacher's page while somebody describes: drafts, the request of an execution, and previews.
 
 use crate::family::Audience;
 use crate::ids::{ExecutionId, RunId};

@@ -139,7 +139,7 @@ async fn until_signed_out(store: Store, session: Option<SessionId>) {
         changes.mark_unchanged();
         match store.role_in_session(session).await {
             Ok(role) if !role.is_some_and(Role::steers) => return,
-            // What the store cannot say now it says the next time.
+            // A failed lookup is repeated the next time.
             Ok(_) | Err(_) => {}
         }
         // Sessions also end by time, and by commands on the machine.

@@ -18,7 +18,7 @@ use serde::Deserialize;
 #[template(path = "invite.html")]
 struct InvitePage {
     page: Page,
-    /// What the link is good for; `None`: for nothing any more.
+    /// The account that the link makes; `None` when it makes none any more.
     good_for: Option<Good>,
     name: String,
     problem: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) async fn cut(page: Page) -> Response {
     gone(page)
 }
 
-/// What the form sends.
+/// Body of the form.
 #[derive(Deserialize)]
 pub(crate) struct Entered {
     #[serde(default)]

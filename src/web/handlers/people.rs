@@ -43,7 +43,7 @@ impl PeoplePage {
     }
 }
 
-/// What a page of people is to say beside its lists.
+/// Messages of the page of people beside its lists.
 #[derive(Default)]
 struct Said {
     link: Option<(String, Role)>,
@@ -109,7 +109,7 @@ fn role(text: &str) -> Result<Role> {
     text.parse().map_err(|_| Error::change("role", "Choose one of the roles: owner, researcher, reviewer or teacher."))
 }
 
-/// What the form of a role sends.
+/// Body of the form that changes a role.
 #[derive(Deserialize)]
 pub(crate) struct NewRole {
     role: String,
@@ -169,7 +169,7 @@ pub(crate) async fn enable(
     done(&state, page, own, changed, "enabled").await
 }
 
-/// What the form of an invitation sends.
+/// Body of the form that makes an invitation.
 #[derive(Deserialize)]
 pub(crate) struct Wish {
     role: String,

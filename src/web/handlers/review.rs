@@ -86,7 +86,7 @@ impl Filter {
     }
 }
 
-/// What somebody else said of the same execution.
+/// An answer of somebody else about the same execution.
 struct Other {
     answer: AnswerId,
     name: String,
@@ -170,7 +170,7 @@ impl ReviewPage {
         }
     }
 
-    /// What a mean rests on.
+    /// The sample that a mean rests on.
     fn rests_on(&self, mean: &Option<Mean>, what: &str) -> String {
         let Some(mean) = mean else { return "not worked out yet".to_owned() };
         let (low, high) = (mean.low * 100.0, mean.high * 100.0);
@@ -360,7 +360,7 @@ pub(crate) struct Decision {
     back: String,
 }
 
-/// What scripts get.
+/// Data for the page's script.
 #[derive(Serialize)]
 struct Decided {
     state: Option<ReviewState>,

@@ -36,7 +36,7 @@ pub(crate) struct Next {
     next: String,
 }
 
-/// What the form sends.
+/// Body of the form.
 #[derive(Deserialize)]
 pub(crate) struct Entered {
     #[serde(default)]

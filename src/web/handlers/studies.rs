@@ -141,24 +141,24 @@ pub(crate) async fn change(
     page: Page,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response> {
-    let study = state.store.study(&id).await?;
     let form = StudyForm::sent(pairs);
     let (settings, mut problems) = form.read();
-    let arms = if study.opened_at.is_some() {
-        let renamed = |arm: &crate::store::StudyArm| match form.arm_name(&arm.run).trim() {
-            "" => arm.clone(),
-            name => crate::store::StudyArm { run: arm.run.clone(), name: name.chars().take(60).collect() },
-        };
-        study.arms.iter().map(renamed).collect()
-    } else {
-        form.arms()
-    };
     if problems.is_empty() {
-        match state.store.change_study(&id, &settings, &arms, &actor.name).await {
+        let change = |study: &Study| {
+            if !form.text("seen").is_empty() && form.text("seen") != study.settings.digest() {
+                return Err(StoreError::Conflict(
+                    "somebody changed the study meanwhile: look at who changed what, and save again to replace it"
+                        .to_owned(),
+                ));
+            }
+            Ok((settings, form.arms_for(study)))
+        };
+        match state.store.change_study(&id, &actor.name, change).await {
             Ok(()) => return Ok(Redirect::to(&page.url(&admin_path(&id))).into_response()),
             Err(error) => problems.push(general(error)),
         }
     }
+    let study = state.store.study(&id).await?;
     let again = editor(&state, page, Some(study), form, problems).await?;
     Ok((StatusCode::UNPROCESSABLE_ENTITY, again).into_response())
 }
@@ -176,7 +176,7 @@ struct PreviewPart {
     problems: Vec<SettingsError>,
 }
 
-/// What teachers will read, as a part of the editor.
+/// The part of the editor that shows the pages of teachers.
 fn preview_of(form: &StudyForm) -> Result<String> {
     let (settings, problems) = form.read();
     let part = PreviewPart {
@@ -250,12 +250,14 @@ struct OverviewPage {
     invitations: Vec<Invitation>,
     /// Links of invitations that were just made; they are shown once.
     fresh: Vec<(String, String)>,
+    /// Labels of invitations that were typed and not made.
+    labels: String,
     /// The key of the messages' signatures, for who asked to see it.
     secret: Option<String>,
     audit: Vec<AuditEntry>,
     webhooks: Vec<WebhookRecord>,
     problem: Option<String>,
-    /// What the conditions have come to; empty until somebody has taught.
+    /// The outcomes of the conditions; empty until somebody has taught.
     compared: Vec<comparison::Row>,
 }
 
@@ -304,20 +306,22 @@ pub(crate) fn link(origin: &str, page: &Page, study: &Study) -> String {
     }
 }
 
-/// What the overview says this one time.
+/// Messages that the overview shows once.
 #[derive(Default)]
 pub(crate) struct Said {
     /// Labels and links of invitations that were just made.
     pub(crate) fresh: Vec<(String, String)>,
     /// The key of the messages' signatures.
     pub(crate) secret: Option<String>,
+    /// Labels of invitations that were typed and not made.
+    pub(crate) labels: String,
     /// Why something was not done.
     pub(crate) problem: Option<String>,
 }
 
 /// The overview as a response.
 pub(crate) async fn overview(state: &AppState, page: Page, id: &StudyId, origin: &str, said: Said) -> Result<Response> {
-    let Said { fresh, secret, problem } = said;
+    let Said { fresh, secret, labels, problem } = said;
     let study = state.store.study(id).await?;
     let figures = state.store.participant_figures(id).await?;
     let people = state.store.participants(id).await?;
@@ -350,6 +354,7 @@ pub(crate) async fn overview(state: &AppState, page: Page, id: &StudyId, origin:
         rows,
         arms,
         fresh,
+        labels,
         secret,
         problem,
     }))

@@ -79,19 +79,21 @@ pub(crate) async fn change(
     Path(id): Path<StudyId>,
     Json(patch): Json<Value>,
 ) -> Result<axum::Json<StudyJson>> {
-    let study = state.store.study(&id).await?;
     if !patch.is_object() {
         return Err(Error::change("settings", "Send an object whose members are settings, such as {\"goal\": 40}."));
     }
-    let mut settings = serde_json::to_value(&study.settings)
-        .map_err(|error| Error::Panic(format!("settings cannot be written: {error}")))?;
-    merge(&mut settings, patch);
-    let settings: StudySettings = serde_json::from_value(settings)
-        .map_err(|error| Error::change("settings", format!("The settings cannot be read: {error}.")))?;
-    if let Some(problem) = settings.problems().into_iter().next() {
-        return Err(Error::change(problem.field, problem.sentence));
-    }
-    state.store.change_study(&id, &settings, &study.arms, &actor.name).await?;
+    let changed = |study: &Study| -> Result<_> {
+        let mut settings = serde_json::to_value(&study.settings)
+            .map_err(|error| Error::Panic(format!("settings cannot be written: {error}")))?;
+        merge(&mut settings, patch);
+        let settings: StudySettings = serde_json::from_value(settings)
+            .map_err(|error| Error::change("settings", format!("The settings cannot be read: {error}.")))?;
+        match settings.problems().into_iter().next() {
+            Some(problem) => Err(Error::change(problem.field, problem.sentence)),
+            None => Ok((settings, study.arms.clone())),
+        }
+    };
+    state.store.change_study(&id, &actor.name, changed).await?;
     let study = state.store.study(&id).await?;
     Ok(axum::Json(with_figures(&state, study).await?))
 }

@@ -10,16 +10,15 @@ use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::extractors::visitor::{Browser, Guest, Returned};
 use crate::web::format;
+use crate::web::handlers::study_questions;
 use crate::web::page::panel::Panel;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page, markdown};
 use crate::web::services::participation::{self, Next};
 use crate::web::services::qualification;
-use crate::web::settings::TEXT_LIMIT;
 use crate::web::state::AppState;
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
@@ -133,34 +132,9 @@ struct GuidelinesPage {
 struct Example {
     family: &'static dyn AnyFamily,
     heading: &'static str,
-    /// What the agent was asked to do, where people see it.
+    /// The request, where people see it.
     request: Option<String>,
     html: String,
-}
-
-#[derive(Template)]
-#[template(path = "study/qualify.html")]
-struct QualifyPage {
-    page: Page,
-    study: Study,
-    family: &'static dyn AnyFamily,
-    html: String,
-    position: u64,
-    of: u64,
-    text: String,
-    problem: Option<String>,
-}
-
-#[derive(Template)]
-#[template(path = "study/check.html")]
-struct CheckPage {
-    page: Page,
-    study: Study,
-    family: &'static dyn AnyFamily,
-    text: String,
-    choices: Vec<(i64, String)>,
-    at: u64,
-    problem: Option<String>,
 }
 
 #[derive(Template)]
@@ -243,7 +217,7 @@ fn joining(page: Page, study: Study, arrival: &Arrival, problem: Option<String>)
     }))
 }
 
-/// What comes next for a participant.
+/// Answers with the page that comes next for a participant.
 async fn here(state: &AppState, page: Page, study: Study, who: Participant) -> Result<Response> {
     let given = state.store.answers_in_study(&study.id, who.teacher).await?;
     let closed = matches!(study.state, StudyState::Paused | StudyState::Closed);
@@ -256,7 +230,7 @@ async fn here(state: &AppState, page: Page, study: Study, who: Participant) -> R
     match state_of_who {
         ParticipantState::Guidelines => guidelines(state, page, study, &who, false).await,
         ParticipantState::Qualifying => match qualification::next_item(state, &study, &who).await? {
-            Some(item) => qualify(state, page, study, item, String::new(), None),
+            Some(item) => study_questions::qualify(state, page, study, item, String::new(), None),
             None => {
                 let who = qualification::decide(state, &study, &who).await?;
                 Box::pin(here(state, page, study, who)).await
@@ -320,19 +294,6 @@ async fn guidelines(state: &AppState, page: Page, study: Study, who: &Participan
     Ok(page::html(&shown))
 }
 
-fn qualify(
-    state: &AppState,
-    page: Page,
-    study: Study,
-    item: qualification::Item,
-    text: String,
-    problem: Option<String>,
-) -> Result<Response> {
-    let family = state.family(&item.family).ok_or(Error::NotFound("the task family"))?;
-    let html = family.render(&item.view, Audience::Teacher)?;
-    Ok(page::html(&QualifyPage { page, study, family, html, position: item.position, of: item.of, text, problem }))
-}
-
 /// The page of who has nothing to do here now: they finished, wait, were screened out, left, or the study rests.
 fn ended(page: Page, study: Study, who: &Participant, given: u64) -> Response {
     let code = who.completion_code.clone();
@@ -378,7 +339,7 @@ fn ended(page: Page, study: Study, who: &Participant, given: u64) -> Response {
 }
 
 /// Back to the study's page, which shows what comes next.
-fn onwards(page: &Page, study: &StudyId) -> Response {
+pub(crate) fn onwards(page: &Page, study: &StudyId) -> Response {
     Redirect::to(&page.url(&participation::path(study))).into_response()
 }
 
@@ -473,125 +434,6 @@ pub(crate) async fn begin(
     Ok(onwards(&page, &id))
 }
 
-/// Body of the qualification's form.
-#[derive(Deserialize)]
-pub(crate) struct Qualified {
-    position: u64,
-    #[serde(default)]
-    text: String,
-}
-
-/// `POST /study/{study}/qualify`.
-pub(crate) async fn qualify_answer(
-    State(state): State<AppState>,
-    Path(id): Path<StudyId>,
-    page: Page,
-    Returned(visitor): Returned,
-    Form(sent): Form<Qualified>,
-) -> Result<Response> {
-    let (study, who) = participant(&state, &id, visitor).await?;
-    if who.state != ParticipantState::Qualifying {
-        return Ok(onwards(&page, &id));
-    }
-    let Some(item) = qualification::next_item(&state, &study, &who).await? else { return Ok(onwards(&page, &id)) };
-    if item.position != sent.position {
-        return Ok(onwards(&page, &id)); // Sent twice, or from another tab: what was said first stands.
-    }
-    let text = sent.text.replace("\r\n", "\n");
-    let problem = match text.chars().count() {
-        _ if text.trim().is_empty() => Some("Write a sentence first.".to_owned()),
-        n if n > TEXT_LIMIT => Some(format!("Your text has {n} characters and {TEXT_LIMIT} fit.")),
-        _ => None,
-    };
-    if problem.is_some() {
-        let again = qualify(&state, page, study, item, text, problem)?;
-        return Ok((StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
-    }
-    qualification::answer(&state, &study, &who, &item, &text).await?;
-    Ok(onwards(&page, &id))
-}
-
-/// `GET /study/{study}/check`: an attention check.
-pub(crate) async fn check(
-    State(state): State<AppState>,
-    Path(id): Path<StudyId>,
-    page: Page,
-    Guest(visitor): Guest,
-) -> Result<Response> {
-    let (study, who) = participant(&state, &id, visitor).await?;
-    show_check(&state, page, study, &who, None).await
-}
-
-/// Whether an attention check comes next for a participant.
-async fn is_check_due(state: &AppState, study: &Study, who: &Participant) -> Result<bool> {
-    if who.state != ParticipantState::Teaching || study.state != StudyState::Open {
-        return Ok(false);
-    }
-    let given = state.store.answers_in_study(&study.id, who.teacher).await?;
-    Ok(matches!(participation::next(state, study, who, given).await?, Next::Check))
-}
-
-async fn show_check(
-    state: &AppState,
-    page: Page,
-    study: Study,
-    who: &Participant,
-    problem: Option<String>,
-) -> Result<Response> {
-    let due = is_check_due(state, &study, who).await?;
-    let at = who.attention_passed + who.attention_missed;
-    let item = match due {
-        true => state.store.attention_item(&study.id, (who.id, who.teacher), at).await?,
-        false => None,
-    };
-    let Some(item) = item else { return Ok(onwards(&page, &study.id)) };
-    let family = state.family(&item.family).ok_or(Error::NotFound("the task family"))?;
-    let drawn = |view| family.render(view, Audience::Beside);
-    let choices = item
-        .choices
-        .iter()
-        .map(|(execution, view)| Ok((execution.0, drawn(view)?)))
-        .collect::<Result<Vec<_>, crate::family::RenderError>>()?;
-    Ok(page::html(&CheckPage { page, study, family, text: item.text, choices, at, problem }))
-}
-
-/// Body of the attention check's form.
-#[derive(Deserialize)]
-pub(crate) struct Checked {
-    at: u64,
-    choice: Option<i64>,
-}
-
-/// `POST /study/{study}/check`.
-pub(crate) async fn check_answer(
-    State(state): State<AppState>,
-    Path(id): Path<StudyId>,
-    page: Page,
-    Returned(visitor): Returned,
-    Form(sent): Form<Checked>,
-) -> Result<Response> {
-    let (study, who) = participant(&state, &id, visitor).await?;
-    let at = who.attention_passed + who.attention_missed;
-    // Only a check that is due is answered, and only once.
-    if sent.at != at || !is_check_due(&state, &study, &who).await? {
-        return Ok(onwards(&page, &id));
-    }
-    let Some(choice) = sent.choice else {
-        let problem = Some("Choose one of them first.".to_owned());
-        let again = show_check(&state, page, study, &who, problem).await?;
-        return Ok((StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
-    };
-    let item = state.store.attention_item(&id, (who.id, who.teacher), at).await?;
-    if let Some(item) = item {
-        let who = state.store.answer_attention_check(who.id, at, item.right.0 == choice).await?;
-        let limit = u64::from(study.settings.attention.misses);
-        if who.attention_missed > limit && who.state == ParticipantState::Teaching {
-            participation::end(&state, &study, who.id, ParticipantState::ScreenedOut).await?;
-        }
-    }
-    Ok(onwards(&page, &id))
-}
-
 /// `POST /study/{study}/leave`: the participant ends early.
 pub(crate) async fn leave(
     State(state): State<AppState>,
@@ -623,16 +465,6 @@ pub(crate) async fn back(
             participation::end(&state, &study, who.id, ParticipantState::ScreenedOut).await?;
             return Ok(onwards(&page, &id));
         }
-        let places = u64::from(study.settings.places);
-        let others = state.store.participants(&id).await?;
-        let left = [ParticipantState::Left, ParticipantState::ScreenedOut];
-        let taken = others.iter().filter(|other| !left.contains(&other.state)).count() as u64;
-        if places > 0 && taken >= places {
-            return Err(Error::conflict(
-                "full",
-                "All places in this study are taken by now. Everything you gave is stored.",
-            ));
-        }
         // They take up the first thing that is still before them; whether the qualification was passed is decided anew.
         let answered = state.store.qualification_answers(who.id).await?.len() as u64;
         let next = match qualification::items(&state, &study).await? {
@@ -640,7 +472,7 @@ pub(crate) async fn back(
             items if answered < items => ParticipantState::Guidelines,
             _ => ParticipantState::Qualifying,
         };
-        state.store.set_participant_state(who.id, next, None, SELF).await?;
+        state.store.rejoin_study(who.id, next, study.settings.places).await?;
     }
     Ok(onwards(&page, &id))
 }

@@ -32,7 +32,7 @@ impl Item {
         self.answer.own.kind == AnswerKind::Described && self.answer.own.used_in_update.is_some()
     }
 
-    /// What became of it.
+    /// Its fate.
     fn fate(&self) -> &'static str {
         match (self.answer.own.kind, self.learnt()) {
             (AnswerKind::Described, true) => "the agent has learned from it",

@@ -1,12 +1,12 @@
 //! The people of a study, for its researchers: invitations, qualifications, decisions about pay, erasure.
 
 use crate::family::Audience;
-use crate::ids::{ParticipantId, StudyId};
+use crate::ids::StudyId;
 use crate::output::spreadsheet;
 use crate::store::{Participant, QualificationAnswer, Study};
 use crate::study::agreement::{Agreement, Mean};
 use crate::study::quality::Flagged;
-use crate::study::{Approval, ParticipantState, StudyState};
+use crate::study::{Approval, ParticipantState};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::actor::Actor;
@@ -22,7 +22,7 @@ use crate::web::services::{participation, qualification};
 use crate::web::state::AppState;
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use time::OffsetDateTime;
@@ -65,7 +65,9 @@ pub(crate) async fn invite(
         _ => None,
     };
     if problem.is_some() {
-        let again = studies::overview(&state, page, &id, &origin, Said { problem, ..Said::default() }).await?;
+        let again =
+            studies::overview(&state, page, &id, &origin, Said { problem, labels: inviting.labels, ..Said::default() })
+                .await?;
         return Ok((axum::http::StatusCode::UNPROCESSABLE_ENTITY, again).into_response());
     }
     let mut made = Vec::new();
@@ -94,7 +96,7 @@ fn back(page: &Page, id: &StudyId) -> Response {
     Redirect::to(&page.url(&studies::admin_path(id))).into_response()
 }
 
-/// What somebody said in the qualification, drawn.
+/// A description of the qualification, with its execution drawn.
 struct Judged {
     position: u64,
     html: String,
@@ -224,12 +226,7 @@ pub(crate) async fn erase(
     Path((id, number)): Path<(StudyId, u64)>,
     page: Page,
 ) -> Result<Response> {
-    let study = state.store.study(&id).await?;
     let who = state.store.participant_numbered(&id, number).await?;
-    if study.state == StudyState::Open && who.state == ParticipantState::Teaching {
-        let ParticipantId(_) = who.id;
-        state.store.set_participant_state(who.id, ParticipantState::Left, None, &actor.name).await?;
-    }
     state.store.erase_person(who.id, &actor.name).await?;
     Ok(back(&page, &id))
 }
@@ -238,22 +235,19 @@ pub(crate) async fn erase(
 pub(crate) async fn approvals(_: Steering, State(state): State<AppState>, Path(id): Path<StudyId>) -> Result<Response> {
     let study = state.store.study(&id).await?;
     let figures = state.store.participant_figures(&id).await?;
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |error: &dyn std::fmt::Display| Error::Panic(format!("the list cannot be written: {error}"));
-    writer
-        .write_record([
-            "participant",
-            "platform_person",
-            "platform_session",
-            "state",
-            "answers",
-            "active_minutes",
-            "attention_passed",
-            "attention_missed",
-            "completion_code",
-            "approval",
-        ])
-        .map_err(|error| failed(&error))?;
+    let columns = [
+        "participant",
+        "platform_person",
+        "platform_session",
+        "state",
+        "answers",
+        "active_minutes",
+        "attention_passed",
+        "attention_missed",
+        "completion_code",
+        "approval",
+    ];
+    let mut lines = vec![columns.map(str::to_owned).to_vec()];
     for who in state.store.participants(&study.id).await? {
         let figures = figures.get(&who.teacher);
         let minutes = figures.map_or(0.0, |figures| figures.active_ms as f64 / 60_000.0);
@@ -269,12 +263,7 @@ pub(crate) async fn approvals(_: Steering, State(state): State<AppState>, Path(i
             who.completion_code.clone().unwrap_or_default(),
             who.approval.as_str().to_owned(),
         ];
-        writer
-            .write_record(cells.iter().map(|cell| spreadsheet::cell(cell).into_owned()))
-            .map_err(|error| failed(&error))?;
+        lines.push(cells.iter().map(|cell| spreadsheet::cell(cell).into_owned()).collect());
     }
-    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
-    let name = format!("attachment; filename=\"{id}-approvals.csv\"");
-    Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, name)], bytes)
-        .into_response())
+    page::csv_file(&format!("{id}-approvals"), lines)
 }

@@ -88,7 +88,7 @@ pub(crate) async fn page(
     }
     let Some(visitor) = visitor else { return Ok(page::html(&teach_page(&state, page, view, None, None))) };
     let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
-    let progress = teaching::progress(counts, None, &view);
+    let progress = teaching::progress(counts, &view);
     let previews = preview::arm(&state, &view, visitor.teacher.id).await? == Some(true);
     if let Some(answer) = undone
         && let Some(back) = undo::undone(&state, &view, &visitor, answer).await?
@@ -145,6 +145,8 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
         "run": view.run.id,
         "api": page.url(&format!("/api/runs/{}", view.run.id)),
         "limit": TEXT_LIMIT,
+        // The word for one answer, in the script's own sentences.
+        "noun": if view.medium() == Medium::Description { "sentence" } else { view.medium().word() },
         "lease_seconds": shown.as_ref().map_or(state.settings.lease_ttl.as_secs().min(60), |shown| shown.lease_seconds),
         "ended": view.ended(),
         "nothing": view.family.nothing_changed(),

@@ -38,7 +38,7 @@ pub(crate) struct Offer {
     message: Option<String>,
     /// The teacher's own figures.
     counts: TeacherCounts,
-    /// The same in words, with what the agent can do.
+    /// The counts in words, with the agent's latest test.
     progress: String,
     /// How the teacher stands in the study that the run belongs to; with `next`, something else than an execution comes now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub(crate) async fn lease(
         None => Some(view.nothing_to_describe()),
     };
     let counts = state.store.teacher_counts(&run, visitor.teacher.id).await?;
-    let progress = teaching::progress(counts, None, &view);
+    let progress = teaching::progress(counts, &view);
     Ok(axum::Json(Offer { shown, state: view.class(), ended: view.ended(), message, counts, progress, study }))
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct AnswerBody {
     first_text: Option<String>,
     #[serde(default)]
     demonstration: Value,
-    /// The same as the fields of a page, without the `show-` of their names.
+    /// The demonstration by the fields of a page, without the `show-` of their names.
     #[serde(default)]
     show: Fields,
     rating: Option<f64>,

@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// What people who sign in can send is charged by the handlers: passwords and links as guesses; the rest is for those who
+    /// Requests of people who sign in are charged by the handlers: passwords and links as guesses; the rest is for those who
     /// are signed in.
     #[test]
     fn what_people_who_sign_in_can_send_is_known() {

@@ -16,7 +16,7 @@ struct GuidePage {
     title: &'static str,
     lead: &'static str,
     heading: &'static str,
-    /// What the agent was asked to do in the example, where people see it.
+    /// The request of the example, where people see it.
     request: Option<String>,
     view: RunView,
     example: String,

@@ -69,7 +69,7 @@ impl Panel {
         steps.rev().map(|step| (*step, if *step > 0.0 { "Yes".to_owned() } else { "No".to_owned() })).collect()
     }
 
-    /// What the page's script has to know.
+    /// Data for the page's script.
     pub(crate) fn data(&self) -> Value {
         json!({ "medium": self.medium, "stars": self.stars() })
     }
@@ -95,7 +95,7 @@ impl Panel {
         }
     }
 
-    /// What helps the agent and what does not, in a medium without sentences: each with its reason.
+    /// Advice for teachers in a medium without sentences: each with its reason.
     pub(crate) fn advice(&self) -> (Reasoned, Reasoned) {
         let of = |list: &[(&str, &str)]| {
             list.iter().map(|(what, why)| ((*what).to_owned(), (*why).to_owned())).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What a teacher has typed and not sent: kept on the server, so that it outlives the browser.
+//! Drafts, the texts that a teacher has typed and not sent, are kept on the server, so that they outlive the browser.
 
 use crate::ids::{ExecutionId, RunId};
 use crate::store::{Draft, SavedDraft};

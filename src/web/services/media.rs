@@ -33,7 +33,7 @@ pub(crate) fn fields_for(view: &RunView, shown: &Value, response: &Response, for
     html.replace("id=\"show-", &format!("id=\"{form}-show-")).replace("for=\"show-", &format!("for=\"{form}-show-"))
 }
 
-/// What a response said, for fields that show it again.
+/// The values of a stored response, for fields that show them again.
 pub(crate) fn given_before(response: &Response) -> Value {
     response.demonstration().cloned().unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use crate::web::services::completion;
 use crate::web::state::AppState;
 use serde::Serialize;
 
-/// What a teacher's page shows of the study they are in.
+/// The progress of a teacher in a study, as the page shows it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Progress {
     /// The study.
@@ -57,7 +57,7 @@ pub(crate) fn goal(study: &Study) -> Option<u64> {
     (study.settings.goal > 0).then_some(u64::from(study.settings.goal))
 }
 
-/// What a participant who teaches does next.
+/// The next step of a participant who teaches.
 pub(crate) enum Next {
     /// They have given what was asked.
     Finish,
@@ -69,7 +69,7 @@ pub(crate) enum Next {
     Nothing,
 }
 
-/// What comes after `given` answers. An attention check that cannot be made is passed over.
+/// Says which step comes after `given` answers. An attention check that cannot be made is passed over.
 pub(crate) async fn next(state: &AppState, study: &Study, who: &Participant, given: u64) -> Result<Next> {
     if goal(study).is_some_and(|goal| given >= goal) {
         return Ok(Next::Finish);

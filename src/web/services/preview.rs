@@ -3,13 +3,13 @@
 use crate::config::run::Preview;
 use crate::ids::{ExecutionId, RunId, TeacherId};
 use crate::run::{Command, Tried};
+use crate::study::draw;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::visitor::Visitor;
 use crate::web::page::run_view::RunView;
 use crate::web::services::{commands, participation};
 use crate::web::state::AppState;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 /// Most characters of a request that the agent carries out.
@@ -30,7 +30,7 @@ pub(crate) async fn arm(state: &AppState, view: &RunView, teacher: TeacherId) ->
 }
 
 fn chance(run: &RunId, teacher: TeacherId) -> bool {
-    Sha256::digest(format!("preview {run} {}", teacher.0))[0] & 1 == 1
+    draw(&[run, "preview", &teacher.to_string()], 2) == 1
 }
 
 /// Carries out a request from the start that a form describes.

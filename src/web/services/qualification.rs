@@ -18,7 +18,7 @@ pub(crate) struct Item {
     pub(crate) of: u64,
     /// Its family.
     pub(crate) family: String,
-    /// What is shown.
+    /// The view that is shown.
     pub(crate) view: Value,
     item: QualificationItem,
 }

@@ -1,4 +1,4 @@
-//! What is known of a study's answers when somebody reviews them: flags, the descriptions of the same execution, decisions.
+//! Facts about a study's answers for their reviewers: flags, the descriptions of the same execution, decisions.
 
 use crate::ids::{AnswerId, ExecutionId, RunId, StudyId, TeacherId};
 use crate::run::{Command, OwnDescription};
@@ -26,7 +26,7 @@ pub(crate) struct Known {
     pub(crate) teacher_flags: BTreeMap<TeacherId, Vec<Flagged>>,
     /// The descriptions of each execution, oldest first.
     pub(crate) described: BTreeMap<ExecutionId, Vec<Described>>,
-    /// What reviewers decided on.
+    /// The description that a reviewer chose.
     pub(crate) adjudications: HashMap<ExecutionId, Adjudication>,
     /// The run whose agent carried descriptions out, and when.
     pub(crate) agent: Option<(RunId, OffsetDateTime)>,
@@ -130,7 +130,7 @@ pub(crate) async fn work_out_agreement(state: &AppState, study: &StudyId, agent:
     Ok(attempts.len())
 }
 
-/// What the agent of a run does in the words of answers.
+/// The agent of a run carries out the words of answers.
 async fn carry_out(state: &AppState, agent: &RunId, answers: &[AnswerId]) -> Result<Vec<AgreementAttempt>> {
     let described = state.store.answers(answers).await?;
     let described = described.into_iter().map(|one| OwnDescription { text: one.text, trace: one.trace }).collect();

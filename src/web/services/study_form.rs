@@ -8,7 +8,7 @@ use crate::study::{
 };
 use std::collections::BTreeMap;
 
-/// What was typed, by the names of the fields. An arm's field is named `arm.RUN`, and holds the arm's name.
+/// The typed texts, by the names of the fields. An arm's field is named `arm.RUN`, and holds the arm's name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StudyForm(BTreeMap<String, String>);
 
@@ -113,6 +113,18 @@ impl StudyForm {
             StudyArm { name: name.chars().take(60).collect(), run: run.clone() }
         })
         .collect()
+    }
+
+    /// The arms of a study as the form says: once it was open its runs stay, and only their names change.
+    pub(crate) fn arms_for(&self, study: &Study) -> Vec<StudyArm> {
+        if study.opened_at.is_none() {
+            return self.arms();
+        }
+        let renamed = |arm: &StudyArm| match self.arm_name(&arm.run).trim() {
+            "" => arm.clone(),
+            name => StudyArm { run: arm.run.clone(), name: name.chars().take(60).collect() },
+        };
+        study.arms.iter().map(renamed).collect()
     }
 
     /// The settings that the form says, with every reason why they cannot be used.

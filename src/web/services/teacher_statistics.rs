@@ -20,7 +20,7 @@ pub(crate) struct Bar {
     pub(crate) height: String,
 }
 
-/// What a teacher has given, in figures.
+/// Figures about the answers of a teacher.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct TeacherStatistics {
     /// Answers by kind, with the words for each; kinds without answers are left out.

@@ -47,7 +47,7 @@ pub(crate) struct Shown {
     pub(crate) spoken: String,
     /// The request, in a run that lets teachers see it.
     pub(crate) request: Option<String>,
-    /// What the visitor typed about it and has not sent.
+    /// The visitor's draft about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) draft: Option<SavedDraft>,
     /// An example of a description, for the empty box.
@@ -151,7 +151,7 @@ pub(crate) struct Given {
     pub(crate) fulfilled: bool,
     /// The text of which a preview was shown.
     pub(crate) first_text: Option<String>,
-    /// What was demonstrated, in a run that learns from demonstrations; null for nothing.
+    /// The demonstration, in a run that learns from demonstrations; null for nothing.
     pub(crate) demonstration: Value,
     /// The rating, in a run that learns from ratings.
     pub(crate) rating: Option<f64>,
@@ -333,12 +333,12 @@ async fn thanks(
     let counts = state.store.teacher_counts(&view.run.id, visitor.teacher.id).await?;
     let thanks = sentence(kind, counts, view);
     let study = participation::progress(state, &view.run.id, visitor).await?;
-    let progress = progress(counts, None, view);
+    let progress = progress(counts, view);
     Ok(Thanks { answer: stored.answer, again: stored.again, counts, thanks, progress, study })
 }
 
-/// How many descriptions the teacher gave, how far the goal is where there is one, and what the agent can do now.
-pub(crate) fn progress(counts: TeacherCounts, goal: Option<u32>, view: &RunView) -> String {
+/// How many answers the teacher gave, and what the agent can do now.
+pub(crate) fn progress(counts: TeacherCounts, view: &RunView) -> String {
     let tested = view.status.validation.as_ref().map(|rate| {
         let right = (rate.value * rate.n as f64).round() as u64;
         format!(
@@ -347,23 +347,15 @@ pub(crate) fn progress(counts: TeacherCounts, goal: Option<u32>, view: &RunView)
             format::count(&rate.n)
         )
     });
-    let given = given_of(counts.described, goal);
+    let given = given_of(counts.described, view.medium());
     [given, tested.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// How many descriptions somebody gave, of how many.
-fn given_of(described: u64, goal: Option<u32>) -> String {
-    let n = format::counted(&described, "description");
-    match goal.map(u64::from) {
-        None if described == 0 => String::new(),
-        None => format!("You have given {n} so far."),
-        Some(goal) if described >= goal => format!("You have given {n}: all that were asked for."),
-        Some(goal) => format!(
-            "You have given {} of {}; {} to go.",
-            format::count(&described),
-            format::counted(&goal, "description"),
-            format::count(&(goal - described))
-        ),
+/// How many answers somebody gave in a run's medium; nothing for none. A study's own line says how many it asks for.
+fn given_of(given: u64, medium: Medium) -> String {
+    match given {
+        0 => String::new(),
+        _ => format!("You have given {} so far.", format::counted(&given, medium.word())),
     }
 }
 
@@ -474,10 +466,9 @@ mod tests {
 
     #[test]
     fn how_far_one_is_is_said_with_and_without_a_goal() {
-        assert_eq!(given_of(0, None), "");
-        assert_eq!(given_of(1, None), "You have given 1 description so far.");
-        assert_eq!(given_of(12, Some(50)), "You have given 12 of 50 descriptions; 38 to go.");
-        assert_eq!(given_of(50, Some(50)), "You have given 50 descriptions: all that were asked for.");
+        assert_eq!(given_of(0, Medium::Description), "");
+        assert_eq!(given_of(1, Medium::Description), "You have given 1 description so far.");
+        assert_eq!(given_of(1200, Medium::Rating), "You have given 1,200 ratings so far.");
     }
 
     #[test]

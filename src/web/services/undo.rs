@@ -25,7 +25,7 @@ pub(crate) struct TakenBack {
     pub(crate) kind: AnswerKind,
     /// The text that was typed; empty where it says that the execution did what was asked.
     pub(crate) said: String,
-    /// What was demonstrated or rated.
+    /// The demonstration or the rating.
     pub(crate) response: Response,
     /// The update that learnt from it, when one has.
     pub(crate) used_in_update: Option<u64>,

@@ -1,4 +1,4 @@
-// What people teach with on the teacher's page: sentences, demonstrations or ratings. The box holds what is to be sent in each of
+// A panel is the part of the teacher's page that one medium has: sentences, demonstrations or ratings. The box holds what is to be sent in each of
 // them, so that drafts, undo and sending again treat all alike: a demonstration as the JSON of its fields, a rating as its number.
 
 const $ = (id) => document.getElementById(id);
@@ -25,7 +25,7 @@ class Sentences {
   // Further members of an answer.
   answer() { return {}; }
 
-  // What the box holds after an answer was taken back.
+  // Returns the text of the box after an answer was taken back.
   said(back) { return back.kind === "described" ? back.said : null; }
 
   // An execution came onto the page, and the box holds its draft.
@@ -49,7 +49,7 @@ class Demonstrations {
 
   #first() { return $("execution").querySelector("[data-first], [name^='show-']:not([type='hidden'])"); }
 
-  // What the fields say, where it differs from what they said at first.
+  // Writes the fields into the box where they differ from their first values.
   #keep() {
     const fields = this.#fields();
     for (const field of fields) field.classList.toggle("changed", field.value !== (field.dataset.word ?? ""));
@@ -63,7 +63,7 @@ class Demonstrations {
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229 || event.target.tagName !== "INPUT") return;
     event.preventDefault();
     if (event.repeat) return;
-    // What lies in a closed fold is no next field.
+    // A field in a closed fold cannot be the next one.
     const fields = this.#fields().filter((field) => field.checkVisibility());
     const next = fields[fields.indexOf(event.target) + 1];
     if (event.ctrlKey || event.metaKey || !next) send();

@@ -83,7 +83,7 @@ export class Plan {
     this.fit();
   }
 
-  // What is shown of a storey, in metres: west, south, east, north.
+  // The visible part of a storey, in metres: west, south, east, north.
   #box(storey) {
     if (this.#what === "house") return this.house;
     const on = this.path.filter(({ position }) => this.storeyOf(position[2]) === storey).map(({ position }) => position);
@@ -129,7 +129,7 @@ export class Plan {
     const scale = this.#scale;
     const px = (x, y) => [(x - seen.left) * scale, (y - seen.top) * scale];
     const taken = this.spots.filter((spot) => spot.storey === storey).map(({ x, y }) => { const [a, b] = px(x, -y); return [a - 14, b - 14, a + 14, b + 14]; });
-    // What lies on the plan: the storey at its bottom on the left, the button on the right.
+    // The controls lie on the plan: the storey at its bottom on the left, the button on the right.
     const { clientWidth, clientHeight } = this.svg;
     taken.push([0, clientHeight - 36, 110, clientHeight], [clientWidth - 125, clientHeight - 42, clientWidth, clientHeight]);
     this.path.forEach(({ position: [x, y, z] }, i) => {
@@ -153,7 +153,7 @@ export class Plan {
       const [tw, th] = upright ? [NAME * 1.3, length] : [length, NAME * 1.3];
       const spot = place(taken, { west, north, w, d, tw, th });
       if (!walked && spot.cost > 0) continue;
-      // What stands at the edge stays in the picture.
+      // Labels at the edge stay in the picture.
       const x = Math.min(Math.max(spot.x, tw / 2 + 2), (seen.right - seen.left) * scale - tw / 2 - 2);
       const y = Math.min(Math.max(spot.y, th / 2 + 2), (seen.bottom - seen.top) * scale - th / 2 - 2);
       taken.push([x - tw / 2, y - th / 2, x + tw / 2, y + th / 2]);

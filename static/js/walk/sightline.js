@@ -1,4 +1,4 @@
-// What is seen from a place in a plan: the wedge of the view, which ends at walls.
+// The field of view from a place in a plan is the wedge of the view, which ends at walls.
 
 const EVERY = Math.PI / 60;   // between two points of the wedge's rim
 const BESIDE = 1e-4;          // radians to both sides of a corner: one ray meets the wall, the other passes it

@@ -44,7 +44,7 @@ impl Address {
     }
 }
 
-/// What came back.
+/// The parts of a response that tests read.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,

@@ -1,4 +1,4 @@
-//! What a rehearsal has shown, as JSON and in words.
+//! The outcome of a rehearsal, as JSON and in words.
 
 use super::tally::Times;
 use crate::ids::RunId;
@@ -31,9 +31,9 @@ pub(super) struct Rehearsal {
     pub(super) arms: Vec<ArmOutcome>,
     /// Milliseconds of requests by kind.
     pub(super) milliseconds: BTreeMap<&'static str, Times>,
-    /// What happened that was meant to happen, and how often.
+    /// Intended disturbances, each with the number of times that it happened.
     pub(super) happenings: BTreeMap<String, u64>,
-    /// What should not have happened, and how often.
+    /// Errors, each with the number of times that it happened.
     pub(super) errors: BTreeMap<String, u64>,
     /// Minutes that it would take one person who finishes, with all that is read.
     pub(super) minutes_each: Option<Times>,

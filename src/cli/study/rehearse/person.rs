@@ -32,7 +32,7 @@ const INATTENTION: f64 = 0.02;
 /// The people of a run, one at a time.
 pub(super) type PeopleOfRun = Mutex<Box<dyn AnswersAsPeople>>;
 
-/// What all simulated people share.
+/// State that all simulated people share.
 pub(super) struct Stage {
     pub(super) study: Study,
     pub(super) store: Store,
@@ -67,7 +67,7 @@ pub(super) struct Person {
     seconds: f64,
 }
 
-/// What a person reports.
+/// The report of a simulated person.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) end: End,

@@ -1,4 +1,4 @@
-//! What is rehearsed: the study of a file, or one of three media, with fresh runs of the same settings as its arms.
+//! The plan of a rehearsal: the study of a file, or one of three media, with fresh runs of the same settings as its arms.
 
 use crate::cli::run_settings;
 use crate::command_line::CliError;

@@ -39,7 +39,7 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().context("the server has no output")?).lines();
         while let Some(line) = lines.next_line().await? {
             if let Some(found) = line.split_whitespace().find_map(|word| Address::read(word).ok()) {
-                // What it says later is read, so that it never waits for a reader.
+                // Its later output is read, so that it never waits for a reader.
                 tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
                 return Ok(Server { child, address: found });
             }

@@ -1,4 +1,4 @@
-//! What is counted and timed while a study is rehearsed.
+//! Counters and timers of a rehearsal.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Tally {
         held(&self.times).iter().filter_map(|(what, times)| Some((*what, quantiles(times)?))).collect()
     }
 
-    /// What happened how often.
+    /// Events, each with the number of times that it happened.
     pub(super) fn happenings(&self) -> BTreeMap<String, u64> {
         held(&self.happenings).clone()
     }

@@ -15,8 +15,7 @@ pub use estimate::Estimate;
 pub use file::{FileError, StudyFile};
 pub use intervals::Interval;
 pub use settings::{
-    Assignment, AttentionChecks, Completion, Entry, Judge, Preview, Qualification, SettingsError, StudySettings,
-    WordedExample,
+    Assignment, AttentionChecks, Completion, Entry, Judge, Qualification, SettingsError, StudySettings, WordedExample,
 };
 
 use crate::ids::RunId;

@@ -201,6 +201,22 @@ pub enum Preview {
     Random,
 }
 
+impl Preview {
+    /// The value as it is stored and exported.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Preview::Off => "off",
+            Preview::On => "on",
+            Preview::Random => "random",
+        }
+    }
+
+    /// The value that is stored as `word`.
+    pub fn parse(word: &str) -> Option<Preview> {
+        [Preview::Off, Preview::On, Preview::Random].into_iter().find(|preview| preview.as_str() == word)
+    }
+}
+
 impl Default for PoolConfig {
     fn default() -> Self {
         Self { size: 24, max_age: 40, overlap: 1, candidates: 1, show_request: false, preview: Preview::Off }

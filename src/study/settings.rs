@@ -1,5 +1,6 @@
 //! The settings of a study. As JSON they are stored and exported, as TOML they can be uploaded; both have these names.
 
+use crate::config::run::Preview;
 use crate::ids::{RunId, StudyId};
 use serde::{Deserialize, Serialize};
 use sha2::Digest;
@@ -122,18 +123,6 @@ super::words! {
         Researcher = "researcher",
         /// An agent carries them out; a description passes when it does the same as was shown.
         Executor = "executor",
-    }
-}
-
-super::words! {
-    /// Whether teachers see a preview.
-    Preview {
-        /// Nobody.
-        Off = "off",
-        /// Everybody.
-        On = "on",
-        /// Half of them, drawn for each teacher.
-        Random = "random",
     }
 }
 

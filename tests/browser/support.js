@@ -18,7 +18,7 @@ const FLAGS = [
 // WebGL drawn by the processor: there is no graphics card where tests run.
 export const DRAWN = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"];
 // A real agent may be warming up when the page opens.
-export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 60_000);
+export const PATIENCE = Number(process.env.ILIAD_PATIENCE_MS ?? 120_000);
 
 // These pages have a made-up run behind them, which understands every sentence without the word "wrong" (tests/support/server.rs).
 const EXAMPLE = process.env.ILIAD_TEST_SERVER ?? join(dirname(BINARY), "examples", "test_server");
@@ -92,6 +92,7 @@ export async function startBrowser(flags = ["--disable-gpu"]) {
 // A person with a browser of their own. Errors in the console fail the test at the end, but for those it expects.
 export async function person(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
   const errors = [];
   context.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
   context.on("weberror", (error) => errors.push(String(error.error())));

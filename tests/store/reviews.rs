@@ -5,7 +5,7 @@ use iliad::export::{Format, Rows, write};
 use iliad::ids::{AnswerId, ExecutionId, StudyId, TeacherId};
 use iliad::store::{Chosen, ExportRow, Joining, NewAnswer, StoreError, StudyArm, UpdateRecord};
 use iliad::study::quality::Flag;
-use iliad::study::{ReviewState, StudySettings, StudyState};
+use iliad::study::{ParticipantState, ReviewState, StudySettings, StudyState};
 use serde_json::{Value, json};
 
 fn study() -> StudyId {
@@ -253,6 +253,8 @@ async fn exports_have_quality_flags() {
         bench.describe(ada, text).await;
     }
     let who = bench.store.participant(&study(), ada).await.unwrap().unwrap();
+    // Checks are asked of those who teach.
+    bench.store.set_participant_state(who.id, ParticipantState::Teaching, None, "a test").await.unwrap();
     bench.store.answer_attention_check(who.id, 0, false).await.unwrap();
     let flags: Vec<Vec<Flag>> = rows(&bench, Rows::All)
         .await

@@ -2,9 +2,10 @@
 
 use crate::{Server, attribute};
 use axum::http::StatusCode;
+use iliad::config::run::Preview;
 use iliad::ids::StudyId;
 use iliad::store::StudyArm;
-use iliad::study::{Entry, Judge, ParticipantState, Preview, StudySettings, StudyState};
+use iliad::study::{Entry, Judge, ParticipantState, StudySettings, StudyState};
 use serde_json::json;
 
 /// A study of the run `study` with these settings, open.
@@ -490,13 +491,13 @@ async fn forms_of_a_study_keep_what_was_typed_and_overwrite_nobody() {
     open(&server, |s| s.entry = Entry::Invitation).await;
     let editor = server.page("/studies/words/edit", "").await.text;
     let seen = attribute(&editor, "name=\"seen\"", "value");
-    let changed = server.form("/studies/words/edit", "", &format!("title=Mine&seen={seen}")).await;
+    let changed = server.form("/studies/words/edit", "", &format!("title=Mine&entry=invitation&seen={seen}")).await;
     assert_eq!(changed.status, StatusCode::SEE_OTHER, "{}", changed.text);
-    let stale = server.form("/studies/words/edit", "", &format!("title=Yours&seen={seen}")).await;
+    let stale = server.form("/studies/words/edit", "", &format!("title=Yours&entry=invitation&seen={seen}")).await;
     assert_eq!(stale.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(stale.text.contains("omebody changed the study meanwhile") && stale.text.contains("value=\"Yours\""));
     let again = attribute(&stale.text, "name=\"seen\"", "value");
-    let replaced = server.form("/studies/words/edit", "", &format!("title=Yours&seen={again}")).await;
+    let replaced = server.form("/studies/words/edit", "", &format!("title=Yours&entry=invitation&seen={again}")).await;
     assert_eq!(replaced.status, StatusCode::SEE_OTHER, "{}", replaced.text);
     let refused = server.form("/studies/words/invitations", "", "labels=Anna%0ABen&days=0").await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);

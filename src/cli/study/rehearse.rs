@@ -102,6 +102,9 @@ fn share(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a share between 0 and 1".to_owned())
 }
 
+/// How long runs may take until they have something to show.
+const LOADING: Duration = Duration::from_secs(120);
+
 /// How long the agents may take to learn from what was given last, and how long nothing may change before nobody waits any more.
 const SETTLING: (Duration, Duration) = (Duration::from_secs(300), Duration::from_secs(20));
 
@@ -203,6 +206,7 @@ async fn rehearse(
         seed: args.seed,
         tally: tally::Tally::default(),
     });
+    ready(&store, &study).await?;
     note!("{} simulated people take part in “{}”.", args.teachers, study.settings.title);
     let begun = Instant::now();
     let judging = tokio::spawn(judge(store.clone(), study.clone(), Client::new(address.clone(), token)));
@@ -224,6 +228,25 @@ async fn rehearse(
         store.participants(id).await?.into_iter().filter(|who| !before.contains(&who.number)).collect();
     let rehearsal = summary(args, &stage, &reports, &new, &media, &comparison, seconds);
     Ok((rehearsal, comparison))
+}
+
+/// Waits until every agent has something to show, so that nobody is turned away by a run that is still being loaded.
+///
+/// # Errors
+/// When a run has nothing to show within the time, as one does that has ended.
+async fn ready(store: &Store, study: &Study) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    for arm in &study.arms {
+        loop {
+            let pool = store.pool(&arm.run).await?;
+            if pool.open + pool.leased > 0 {
+                break;
+            }
+            anyhow::ensure!(begun.elapsed() < LOADING, "the run {} has nothing to show; is it going on?", arm.run);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    Ok(())
 }
 
 /// The researcher of the rehearsal: who waits for a judgement passes.

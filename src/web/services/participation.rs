@@ -1,8 +1,9 @@
 //! Where a teacher is in a study, and where they go next. Every page and address that hands out executions asks here first.
 
+use crate::config::run::Preview;
 use crate::ids::{ParticipantId, RunId, StudyId, TeacherId};
 use crate::store::{Participant, SELF, Study};
-use crate::study::{ParticipantState, Preview, StudyState};
+use crate::study::{ParticipantState, StudyState};
 use crate::web::error::Result;
 use crate::web::extractors::visitor::Visitor;
 use crate::web::format;

@@ -1,10 +1,11 @@
 //! The form in which a study is written: one text for each field, as it was typed, and what it says.
 
+use crate::config::run::Preview;
 use crate::ids::{RunId, StudyId};
 use crate::store::{Study, StudyArm};
 use crate::study::{
-    Assignment, AttentionChecks, Completion, Entry, Judge, Preview, Qualification, SettingsError, StudySettings,
-    WordedExample, slug,
+    Assignment, AttentionChecks, Completion, Entry, Judge, Qualification, SettingsError, StudySettings, WordedExample,
+    slug,
 };
 use std::collections::BTreeMap;
 

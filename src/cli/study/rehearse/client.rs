@@ -44,7 +44,7 @@ impl Address {
     }
 }
 
-/// The parts of a response that tests read.
+/// A response of the server.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,

@@ -9,7 +9,9 @@ use std::{env, fs};
 
 /// (file in the package, name in the vendor folder).
 /// three.js is two modules, and the first imports the second by its own name. 0.185 is the last that comes minified.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
+    ("d3/dist/d3.min.js", "d3.js"),
+    ("d3/LICENSE", "d3.LICENSE.txt"),
     ("uplot/dist/uPlot.iife.min.js", "uplot.js"),
     ("uplot/dist/uPlot.min.css", "uplot.css"),
     ("uplot/LICENSE", "uplot.LICENSE.txt"),

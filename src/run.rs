@@ -222,6 +222,8 @@ pub struct Tried {
     pub valid: bool,
     /// Update the agent was at.
     pub update: u64,
+    /// Words of the request that its vocabulary does not have.
+    pub unknown: Vec<String>,
 }
 
 /// A description that a person gave, with the trainer's own trace of the execution that it describes.

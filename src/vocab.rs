@@ -71,6 +71,18 @@ impl Vocabulary {
         self.get(symbol).unwrap_or(UNKNOWN)
     }
 
+    /// The words among tokens that have no id, each once, in their order. Single letters and marks are no words.
+    pub fn unknown(&self, tokens: impl IntoIterator<Item = String>) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for token in tokens {
+            let word = token.chars().count() > 1 && token.chars().any(char::is_alphabetic);
+            if word && self.get(&token).is_none() && !found.contains(&token) {
+                found.push(token);
+            }
+        }
+        found
+    }
+
     /// Id of a character, or that of the unknown symbol.
     pub fn id_of(&self, c: char) -> u32 {
         match self.ascii.get(c as usize) {
@@ -151,6 +163,14 @@ mod tests {
     fn small() -> Vocabulary {
         let symbols = SPECIAL.iter().chain(&["a", "b"]).map(|s| s.to_string()).collect();
         Vocabulary::new(symbols, 1).unwrap()
+    }
+
+    #[test]
+    fn words_without_an_id_are_told_once() {
+        let symbols = ["<PAD>", "<UNK>", "<", ">", "add", "e"].map(str::to_owned).to_vec();
+        let vocabulary = Vocabulary::new(symbols, 0).unwrap();
+        let tokens = ["frob", "add", "q", "!", "--", "frob", "it"].map(str::to_owned);
+        assert_eq!(vocabulary.unknown(tokens), ["frob", "it"]);
     }
 
     #[test]

@@ -128,6 +128,13 @@ pub trait Agent<W: World>: Send {
     /// begins as an unknown word, with zero moments: its weights meant the word before. How many words took a row.
     fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize>;
 
+    /// Words of a request that the vocabulary does not have, each once, in their order: the agent tells none of them from another.
+    /// An agent that reads every word has none.
+    fn unknown_words(&self, request: &str) -> Vec<String> {
+        let _ = request;
+        Vec::new()
+    }
+
     /// How full the rows for words of people are.
     fn spare_words(&self) -> ReserveRows;
 

@@ -154,7 +154,15 @@ pub fn account_name(typed: &str) -> Result<&str> {
     if name.chars().count() > NAME_LIMIT {
         return invalid("The name has more than 100 characters; choose a shorter one.");
     }
-    if name.chars().any(char::is_control) {
+    // Two names that look alike would be two people to a reader, so blanks and marks without a width are refused.
+    let unseen = |c: char| {
+        c.is_control()
+            || (c.is_whitespace() && c != ' ')
+            || matches!(c as u32,
+        0xAD | 0x34F | 0x61C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
+        | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
+    };
+    if name.chars().any(unseen) {
         return invalid("The name has a character in it that cannot be shown; leave it out.");
     }
     // The audit trail names these where no account acts.

@@ -355,12 +355,13 @@ impl Store {
         Ok(from_int(given))
     }
 
-    /// Brings a participant into another state. Being in it already changes nothing.
+    /// Brings a participant from the state in which the caller knows them into another. It changes nothing when they are in another
+    /// one meanwhile, as after the same form in two tabs.
     ///
     /// Whoever ends (finished, screened out, left) gets the time of it and, where the study gives one, `code`.
     pub async fn set_participant_state(
         &self,
-        id: ParticipantId,
+        who: &Participant,
         state: ParticipantState,
         code: Option<&str>,
         actor: &str,
@@ -368,8 +369,9 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
+        let id = who.id;
         let old = by_id(&mut *tx, id).await?;
-        if old.state == state {
+        if old.state != who.state || old.state == state {
             return Ok(old);
         }
         let word = state.as_str();

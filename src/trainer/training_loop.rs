@@ -288,6 +288,7 @@ impl<K: Family> Trainer<'_, K> {
             summary: world.summary(execution),
             valid: world.valid(&start, execution),
             update: self.progress.counters.update,
+            unknown: self.algorithm.policy().unknown_words(request),
         })
     }
 

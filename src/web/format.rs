@@ -37,6 +37,12 @@ pub(crate) fn lower(text: &str) -> String {
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// A text with a capital first letter.
+pub(crate) fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// A rate as people read it, with the number of cases it rests on: `87.5% of 200`.
 pub(crate) fn rate(rate: &Rate) -> String {
     format!("{:.1}% of {}", rate.value * 100.0, count(&rate.n))

@@ -6,9 +6,10 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, comparison, comprehension_api, describing_api, docs, events, export, guide,
-    health, home, invite, launch_api, not_found, people, review, run, run_api, runs, sign_in, studies, studies_api,
-    study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api, undo,
+    access, account, answers, assets, charts, comparison, comprehension_api, describing_api, docs, events, export,
+    guide, health, home, invite, launch_api, learned, not_found, people, review, run, run_api, runs, sign_in, studies,
+    studies_api, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api,
+    undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -47,7 +48,10 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/teach/{run}/answers", get(answers::page))
         .route("/teach/{run}/answers/{answer}", post(answers::correct))
         .route("/teach/{run}/answers/{answer}/undo", post(undo::plain))
+        .route("/teach/{run}/answers/{answer}/withdraw", post(undo::withdraw))
         .route("/runs", get(runs::page).post(runs::create))
+        .route("/charts", get(charts::page))
+        .route("/runs/{run}/learned", get(learned::page))
         .route("/runs/{run}", get(run::page))
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))

@@ -216,14 +216,23 @@ export class Charts {
   }
 }
 
-// The newest points as table rows.
-export function fillTable(body, points) {
+// The newest points as table rows. `learned` is the page of what was learned: each point leads to what came since the one before.
+export function fillTable(body, points, learned) {
+  const since = (p) => points[points.indexOf(p) - 1]?.update ?? 0;
+  const first = (p) => {
+    const there = document.createElement("td");
+    there.className = "number";
+    const link = Object.assign(document.createElement("a"), { textContent: count(p.episodes), title: "What was learned since the point before" });
+    link.href = `${learned}?from=${since(p) + 1}&to=${p.update}`;
+    there.append(link);
+    return there;
+  };
   const cell = (text) => Object.assign(document.createElement("td"), { className: "number", textContent: text });
   const rows = points.slice(-60).reverse().map((p) => {
     const row = document.createElement("tr");
     const v = p.validation;
     row.append(
-      cell(count(p.episodes)), cell(count(p.descriptions)), cell(duration(p.seconds)),
+      p.update > since(p) ? first(p) : cell(count(p.episodes)), cell(count(p.descriptions)), cell(duration(p.seconds)),
       cell(v ? `${percent(v.value)} of ${count(v.n)} (${percent(v.low, 0)}–${percent(v.high, 0)})` : "–"),
       cell(share(p.training_success)), cell(p.loss == null ? "–" : p.loss.toFixed(3)), cell(share(p.valid_share)), cell(share(p.gold_share)),
     );

@@ -133,7 +133,7 @@ function afterPoints() {
   const none = charts.points.length === 0;
   $("curves-empty").hidden = !none;
   $("charts").hidden = none;
-  if (document.querySelector(".table-view").open) fillTable($("points").tBodies[0], charts.points);
+  if (document.querySelector(".table-view").open) fillTable($("points").tBodies[0], charts.points, config.learned);
 }
 
 // ---- The connection ------------------------------------------------------------------------------------------------

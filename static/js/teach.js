@@ -573,7 +573,7 @@ $("unsent-drop").addEventListener("click", () => {
 
 if (/Mac|iPhone|iPad/.test(navigator.platform)) $("modifier").textContent = "⌘";
 // The keys work only with this script, so the hint is not there without it.
-$("hint").hidden = false;
+$("hint").hidden = $("send").hidden;
 
 // ---- Begin ---------------------------------------------------------------------------------------------------------
 

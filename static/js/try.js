@@ -50,11 +50,12 @@ export function setUpTry(api) {
       const drawing = el("div", { class: "drawing", translate: "no" });
       drawing.innerHTML = tried.html;
       const updates = `after ${count(tried.update)} update${tried.update === 1 ? "" : "s"}`;
-      // The agent's output in its own notation is there for researchers only.
-      const line = tried.summary
-        ? [tried.valid ? `What it did ${updates}: ` : `What it wanted to do ${updates} cannot be carried out: `, quoted("code", {}, tried.summary)]
-        : [tried.valid ? `This is what it does ${updates}.` : `What it wants to do ${updates} cannot be carried out.`];
-      $("tried").replaceChildren(drawing, el("p", { class: "small muted" }, ...line));
+      const line = tried.valid ? `This is what it does ${updates}.` : `What it wants to do ${updates} cannot be carried out.`;
+      const words = tried.unknown.flatMap((word, i) => [i === 0 ? "" : tried.unknown.length === i + 1 ? " and " : ", ", quoted("q", {}, word)]);
+      const unknown = words.length === 0 ? null : el("p", { class: "small never-met" }, ...words, tried.unknown.length === 1 ? " is a word that it has never met." : " are words that it has never met.");
+      // The agent's output in its own notation is there for researchers only, and they seldom need it.
+      const notation = tried.summary === "" ? null : el("details", { class: "small" }, el("summary", {}, "In the agent’s own notation"), quoted("code", {}, tried.summary));
+      $("tried").replaceChildren(...[drawing, el("p", { class: "small muted" }, line), unknown, notation].filter(Boolean));
     } catch (error) {
       $("tried").replaceChildren();
       tell(error.detail ?? "Something went wrong on this page; reload it and try again.");

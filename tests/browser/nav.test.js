@@ -87,7 +87,7 @@ test("the dashboard shows the walk as a map, and a request can be tried", async 
   await page.locator("#tried .walk, #tried svg").first().waitFor({ timeout: PATIENCE });
   await page.locator("#try-viewpoint").fill("hallway");
   await page.locator("#try-go").click();
-  await until("it starts in such a room", async () => /(left the hallway|in the hallway)/.test(await page.locator("#tried code").innerText().catch(() => "")));
+  await until("it starts in such a room", async () => /(left the hallway|in the hallway)/.test(await page.locator("#tried code").textContent().catch(() => "")));
   await page.locator("#try-viewpoint").fill("house-100002-9999");
   await page.locator("#try-go").click();
   await until("it is told", async () => /no viewpoint house-100002-9999/.test(await page.locator("#try-problem").innerText()));

@@ -4,6 +4,7 @@
 mod accounts;
 mod agreement;
 mod answers;
+mod attention;
 mod complaints;
 mod comprehension;
 mod concurrency;

@@ -170,6 +170,7 @@ async fn call_everything_of_studies(bench: &Bench) {
     store.add_browser(teacher, "another").await.unwrap();
     store.participant_numbered(&id, who.number).await.unwrap();
     store.answers_in_study(&id, teacher).await.unwrap();
+    store.learned(&RUN, (1, 9), 9).await.unwrap();
     store.attention_item(&id, (who.id, teacher), 0).await.unwrap();
     store.answer_attention_check(who.id, 0, true).await.unwrap();
     assert_eq!(store.choose_qualification(&id, &RUN, 2).await.unwrap(), 2);
@@ -177,7 +178,7 @@ async fn call_everything_of_studies(bench: &Bench) {
     store.answer_qualification(who.id, 0, "t", None, None).await.unwrap();
     store.judge_qualification(&id, who.id, 0, true, "me").await.unwrap();
     store.qualification_answers(who.id).await.unwrap();
-    store.set_participant_state(who.id, ParticipantState::Teaching, None, "me").await.unwrap();
+    store.set_participant_state(&who, ParticipantState::Teaching, None, "me").await.unwrap();
     store.set_approval(who.id, Approval::Approved, "me").await.unwrap();
     store.queue_webhook_test(&id, "me").await.unwrap();
     for message in store.due_webhooks(&[], 9).await.unwrap() {

@@ -254,7 +254,7 @@ async fn exports_have_quality_flags() {
     }
     let who = bench.store.participant(&study(), ada).await.unwrap().unwrap();
     // Checks are asked of those who teach.
-    bench.store.set_participant_state(who.id, ParticipantState::Teaching, None, "a test").await.unwrap();
+    bench.store.set_participant_state(&who, ParticipantState::Teaching, None, "a test").await.unwrap();
     bench.store.answer_attention_check(who.id, 0, false).await.unwrap();
     let flags: Vec<Vec<Flag>> = rows(&bench, Rows::All)
         .await

@@ -579,7 +579,9 @@ impl Fake {
         }
         let (summary, _, edit) = *EDITS.iter().find(|(_, known, _)| *known == request).unwrap_or(&EDITS[0]);
         let pairs: Vec<(String, String)> = words.iter().map(|word| (word.clone(), edit(word))).collect();
-        Ok(Tried { view: pairs_view(&pairs), summary: summary.to_owned(), valid: true, update: self.status.update })
+        let unknown = request.split(' ').filter(|word| *word == "frobnicate").map(str::to_owned).collect();
+        let update = self.status.update;
+        Ok(Tried { view: pairs_view(&pairs), summary: summary.to_owned(), valid: true, update, unknown })
     }
 }
 

@@ -146,3 +146,37 @@ async fn a_run_without_readings_shows_none() {
     assert_eq!(server.get("/api/runs/study/readings", "").await.json(), json!([]));
     assert_eq!(server.get("/api/runs/nothing/readings", "").await.status, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn a_point_of_a_curve_leads_to_the_words_that_were_learned() {
+    let server = Server::new().await;
+    let cookie = server.teacher().await;
+    let given = describe(&server, &cookie, "<i>put an e</i> at the end").await;
+    until(&server, &cookie, |own| !own["latest"]["after"].is_null()).await;
+    let row = &server.state.store.export_page(None, iliad::ids::AnswerId::default(), 9).await.unwrap()[0];
+    let update = row.used_in_update.unwrap();
+    let page = server.page(&format!("/runs/study/learned?from={update}&to={update}"), "").await.text;
+    assert!(page.contains(&format!("Learned in update {update}")) && page.contains("1 answer of people"), "{page}");
+    assert!(
+        page.contains("&lt;i&gt;put an e&lt;/i&gt; at the end") || page.contains("&#60;i&#62;put an e&#60;/i&#62;"),
+        "{page}"
+    );
+    assert!(page.contains("It understood these words before") || page.contains("right after it did"), "{page}");
+    assert!(page.contains(&format!("id=\"answer-{}\"", given["answer"])), "{page}");
+    let later = server.page(&format!("/runs/study/learned?from={}&to={}", update + 1000, update + 1001), "").await;
+    assert!(later.text.contains("Nothing was learned from answers here"), "{}", later.text);
+    // An empty run and a range the wrong way round are no errors.
+    for query in ["", "?from=9&to=1", "?from=0&to=0"] {
+        assert_eq!(server.page(&format!("/runs/study/learned{query}"), "").await.status, StatusCode::OK, "{query}");
+    }
+    assert_eq!(server.page("/runs/study/learned?from=-1", "").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(server.page("/runs/nobody/learned", "").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_page_of_charts_lists_the_runs() {
+    let server = Server::new().await;
+    let page = server.page("/charts", "").await.text;
+    assert!(page.contains("value=\"study\"") && page.contains("Validation success"), "{page}");
+    assert!(server.page("/runs", "").await.text.contains("href=\"/charts\""));
+}

@@ -55,6 +55,9 @@ async fn the_agent_can_be_tried() {
         (Some(true), Some("do becomes undo; <b> becomes un<b>"))
     );
     assert!(tried["html"].as_str().unwrap().contains("un&lt;b&gt;"));
+    assert_eq!(tried["unknown"], json!([]));
+    let new = json!({"request": "please frobnicate", "start": {"words": ["do"]}});
+    assert_eq!(server.post("/api/runs/study/try", "", &new).await.json()["unknown"], json!(["frobnicate"]));
     let refused = server.post("/api/runs/study/try", "", &json!({"request": "x", "start": {}})).await;
     assert_eq!(refused.json()["detail"], "Give the agent some words to work on.");
     let empty = server.post("/api/runs/study/try", "", &json!({"request": " ", "start": {}})).await;
@@ -274,7 +277,7 @@ async fn what_is_not_learnt_from_descriptions_is_not_called_so() {
     tokio::time::timeout(Duration::from_secs(60), taught).await.expect("in time").expect("alive");
     let home = server.page("/", "").await.text;
     assert!(home.contains("demonstration") && !home.contains("by a simulated teacher"), "{home}");
-    assert!(server.page("/runs/copy", "").await.text.contains("Learned from: demonstrations"));
+    assert!(server.page("/runs/copy", "").await.text.contains("Simulated demonstrations"));
     let mut row = crate::support::run_row("copy", TeacherMode::Simulated);
     (row.id, row.config) = ("fit".into(), json!({"algorithm": {"name": "supervised"}}));
     server.state.runs.add(crate::support::start_run(&server.state.store, row).await);

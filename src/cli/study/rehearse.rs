@@ -2,6 +2,7 @@
 //! checks, codes, load, time and cost are known before a person is paid.
 
 mod client;
+mod figures;
 mod outcome;
 mod person;
 mod plan;
@@ -85,6 +86,9 @@ pub(in crate::cli) struct Args {
     /// Write rehearsal.json and comparison.json into this folder
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    /// Keep figures in this folder, a results file each
+    #[arg(long, value_name = "FOLDER")]
+    pub results: Option<PathBuf>,
     /// Print the outcome as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -353,6 +357,9 @@ fn told(args: &Args, (rehearsal, comparison): Outcome) -> CliResult {
         std::fs::create_dir_all(folder).map_err(|error| CliError::Usage(format!("{}: {error}", folder.display())))?;
         write(&folder.join("rehearsal.json"), serde_json::to_string_pretty(&rehearsal))?;
         write(&folder.join("comparison.json"), serde_json::to_string_pretty(&comparison))?;
+    }
+    if let Some(folder) = &args.results {
+        figures::keep(folder, args, &rehearsal)?;
     }
     if args.json {
         out!("{line}").map_err(anyhow::Error::from)?;

@@ -274,6 +274,10 @@ impl Agent<NavWorld> for NavAgent {
         Ok(learned.words)
     }
 
+    fn unknown_words(&self, request: &str) -> Vec<String> {
+        self.blueprint.words.unknown(tokenise(request))
+    }
+
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.words.spare()
     }

@@ -481,6 +481,10 @@ impl Agent<RegexWorld> for RegexAgent {
         Ok(learned.words)
     }
 
+    fn unknown_words(&self, request: &str) -> Vec<String> {
+        self.blueprint.requests.unknown(request_tokens(request, &self.blueprint.requests))
+    }
+
     fn spare_words(&self) -> ReserveRows {
         self.blueprint.requests.spare()
     }

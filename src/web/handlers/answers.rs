@@ -81,15 +81,18 @@ struct AnswersPage {
     corrected: Option<AnswerId>,
     /// The answer that could not be taken back.
     learnt: Option<AnswerId>,
+    /// Whether an answer was withdrawn from the data set just now.
+    withdrawn: bool,
     /// Text whose answer is no longer in the list, with the reason why it was not stored.
     homeless: Option<(String, String)>,
 }
 
-/// Query of the page: the answer that was just corrected, or could not be taken back.
+/// Query of the page: the answer that was just corrected, could not be taken back, or was withdrawn.
 #[derive(Deserialize)]
 pub(crate) struct Corrected {
     corrected: Option<AnswerId>,
     learnt: Option<AnswerId>,
+    withdrawn: Option<AnswerId>,
 }
 
 async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Vec<Item>> {
@@ -120,7 +123,7 @@ async fn items(state: &AppState, view: &RunView, visitor: &Visitor) -> Result<Ve
 pub(crate) async fn page(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
-    Query(Corrected { corrected, learnt }): Query<Corrected>,
+    Query(Corrected { corrected, learnt, withdrawn }): Query<Corrected>,
     page: Page,
     Guest(visitor): Guest,
 ) -> Result<Response> {
@@ -129,7 +132,8 @@ pub(crate) async fn page(
         Some(visitor) => items(&state, &view, visitor).await?,
         None => Vec::new(),
     };
-    Ok(page::html(&AnswersPage { page, panel: Panel::of(&view), view, items, corrected, learnt, homeless: None }))
+    let (panel, withdrawn) = (Panel::of(&view), withdrawn.is_some());
+    Ok(page::html(&AnswersPage { page, panel, view, items, corrected, learnt, withdrawn, homeless: None }))
 }
 
 /// Body that the form of one answer sends.
@@ -182,6 +186,7 @@ pub(crate) async fn correct(
                 items: Vec::new(),
                 corrected: None,
                 learnt: None,
+                withdrawn: false,
                 homeless,
             };
             return Ok((status, page::html(&again)).into_response());
@@ -238,6 +243,7 @@ pub(crate) async fn correct(
             items,
             corrected: None,
             learnt: None,
+            withdrawn: false,
             homeless,
         }),
     )

@@ -3,7 +3,7 @@
 
 use crate::family::Audience;
 use crate::ids::{AnswerId, ExecutionId, RunId, StudyId, TeacherId};
-use crate::store::{Adjudication, AnswerKind, Chosen, Study, StudyAnswer};
+use crate::store::{Adjudication, AnswerKind, Chosen, Study, StudyAnswer, StudyArm};
 use crate::study::ReviewState;
 use crate::study::agreement::{self, Agreement, Mean};
 use crate::study::quality::{Flag, Flagged};
@@ -39,6 +39,8 @@ pub(crate) struct Filter {
     teacher: String,
     /// Name of a flag.
     flag: String,
+    /// Id of a run of the study.
+    arm: String,
     /// `yes`: one answer at a time.
     one: String,
     /// Number of the page, from 0.
@@ -56,9 +58,9 @@ impl Filter {
 
     /// The query of another page of the same list.
     fn query(&self, page: usize) -> String {
-        let Filter { show, teacher, flag, one, .. } = self;
-        let [show, teacher, flag, one] = [show, teacher, flag, one].map(|text| format::encode(text));
-        format!("show={show}&teacher={teacher}&flag={flag}&one={one}&page={page}")
+        let Filter { show, teacher, flag, arm, one, .. } = self;
+        let [show, teacher, flag, arm, one] = [show, teacher, flag, arm, one].map(|text| format::encode(text));
+        format!("show={show}&teacher={teacher}&flag={flag}&arm={arm}&one={one}&page={page}")
     }
 
     fn admits(&self, known: &Known, answer: &StudyAnswer) -> bool {
@@ -82,6 +84,7 @@ impl Filter {
         };
         shown
             && self.teacher.parse().map_or(true, |number: u64| answer.number == number)
+            && (self.arm.is_empty() || answer.run.to_string() == self.arm)
             && Flag::parse(&self.flag).is_none_or(flagged)
     }
 }
@@ -101,6 +104,8 @@ struct Other {
 struct Card {
     answer: StudyAnswer,
     name: String,
+    /// The arm, in a study that has several.
+    arm: Option<String>,
     html: String,
     /// Who said what, in words.
     said: String,
@@ -200,7 +205,7 @@ fn comparison(one: &agreement::Described, other: &agreement::Described) -> Strin
 fn card(
     state: &AppState,
     known: &Known,
-    families: &HashMap<RunId, String>,
+    (families, arms): (&HashMap<RunId, String>, &[StudyArm]),
     view: Option<&serde_json::Value>,
     answer: &StudyAnswer,
 ) -> Card {
@@ -236,8 +241,10 @@ fn card(
     });
     let mut flags = known.flags.get(&answer.answer).cloned().unwrap_or_default();
     flags.extend(known.teacher_flags.get(&answer.teacher).cloned().unwrap_or_default());
+    let arm = arms.iter().find(|arm| arm.run == answer.run).filter(|_| arms.len() > 1);
     Card {
         name: pseudonym(answer.number),
+        arm: arm.map(|arm| arm.name.clone()),
         html: html.unwrap_or_default(),
         said,
         flags,
@@ -283,8 +290,10 @@ pub(crate) async fn page(
     let shown: Vec<&StudyAnswer> =
         admitted.iter().copied().skip(filter.at() * filter.length()).take(filter.length()).collect();
     let views = state.store.views(&shown.iter().map(|answer| answer.execution).collect::<Vec<_>>()).await?;
-    let cards =
-        shown.iter().map(|answer| card(&state, &known, &families, views.get(&answer.execution), answer)).collect();
+    let cards = shown
+        .iter()
+        .map(|answer| card(&state, &known, (&families, &study.arms), views.get(&answer.execution), answer))
+        .collect();
     let reviewed = |wanted: ReviewState| {
         known.answers.iter().filter(|answer| answer.review.as_ref().is_some_and(|r| r.state == wanted)).count()
     };

@@ -108,6 +108,7 @@ pub(crate) async fn page(
         "run": view.run.id,
         "api": page.url(&format!("/api/runs/{}", view.run.id)),
         "runs": page.url("/api/runs"),
+        "learned": page.url(&format!("/runs/{}/learned", view.run.id)),
         "events": page.url("/events"),
         "worker": page.asset("js/stream-worker.js"),
         "budget": view.run.config["schedule"]["episodes"].as_u64().unwrap_or(0),

@@ -191,9 +191,13 @@ pub(crate) struct TryBody {
 pub(crate) struct TriedJson {
     html: String,
     text: String,
+    /// The execution in sentences.
+    spoken: String,
     summary: String,
     valid: bool,
     update: u64,
+    /// Words of the request that the agent has never met.
+    unknown: Vec<String>,
 }
 
 /// Whether the visitor may try the agent: who steers, and who has described what it did.
@@ -222,8 +226,10 @@ pub(crate) async fn try_agent(
     Ok(axum::Json(TriedJson {
         html: view.family.render(&tried.view, Audience::Teacher)?,
         text: view.family.render_text(&tried.view)?,
+        spoken: view.family.render_spoken(&tried.view)?,
         summary: if steers { tried.summary } else { String::new() },
         valid: tried.valid,
         update: tried.update,
+        unknown: tried.unknown,
     }))
 }

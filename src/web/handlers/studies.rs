@@ -242,6 +242,9 @@ struct OverviewPage {
     study: Study,
     /// The link for teachers, whole.
     link: String,
+    /// Time and money as teachers are told when they join.
+    promised: Estimate,
+    /// Time and money from the time that they have needed.
     estimate: Estimate,
     /// Mean active seconds of an answer so far.
     seconds: Option<f64>,
@@ -262,6 +265,11 @@ struct OverviewPage {
 }
 
 impl OverviewPage {
+    /// The first participant who waits to be judged.
+    fn first_waiting(&self) -> Option<u64> {
+        self.rows.iter().find(|row| row.who.state == ParticipantState::Waiting).map(|row| row.who.number)
+    }
+
     fn count(&self, state: &str) -> usize {
         self.rows.iter().filter(|row| row.who.state.as_str() == state).count()
     }
@@ -344,6 +352,7 @@ pub(crate) async fn overview(state: &AppState, page: Page, id: &StudyId, origin:
     Ok(page::html(&OverviewPage {
         compared,
         link: link(origin, &page, &study),
+        promised: Estimate::of(&study.settings, None),
         estimate: Estimate::of(&study.settings, seconds),
         seconds,
         invitations: state.store.invitations(id).await?,

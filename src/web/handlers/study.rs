@@ -239,7 +239,7 @@ async fn here(state: &AppState, page: Page, study: Study, who: Participant) -> R
         ParticipantState::Teaching => {
             let to = match participation::next(state, &study, &who, given).await? {
                 Next::Finish => {
-                    let who = participation::end(state, &study, who.id, ParticipantState::Finished).await?;
+                    let who = participation::end(state, &study, &who, ParticipantState::Finished).await?;
                     return Ok(ended(page, study, &who, given));
                 }
                 Next::Check => format!("{}/check", participation::path(&study.id)),
@@ -302,9 +302,13 @@ fn ended(page: Page, study: Study, who: &Participant, given: u64) -> Response {
         (ParticipantState::Finished, _) => {
             ("Thank you, that was all", "You gave everything that was asked of you. It is stored.")
         }
+        (ParticipantState::ScreenedOut, _) if who.attention_missed > u64::from(study.settings.attention.misses) => (
+            "Thank you for trying",
+            "Too many of the questions in between were answered wrongly, so the study ends here for you. What you gave before is stored.",
+        ),
         (ParticipantState::ScreenedOut, _) => (
             "Thank you for trying",
-            "This study needs something else than you gave this time, so it ends here for you.",
+            "The descriptions at the beginning did not say enough for somebody else to do the same, so the study ends here for you.",
         ),
         (ParticipantState::Left, _) => ("You have left the study", "Everything you gave before is stored."),
         (ParticipantState::Waiting, StudyState::Open) => (
@@ -429,7 +433,7 @@ pub(crate) async fn begin(
             0 => ParticipantState::Teaching,
             _ => ParticipantState::Qualifying,
         };
-        state.store.set_participant_state(who.id, next, None, SELF).await?;
+        state.store.set_participant_state(&who, next, None, SELF).await?;
     }
     Ok(onwards(&page, &id))
 }
@@ -447,7 +451,7 @@ pub(crate) async fn leave(
         let given = state.store.answers_in_study(&id, who.teacher).await?;
         let done = participation::goal(&study).is_none() && given > 0 && who.state == ParticipantState::Teaching;
         let how = if done { ParticipantState::Finished } else { ParticipantState::Left };
-        participation::end(&state, &study, who.id, how).await?;
+        participation::end(&state, &study, &who, how).await?;
     }
     Ok(onwards(&page, &id))
 }
@@ -462,7 +466,7 @@ pub(crate) async fn back(
     let (study, who) = participant(&state, &id, visitor).await?;
     if who.state == ParticipantState::Left && study.state == StudyState::Open {
         if who.attention_missed > u64::from(study.settings.attention.misses) {
-            participation::end(&state, &study, who.id, ParticipantState::ScreenedOut).await?;
+            participation::end(&state, &study, &who, ParticipantState::ScreenedOut).await?;
             return Ok(onwards(&page, &id));
         }
         // They take up the first thing that is still before them; whether the qualification was passed is decided anew.

@@ -6,7 +6,7 @@ use crate::output::spreadsheet;
 use crate::store::{Participant, QualificationAnswer, Study};
 use crate::study::agreement::{Agreement, Mean};
 use crate::study::quality::Flagged;
-use crate::study::{Approval, ParticipantState};
+use crate::study::{Approval, Judge, ParticipantState};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::actor::Actor;
@@ -120,6 +120,26 @@ struct ParticipantPage {
 }
 
 impl ParticipantPage {
+    /// How the qualification stands, and what happens next.
+    fn qualified(&self) -> String {
+        let asked = &self.study.settings.qualification;
+        let count = |wanted| self.judged.iter().filter(|one| one.answer.passed == wanted).count();
+        let (passed, open) = (count(Some(true)), count(None));
+        let needed = format!("{} of {} have to pass, and {passed} did.", asked.right, asked.executions);
+        match (open, self.who.state) {
+            (0, _) => needed,
+            (_, ParticipantState::Waiting) if asked.judge == Judge::Researcher => {
+                let them = if open == 1 { "it is" } else { "all are" };
+                format!(
+                    "{needed} {open} {} not judged yet; {} goes on once {them}.",
+                    if open == 1 { "is" } else { "are" },
+                    self.who.pseudonym()
+                )
+            }
+            _ => format!("{needed} {open} not judged yet."),
+        }
+    }
+
     /// A mean with what it rests on.
     fn mean(&self, mean: &Option<Mean>, what: &str) -> String {
         match mean {

@@ -1,9 +1,10 @@
 //! The questions of a study: the executions that everybody describes before they teach, and attention checks between.
 
-use crate::family::Audience;
+use crate::family::{Audience, RenderError};
 use crate::ids::StudyId;
+use crate::protocol::Medium;
 use crate::registry::AnyFamily;
-use crate::store::{Participant, Study};
+use crate::store::{Choice, Participant, Study};
 use crate::study::{ParticipantState, StudyState};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Form, Path};
@@ -39,10 +40,17 @@ struct CheckPage {
     page: Page,
     study: Study,
     family: &'static dyn AnyFamily,
+    medium: Medium,
     text: String,
-    choices: Vec<(i64, String)>,
+    choices: Vec<(i64, Drawn)>,
     at: u64,
     problem: Option<String>,
+}
+
+/// A choice of an attention check as it is shown: an execution as markup of its family, or a demonstration in words.
+struct Drawn {
+    html: String,
+    words: Option<String>,
 }
 
 /// The page on which an execution of the qualification is described.
@@ -132,13 +140,15 @@ async fn show_check(
     };
     let Some(item) = item else { return Ok(onwards(&page, &study.id)) };
     let family = state.family(&item.family).ok_or(Error::NotFound("the task family"))?;
-    let drawn = |view| family.render(view, Audience::Beside);
-    let choices = item
-        .choices
-        .iter()
-        .map(|(execution, view)| Ok((execution.0, drawn(view)?)))
-        .collect::<Result<Vec<_>, crate::family::RenderError>>()?;
-    Ok(page::html(&CheckPage { page, study, family, text: item.text, choices, at, problem }))
+    let drawn = |choice| match choice {
+        Choice::View(view) => {
+            Ok::<_, RenderError>(Drawn { html: family.render(&view, Audience::Beside)?, words: None })
+        }
+        Choice::Demonstration(words) => Ok(Drawn { html: String::new(), words: Some(words) }),
+    };
+    let choices =
+        item.choices.into_iter().map(|(execution, choice)| Ok((execution.0, drawn(choice)?))).collect::<Result<_>>()?;
+    Ok(page::html(&CheckPage { page, study, family, medium: item.medium, text: item.text, choices, at, problem }))
 }
 
 /// Body of the attention check's form.
@@ -172,7 +182,7 @@ pub(crate) async fn check_answer(
         let who = state.store.answer_attention_check(who.id, at, item.right.0 == choice).await?;
         let limit = u64::from(study.settings.attention.misses);
         if who.attention_missed > limit && who.state == ParticipantState::Teaching {
-            participation::end(&state, &study, who.id, ParticipantState::ScreenedOut).await?;
+            participation::end(&state, &study, &who, ParticipantState::ScreenedOut).await?;
         }
     }
     Ok(onwards(&page, &id))

@@ -1,4 +1,4 @@
-//! The addresses at which people take an answer back.
+//! The addresses at which people take an answer back, or withdraw it from the data set.
 
 use crate::ids::{AnswerId, RunId};
 use crate::store::StoreError;
@@ -42,4 +42,19 @@ pub(crate) async fn plain(
         Err(error) => return Err(error),
     };
     Ok(Redirect::to(&to).into_response())
+}
+
+/// `POST /teach/{run}/answers/{answer}/withdraw`: the answer leaves the data set, whether or not the agent has learned from it.
+/// Doing it twice does it once.
+pub(crate) async fn withdraw(
+    State(state): State<AppState>,
+    Path((run, answer)): Path<(RunId, AnswerId)>,
+    page: Page,
+    Returned(visitor): Returned,
+) -> Result<Response> {
+    let visitor = visitor.ok_or(StoreError::NotFound("the answer"))?;
+    state.store.answer_in(&run, answer, visitor.teacher.id).await?;
+    state.store.retract(answer, visitor.teacher.id).await?;
+    let to = format!("/teach/{}/answers?withdrawn={answer}", format::encode(&run));
+    Ok(Redirect::to(&page.url(&to)).into_response())
 }

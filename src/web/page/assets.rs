@@ -12,7 +12,9 @@ use std::sync::LazyLock;
 struct Own;
 
 /// Third-party files that `build.rs` fetched from npm by the lockfile: (path under `/static/`, content).
-const VENDOR: [(&str, &[u8]); 6] = [
+const VENDOR: [(&str, &[u8]); 8] = [
+    ("vendor/d3.js", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/d3.js"))),
+    ("vendor/d3.LICENSE.txt", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/d3.LICENSE.txt"))),
     ("vendor/uplot.js", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.js"))),
     ("vendor/uplot.css", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.css"))),
     ("vendor/uplot.LICENSE.txt", include_bytes!(concat!(env!("OUT_DIR"), "/vendor/uplot.LICENSE.txt"))),

@@ -108,6 +108,16 @@ impl RunView {
         self.algorithm().medium().unwrap_or_default()
     }
 
+    /// The heading of the count of people's answers: `Descriptions by people`.
+    pub(crate) fn by_people(&self) -> String {
+        format!("{} by people", format::upper(self.medium().words()))
+    }
+
+    /// Whether people can teach the run.
+    pub(crate) fn taught_by_people(&self) -> bool {
+        self.algorithm().medium().is_some()
+    }
+
     /// The scale on which people rate, in a run that learns from ratings.
     pub(crate) fn rating_scale(&self) -> RatingScale {
         serde_json::from_value(self.run.config["people"]["rating"].clone()).unwrap_or_default()
@@ -150,7 +160,11 @@ impl RunView {
                 "It has learned from {from_people} by people and {} by a simulated teacher",
                 format::count(simulated)
             ),
-            (_, _, other) => format!("It has learned from {}", format::counted(simulated, other.word())),
+            (0, _, other) => format!("It has learned from {}", format::counted(simulated, other.word())),
+            (_, _, other) => format!(
+                "It has learned from {from_people} by people and {} of the task itself",
+                format::counted(simulated, other.word())
+            ),
         };
         match best_validation {
             Some(rate) if rate.value > 0.0 => {

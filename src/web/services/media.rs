@@ -6,7 +6,7 @@ use crate::protocol::Medium;
 use crate::store::{AnswerKind, Response};
 use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
-use crate::web::services::teaching::Given;
+use crate::web::services::teaching::{self, Given};
 use crate::web::state::AppState;
 use serde_json::Value;
 
@@ -20,6 +20,19 @@ pub(crate) fn draw(view: &RunView, shown: &Value, given: &Value) -> Result<(Stri
         return Ok((view.family.render(shown, Audience::Teacher)?, view.family.render_text(shown)?));
     }
     Ok((view.family.render_demonstration(shown, given)?, String::new()))
+}
+
+/// The execution in sentences, for those who listen; nothing where people demonstrate, since it would say what the agent did.
+pub(crate) fn spoken(view: &RunView, shown: &Value) -> Result<String> {
+    match view.medium() {
+        Medium::Demonstration => Ok(String::new()),
+        _ => Ok(view.family.render_spoken(shown)?),
+    }
+}
+
+/// The question to whoever says of an execution that nothing changed, although something did. Only who describes can say so.
+pub(crate) fn doubt(view: &RunView, shown: &Value) -> Option<String> {
+    (view.medium() == Medium::Description).then(|| teaching::question(view.family, shown)).flatten()
 }
 
 /// The fields of a demonstration in a form of another name than the page's own, with what was given before; nothing where they

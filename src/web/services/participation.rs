@@ -1,7 +1,7 @@
 //! Where a teacher is in a study, and where they go next. Every page and address that hands out executions asks here first.
 
 use crate::config::run::Preview;
-use crate::ids::{ParticipantId, RunId, StudyId, TeacherId};
+use crate::ids::{RunId, StudyId, TeacherId};
 use crate::store::{Participant, SELF, Study};
 use crate::study::{ParticipantState, StudyState};
 use crate::web::error::Result;
@@ -135,7 +135,7 @@ pub(crate) async fn preview_arm(state: &AppState, run: &RunId, teacher: TeacherI
 pub(crate) async fn end(
     state: &AppState,
     study: &Study,
-    id: ParticipantId,
+    who: &Participant,
     how: ParticipantState,
 ) -> Result<Participant> {
     let code = match how {
@@ -145,5 +145,5 @@ pub(crate) async fn end(
         }
         _ => None,
     };
-    Ok(state.store.set_participant_state(id, how, code.as_deref(), SELF).await?)
+    Ok(state.store.set_participant_state(who, how, code.as_deref(), SELF).await?)
 }

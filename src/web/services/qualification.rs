@@ -81,10 +81,10 @@ pub(crate) async fn decide(state: &AppState, study: &Study, who: &Participant) -
     let answers = state.store.qualification_answers(who.id).await?;
     let open = answers.iter().filter(|answer| answer.passed.is_none()).count();
     if has_passed(study, &answers) && (open == 0 || study.settings.qualification.judge == Judge::Executor) {
-        return Ok(state.store.set_participant_state(who.id, ParticipantState::Teaching, None, SELF).await?);
+        return Ok(state.store.set_participant_state(who, ParticipantState::Teaching, None, SELF).await?);
     }
     if open > 0 {
-        return Ok(state.store.set_participant_state(who.id, ParticipantState::Waiting, None, SELF).await?);
+        return Ok(state.store.set_participant_state(who, ParticipantState::Waiting, None, SELF).await?);
     }
-    participation::end(state, study, who.id, ParticipantState::ScreenedOut).await
+    participation::end(state, study, who, ParticipantState::ScreenedOut).await
 }

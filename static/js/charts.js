@@ -59,6 +59,7 @@ export class Charts {
   #axis = "episodes";
   #plots = new Map();
   #drawn = 0;
+  #rest = 0;
 
   constructor(root) {
     this.root = root;
@@ -97,7 +98,13 @@ export class Charts {
   }
 
   #schedule() {
-    this.#drawn ||= requestAnimationFrame(() => { this.#drawn = 0; this.#draw(); });
+    this.#drawn ||= setTimeout(() => requestAnimationFrame(() => {
+      this.#drawn = 0;
+      const begun = performance.now();
+      this.#draw();
+      // Points come faster than anybody reads. Drawing takes a fifth of the page's time at most, so that it stays quick to use.
+      this.#rest = begun + Math.max(200, 5 * (performance.now() - begun));
+    }), Math.max(0, this.#rest - performance.now()));
   }
 
   #resize() {
@@ -218,25 +225,27 @@ export class Charts {
 
 // The newest points as table rows. `learned` is the page of what was learned: each point leads to what came since the one before.
 export function fillTable(body, points, learned) {
-  const since = (p) => points[points.indexOf(p) - 1]?.update ?? 0;
-  const first = (p) => {
+  const first = (p, since) => {
     const there = document.createElement("td");
     there.className = "number";
     const link = Object.assign(document.createElement("a"), { textContent: count(p.episodes), title: "What was learned since the point before" });
-    link.href = `${learned}?from=${since(p) + 1}&to=${p.update}`;
+    link.href = `${learned}?from=${since + 1}&to=${p.update}`;
     there.append(link);
     return there;
   };
   const cell = (text) => Object.assign(document.createElement("td"), { className: "number", textContent: text });
-  const rows = points.slice(-60).reverse().map((p) => {
+  const newest = points.slice(-60);
+  const before = [points[points.length - newest.length - 1], ...newest].map((p) => p?.update ?? 0);
+  const rows = newest.map((p, i) => {
+    const since = before[i];
     const row = document.createElement("tr");
     const v = p.validation;
     row.append(
-      p.update > since(p) ? first(p) : cell(count(p.episodes)), cell(count(p.descriptions)), cell(duration(p.seconds)),
+      p.update > since ? first(p, since) : cell(count(p.episodes)), cell(count(p.descriptions)), cell(duration(p.seconds)),
       cell(v ? `${percent(v.value)} of ${count(v.n)} (${percent(v.low, 0)}–${percent(v.high, 0)})` : "–"),
       cell(share(p.training_success)), cell(p.loss == null ? "–" : p.loss.toFixed(3)), cell(share(p.valid_share)), cell(share(p.gold_share)),
     );
     return row;
   });
-  body.replaceChildren(...rows);
+  body.replaceChildren(...rows.reverse());
 }

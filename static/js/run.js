@@ -129,11 +129,16 @@ function showPoints(points) {
   afterPoints();
 }
 
+// A table that is made anew at every point of a quick run would leave the page no time for anything else.
+let filling = 0;
 function afterPoints() {
   const none = charts.points.length === 0;
   $("curves-empty").hidden = !none;
   $("charts").hidden = none;
-  if (document.querySelector(".table-view").open) fillTable($("points").tBodies[0], charts.points, config.learned);
+  filling ||= setTimeout(() => {
+    filling = 0;
+    if (document.querySelector(".table-view").open) fillTable($("points").tBodies[0], charts.points, config.learned);
+  }, 250);
 }
 
 // ---- The connection ------------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ fn house(seed: u64, number: usize, size: &Size) -> Option<(Scene, [Vec<Item>; 3]
     // Houses of different seeds differ; those of one seed are numbered on.
     let house = House::generate(seed.wrapping_mul(100_000).wrapping_add(number as u64));
     let scene = Scene::generated(house).ok()?;
-    let Content::Generated { house, sights } = &scene.content else { return None };
+    let Content::Generated { house, sights, .. } = &scene.content else { return None };
     let tracer = Tracer::new(house, &scene.graph, sights);
     let mut told = HashSet::new();
     let unseen = number >= size.seen;

@@ -2,7 +2,7 @@
 
 use super::action::{bearing, elevation, wrapped};
 use super::graph::{Graph, distance_between};
-use super::house::sight::{Eyes, Seen, Sight};
+use super::house::sight::{Eyes, Seen, Sight, Solids};
 use super::house::{House, OpeningKind, catalogue, layout, walk};
 use super::objects::Objects;
 use super::observation::{Glimpse, Semantic, glimpses};
@@ -31,6 +31,8 @@ pub enum Content {
         house: Box<House>,
         /// Sights by viewpoint, nearest first.
         sights: Vec<Vec<Sight>>,
+        /// The things in it that hide others.
+        solids: Solids,
     },
 }
 
@@ -56,10 +58,11 @@ impl Scene {
     /// When its edges are unsound (a house that was not made by [`House::generate`]).
     pub fn generated(house: House) -> Result<Scene, String> {
         let graph = house.graph()?;
-        let eyes = Eyes::new(&house);
+        let solids = Solids::of(&house);
+        let eyes = Eyes::with(&house, &solids);
         let sights = (0..graph.len()).map(|stand| eyes.sights(stand)).collect();
         let name = house.name.clone();
-        Ok(Scene { name, graph, content: Content::Generated { house: Box::new(house), sights } })
+        Ok(Scene { name, graph, content: Content::Generated { house: Box::new(house), sights, solids } })
     }
 
     /// The generated house, if it is one.
@@ -81,8 +84,8 @@ impl Scene {
             Content::Real(objects) => {
                 semantic.encode(&self.graph, viewpoint, glimpses(&self.graph, objects, viewpoint))
             }
-            Content::Generated { house, sights } => {
-                let surfaces = Eyes::new(house).surfaces(viewpoint);
+            Content::Generated { house, sights, solids } => {
+                let surfaces = Eyes::with(house, solids).surfaces(viewpoint);
                 let of_sight = |sight: &Sight| {
                     let name = house.name_of(sight.what);
                     let colour = house.item_of(sight.what).map(|item| item.finish.colour.as_str());
@@ -117,7 +120,7 @@ impl Scene {
                     .map(|object| landmark(object.name.clone(), [object.x, object.y, object.z]))
                     .collect()
             }
-            Content::Generated { house, sights } => sights[viewpoint]
+            Content::Generated { house, sights, .. } => sights[viewpoint]
                 .iter()
                 .filter_map(|sight| match sight.what {
                     Seen::Item(i) => {

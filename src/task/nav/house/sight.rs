@@ -5,6 +5,7 @@ use super::super::observation::{HALF_HEIGHT, HALF_WIDTH, shares};
 use super::walk::solid_stretches;
 use super::{House, Item, OpeningKind, ROOM_HEIGHT, Rect, STOREY_HEIGHT};
 use std::f64::consts::TAU;
+use std::sync::{Arc, LazyLock};
 
 /// Nothing farther away is looked at.
 const FARTHEST: f64 = 14.0;
@@ -15,6 +16,30 @@ const HIDES: f64 = 1.0;
 /// Directions in which surfaces are looked for: so many around, so many from bottom to top.
 const AROUND: usize = 48;
 const LEVELS: usize = 10;
+
+/// Distances are compared with so much room for rounding.
+const NEAR: f64 = 1e-6;
+
+/// A direction in which surfaces are looked for, with the views that contain it.
+struct Ray {
+    heading: f64,
+    up: f64,
+    views: Vec<usize>,
+}
+
+/// All of them, which are the same from everywhere.
+static RAYS: LazyLock<Vec<Ray>> = LazyLock::new(|| {
+    let ray = |level: usize, around: usize| {
+        let up = (level as f64 + 0.5) / LEVELS as f64 * 4.0 * HALF_HEIGHT - 2.0 * HALF_HEIGHT;
+        let heading = around as f64 / AROUND as f64 * TAU;
+        let views = (0..VIEWS).filter(|view| {
+            let (h, e) = view_direction(*view as u8);
+            wrapped(heading - h).abs() <= HALF_WIDTH && (up - e).abs() <= HALF_HEIGHT
+        });
+        Ray { heading, up, views: views.collect() }
+    };
+    (0..LEVELS).flat_map(|level| (0..AROUND).map(move |around| ray(level, around))).collect()
+});
 
 /// Something that is seen: a thing, or an opening in a wall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +101,13 @@ impl Solid {
             && self.top >= low[2]
     }
 
+    /// Distance of its nearest point.
+    fn distance(&self, from: [f64; 3]) -> f64 {
+        let bounds = [(self.rect.x0, self.rect.x1), (self.rect.y0, self.rect.y1), (self.bottom, self.top)];
+        let square = |(k, (low, high)): (usize, (f64, f64))| (low - from[k]).max(from[k] - high).max(0.0).powi(2);
+        bounds.into_iter().enumerate().map(square).sum::<f64>().sqrt()
+    }
+
     /// The share of a line's length at which it enters the box; `None` where the line misses it.
     fn entered(&self, from: [f64; 3], to: [f64; 3]) -> Option<f64> {
         let (mut enter, mut leave) = (0.0f64, 1.0f64);
@@ -96,16 +128,13 @@ impl Solid {
     }
 }
 
-/// Lines of sight in a house.
+/// Everything in a house that hides something.
 #[derive(Clone, Debug)]
-pub struct Eyes<'a> {
-    house: &'a House,
-    solids: Vec<Solid>,
-}
+pub struct Solids(Arc<[Solid]>);
 
-impl<'a> Eyes<'a> {
-    /// Prepares a house.
-    pub fn new(house: &'a House) -> Eyes<'a> {
+impl Solids {
+    /// Collects them.
+    pub fn of(house: &House) -> Solids {
         let mut solids = Vec::new();
         for storey in 0..house.storeys {
             let base = storey as f64 * STOREY_HEIGHT;
@@ -141,7 +170,45 @@ impl<'a> Eyes<'a> {
                 solids.push(Solid { rect: item.rect(), bottom, top: bottom + item.size[2], item: Some(index) });
             }
         }
-        Eyes { house, solids }
+        Solids(solids.into())
+    }
+}
+
+/// Lines of sight in a house.
+#[derive(Clone, Debug)]
+pub struct Eyes<'a> {
+    house: &'a House,
+    solids: Arc<[Solid]>,
+}
+
+/// The solids around a viewpoint, each with the least distance at which a line from there could enter it; the nearest first.
+struct Around {
+    from: [f64; 3],
+    solids: Vec<(f64, usize)>,
+}
+
+impl<'a> Eyes<'a> {
+    /// Prepares a house.
+    pub fn new(house: &'a House) -> Eyes<'a> {
+        Eyes::with(house, &Solids::of(house))
+    }
+
+    /// Lines of sight in a house whose solids were collected before.
+    pub fn with(house: &'a House, solids: &Solids) -> Eyes<'a> {
+        Eyes { house, solids: solids.0.clone() }
+    }
+
+    /// The solids within sight of a point.
+    fn around(&self, from: [f64; 3]) -> Around {
+        let mut solids: Vec<(f64, usize)> = self
+            .solids
+            .iter()
+            .map(|solid| solid.distance(from))
+            .zip(0..)
+            .filter(|(d, _)| *d <= FARTHEST + NEAR)
+            .collect();
+        solids.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Around { from, solids }
     }
 
     /// Whether nothing lies between two points; the item itself does not count.
@@ -219,27 +286,17 @@ impl<'a> Eyes<'a> {
 
     /// Floors, walls and room kinds seen from a viewpoint, view by view.
     pub fn surfaces(&self, stand: usize) -> Vec<Surface> {
-        let from = self.house.stands[stand].position;
+        let near = self.around(self.house.stands[stand].position);
         let mut shares: Vec<(String, [f64; VIEWS])> = Vec::new();
         let mut rays = [0.0; VIEWS];
-        for level in 0..LEVELS {
-            let up = (level as f64 + 0.5) / LEVELS as f64 * 4.0 * HALF_HEIGHT - 2.0 * HALF_HEIGHT;
-            for around in 0..AROUND {
-                let heading = around as f64 / AROUND as f64 * TAU;
-                let views: Vec<usize> = (0..VIEWS)
-                    .filter(|view| {
-                        let (h, e) = view_direction(*view as u8);
-                        wrapped(heading - h).abs() <= HALF_WIDTH && (up - e).abs() <= HALF_HEIGHT
-                    })
-                    .collect();
-                views.iter().for_each(|view| rays[*view] += 1.0);
-                for name in self.surface(from, heading, up) {
-                    let at = shares.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
-                        shares.push((name, [0.0; VIEWS]));
-                        shares.len() - 1
-                    });
-                    views.iter().for_each(|view| shares[at].1[*view] += 1.0);
-                }
+        for Ray { heading, up, views } in RAYS.iter() {
+            views.iter().for_each(|view| rays[*view] += 1.0);
+            for name in self.surface(&near, *heading, *up) {
+                let at = shares.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
+                    shares.push((name, [0.0; VIEWS]));
+                    shares.len() - 1
+                });
+                views.iter().for_each(|view| shares[at].1[*view] += 1.0);
             }
         }
         let each = |(name, counts): (String, [f64; VIEWS])| {
@@ -250,16 +307,33 @@ impl<'a> Eyes<'a> {
         shares.into_iter().flat_map(each).map(surface).collect()
     }
 
+    /// The solid that a line to `end` meets first, with the share of its length; of several that are entered at the same place the
+    /// first in the house's order.
+    fn met(&self, near: &Around, end: [f64; 3]) -> Option<(f64, usize)> {
+        let mut first: Option<(f64, usize)> = None;
+        for &(distance, at) in &near.solids {
+            if first.is_some_and(|(share, _)| distance > share * FARTHEST + NEAR) {
+                break; // Nothing behind can be entered before the one that was found.
+            }
+            if let Some(share) = self.solids[at].entered(near.from, end).filter(|share| *share > 0.0)
+                && first.is_none_or(|(best, index)| share.total_cmp(&best).then(at.cmp(&index)).is_lt())
+            {
+                first = Some((share, at));
+            }
+        }
+        first
+    }
+
     /// The surface that a ray meets, and the room that it belongs to.
-    fn surface(&self, from: [f64; 3], heading: f64, up: f64) -> Vec<String> {
+    fn surface(&self, near: &Around, heading: f64, up: f64) -> Vec<String> {
+        let from = near.from;
         let step = |length: f64| {
             let flat = length * up.cos();
             [from[0] + flat * heading.sin(), from[1] + flat * heading.cos(), from[2] + length * up.sin()]
         };
         let end = step(FARTHEST);
-        let hit = |s: &Solid| s.entered(from, end).filter(|e| *e > 0.0).map(|e| (e, s.item));
-        let nearest = self.solids.iter().filter_map(hit).min_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((share, item)) = nearest else { return Vec::new() };
+        let Some((share, at)) = self.met(near, end) else { return Vec::new() };
+        let item = self.solids[at].item;
         // Just before the surface is the room that shows it.
         let [x, y, z] = step((share * FARTHEST - 0.02).max(0.0));
         let storey = (z / STOREY_HEIGHT).max(0.0) as usize;
@@ -297,5 +371,35 @@ impl House {
     /// The item of a sight, if it is one.
     pub fn item_of(&self, seen: Seen) -> Option<&Item> {
         if let Seen::Item(i) = seen { self.items.get(i) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_at_the_nearest_solids_first_meets_what_looking_at_all_of_them_does() {
+        for seed in [1, 7] {
+            let house = House::generate(seed);
+            let eyes = Eyes::new(&house);
+            for stand in (0..house.stands.len()).step_by(3) {
+                let from = house.stands[stand].position;
+                let near = eyes.around(from);
+                for Ray { heading, up, .. } in RAYS.iter() {
+                    let flat = FARTHEST * up.cos();
+                    let end =
+                        [from[0] + flat * heading.sin(), from[1] + flat * heading.cos(), from[2] + FARTHEST * up.sin()];
+                    let entered =
+                        |(at, solid): (usize, &Solid)| Some((solid.entered(from, end).filter(|e| *e > 0.0)?, at));
+                    let all = eyes.solids.iter().enumerate().filter_map(entered);
+                    assert_eq!(
+                        eyes.met(&near, end),
+                        all.min_by(|a, b| a.0.total_cmp(&b.0)),
+                        "house {seed}, stand {stand}"
+                    );
+                }
+            }
+        }
     }
 }

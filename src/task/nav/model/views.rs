@@ -6,6 +6,7 @@ use crate::task::nav::model::VIEWS;
 use crate::task::nav::model::transition_table::TransitionTable;
 use candle_core::{CpuStorage, CustomOp2, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use half::slice::HalfFloatSliceExt;
+use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// Feature vectors of the 36 views of each place, as float32, float16 or bfloat16.
@@ -47,7 +48,7 @@ impl ViewTable {
         features: usize,
         kind: DType,
         device: &Device,
-        fill: impl FnMut(usize, &mut [f32]) -> Result<()>,
+        fill: impl Fn(usize, &mut [f32]) -> Result<()> + Sync,
     ) -> Result<Self> {
         if places == 0 || features == 0 {
             bail!("{places} places with views of {features} numbers")
@@ -170,19 +171,26 @@ impl ViewTable {
 }
 
 /// All rows and the one of zeros.
+/// Places whose views are made at once.
+const AT_ONCE: usize = 64;
+
 fn stored<T: candle_core::WithDType>(
     places: usize,
     features: usize,
-    mut fill: impl FnMut(usize, &mut [f32]) -> Result<()>,
+    fill: impl Fn(usize, &mut [f32]) -> Result<()> + Sync,
     convert: impl Fn(f32) -> T,
 ) -> Result<Tensor> {
     let rows = places * VIEWS + 1;
     let mut all = Vec::with_capacity(rows * features);
-    let mut views = vec![0f32; VIEWS * features];
-    for place in 0..places {
-        views.fill(0.0);
-        fill(place, &mut views)?;
-        all.extend(views.iter().map(|x| convert(*x)));
+    // Looking around takes a while, and places know nothing of each other. As many are held at once as keep all cores busy.
+    for first in (0..places).step_by(AT_ONCE) {
+        let looked = (first..places.min(first + AT_ONCE)).into_par_iter().map(|place| {
+            let mut views = vec![0f32; VIEWS * features];
+            fill(place, &mut views).map(|()| views)
+        });
+        for views in looked.collect::<Result<Vec<_>>>()? {
+            all.extend(views.iter().map(|x| convert(*x)));
+        }
     }
     all.resize(rows * features, convert(0.0));
     Tensor::from_vec(all, (rows, features), &Device::Cpu)

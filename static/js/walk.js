@@ -4,6 +4,7 @@
 
 import { Plan, ofGraph, ofHouse } from "./walk/plan.js";
 import { Player, Timeline, wrapped } from "./walk/player.js";
+import "./walk/small-map.js";
 
 const BASE = new URL("../../../", import.meta.url);
 const LOOK = Math.PI / 6;

@@ -79,6 +79,24 @@ test("that it stayed where it was is asked about, and the walk's controls leave 
   await context.close();
 });
 
+test("a small map plays when its row opens, and at a click", async () => {
+  const { page, errors, context } = await person(browser);
+  await page.goto(`${server.address}runs/${server.run}`);
+  await page.evaluate(() => {
+    document.querySelector("main").insertAdjacentHTML("afterbegin", `<details id="row"><summary>A walk</summary><svg class="map" viewBox="0 0 10 4" width="400"><polyline class="map-path" points="1,2 5,2 5,3 9,3"/></svg></details>`);
+  });
+  const walker = page.locator("#row .map-walker");
+  const place = async () => Number(await walker.getAttribute("cx"));
+  await page.locator("#row summary").click();
+  await walker.waitFor({ state: "attached" });
+  await until("it goes on", async () => (await place()) > 4);
+  await until("it arrives and goes", async () => (await walker.count()) === 0);
+  await page.locator("#row svg").click();
+  await walker.waitFor({ state: "attached" });
+  assert.deepEqual(errors, []);
+  await context.close();
+});
+
 test("the dashboard shows the walk as a map, and a request can be tried", async () => {
   const { page, context, errors } = await person(browser, { reducedMotion: "reduce" });
   await page.goto(`${server.address}runs/${server.run}`);

@@ -422,10 +422,11 @@ impl Family for NavFamily {
     }
 }
 
-const MODULES: [&str; 15] = [
+const MODULES: [&str; 16] = [
     "js/walk/plan.js",
     "js/walk/sightline.js",
     "js/walk/player.js",
+    "js/walk/small-map.js",
     "js/walk/scene.js",
     "js/walk/stage.js",
     "js/walk/house.js",

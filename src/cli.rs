@@ -13,6 +13,7 @@ mod documented;
 mod evaluate;
 mod export;
 mod family_commands;
+mod import;
 mod interrupt;
 mod presets;
 mod pretrain;
@@ -100,8 +101,10 @@ enum Command {
     Reproduce(reproduce::Args),
     /// Write results and runs as one HTML file
     Report(report::Args),
-    /// Write the collected descriptions as JSON lines or CSV
+    /// Write the collected descriptions as JSON lines, CSV, Parquet, or a folder for Hugging Face's datasets
     Export(export::Args),
+    /// Bring descriptions in that an export wrote, or that come from elsewhere
+    Import(import::Args),
     /// Back up the data folder, of a running server, too
     Backup(backup::Args),
     /// Make a data folder from a backup
@@ -237,7 +240,8 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Pretrain(args)) => pretrain::run(&args, registry),
         Some(Command::Reproduce(args)) => reproduce::run(&args, registry),
         Some(Command::Report(args)) => report::run(&args, registry),
-        Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Export(args)) => export::run(&args, registry),
+        Some(Command::Import(args)) => import::run(&args, registry),
         Some(Command::Backup(args)) => backup::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Accounts(args)) => accounts::run(&args),

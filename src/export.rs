@@ -1,47 +1,58 @@
-//! The dataset as a file: JSON lines or CSV, streamed page by page in constant memory.
+//! The data set as files: JSON lines, CSV, Parquet, and a folder for Hugging Face's `datasets`, all in constant memory.
 //!
-//! One row per answer, in order of its key; superseded, skipped and simulated ones included, so that a reader of the
-//! file sees everything and decides what to leave out; or, where that is asked for, only what stands. Columns and their meaning: `docs/export.md`.
+//! A file is of one moment of the store ([`Snapshot`]) and has one row an answer, in order of its key; superseded, skipped and
+//! simulated ones included unless a filter leaves them out. All formats write the same cells ([`table`]). Columns and their
+//! meaning: `docs/export.md`.
 //!
-//! **Nothing is altered.** A description that begins with `=` or `@` is written as it was typed: putting a quote mark
-//! in front, as some exporters do for spreadsheets' sake, would falsify the dataset. Every CSV field stands in quotes;
-//! spreadsheet users import the file with all columns as text.
+//! **Nothing is altered**, with one exception that can be undone: in CSV, and only there, a text that a spreadsheet would execute
+//! gets an apostrophe before it ([`crate::output::spreadsheet`]).
 
+mod archive;
+mod card;
+pub mod dataset;
+pub mod filters;
 mod flags;
+pub mod forms;
+pub mod manifest;
+mod parquet_file;
 pub mod schema;
+pub mod table;
+mod walk;
 
-use self::flags::Flags;
-use self::schema::COLUMNS;
-use crate::ids::{AnswerId, RunId, TeacherId};
-use crate::output::json;
-use crate::protocol::Medium;
-use crate::run::Source;
-use crate::store::{AnswerKind, ExportRow, Extent, Store, StoreError};
-use crate::study::ReviewState;
-use futures::{Stream, StreamExt, pin_mut, stream};
+pub use archive::tar;
+pub use walk::{Snapshot, Table, config_hash};
+
+use crate::store::StoreError;
+use futures::{Stream, stream};
+use manifest::{Description, FileEntry, Manifest};
+use parquet_file::ParquetFile;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
+use table::Row;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+use walk::Place;
 
-/// Rows read and written at once.
-const PAGE: u32 = 500;
-
-/// Format of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+/// Format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// One JSON object a line (UTF-8, `\n`).
     Jsonl,
-    /// A header and one record a row (RFC 4180, UTF-8 without a byte-order mark; the view is JSON in one field).
+    /// A header and one record a row (RFC 4180, UTF-8 without a byte-order mark; JSON is text in one field).
     Csv,
+    /// Parquet, typed and compressed with zstd.
+    Parquet,
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Format; 3] = [Format::Jsonl, Format::Csv, Format::Parquet];
+
     /// Media type for an HTTP answer.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Jsonl => "application/x-ndjson; charset=utf-8",
             Format::Csv => "text/csv; charset=utf-8; header=present",
+            Format::Parquet => "application/vnd.apache.parquet",
         }
     }
 
@@ -50,18 +61,14 @@ impl Format {
         match self {
             Format::Jsonl => "jsonl",
             Format::Csv => "csv",
+            Format::Parquet => "parquet",
         }
     }
-}
 
-/// Which rows an export has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rows {
-    /// All of them.
-    #[default]
-    All,
-    /// Only answers that stand ([`ExportRow::stands`]).
-    Standing,
+    /// The format of an ending.
+    pub fn named(name: &str) -> Option<Format> {
+        Self::ALL.into_iter().find(|format| format.extension() == name)
+    }
 }
 
 /// How far an export has come.
@@ -79,34 +86,28 @@ pub enum ExportError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A row could not be encoded.
-    #[error("row {answer} cannot be written: {cause}")]
-    Row {
-        /// Key of the answer.
-        answer: AnswerId,
-        /// Why.
-        cause: String,
-    },
+    /// A value could not be encoded.
+    #[error("a row cannot be written: {0}")]
+    Encoding(String),
+    /// A Parquet file could not be made.
+    #[error("a Parquet file cannot be written: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
     /// The file or connection could not be written.
     #[error("writing failed: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// Writes the dataset of a run (`None`: of all runs) into `sink` and flushes it. `progress` is told after every page.
-/// How many rows were written: of all rows as many as [`Store::export_count`] said when it began.
+/// Writes descriptions into `sink` and flushes it. `progress` is told after every page. How many rows were written: as many as
+/// [`Snapshot::descriptions`] said.
 pub async fn write(
-    store: &Store,
-    run: Option<&RunId>,
+    snapshot: Snapshot,
     format: Format,
-    rows: Rows,
     sink: &mut (impl AsyncWrite + Unpin + ?Sized),
     mut progress: impl FnMut(Progress),
 ) -> Result<u64, ExportError> {
-    let chunks = chunks(store.clone(), run.cloned(), format, rows);
-    pin_mut!(chunks);
+    let mut file = DescriptionsFile::new(snapshot, format)?;
     let mut done = 0;
-    while let Some(chunk) = chunks.next().await {
-        let (bytes, now) = chunk?;
+    while let Some((bytes, now)) = file.next().await? {
         sink.write_all(&bytes).await?;
         progress(now);
         done = now.done;
@@ -115,166 +116,117 @@ pub async fn write(
     Ok(done)
 }
 
-/// Gives the file in pieces, each with how far it goes: for an HTTP body. It asks the store for the next page only when
-/// the piece before it was taken.
-pub fn chunks(
-    store: Store,
-    run: Option<RunId>,
-    format: Format,
-    which: Rows,
-) -> impl Stream<Item = Result<(Vec<u8>, Progress), ExportError>> + Send {
-    /// Where the walk is: `extent` is unknown until the first piece is asked for.
-    struct Walk {
-        store: Store,
-        run: Option<RunId>,
-        extent: Option<Extent>,
-        after: AnswerId,
-        done: u64,
-        flags: Flags,
-    }
-    let start = Walk { store, run, extent: None, after: AnswerId::default(), done: 0, flags: Flags::default() };
-    stream::try_unfold(start, move |mut walk| async move {
-        let (extent, first) = match walk.extent {
-            Some(extent) => (extent, false),
-            None => {
-                let mut extent = walk.store.export_extent(walk.run.as_ref()).await?;
-                if which == Rows::Standing {
-                    extent.rows = walk.store.standing_count(walk.run.as_ref(), extent.last).await?;
-                }
-                (extent, true)
+/// Writes rows of descriptions in a format.
+enum Encoder {
+    Jsonl,
+    /// Whether the header is still to be written.
+    Csv(bool),
+    Parquet(Box<ParquetFile>),
+    Ended,
+}
+
+impl Encoder {
+    fn begin(format: Format) -> Result<Encoder, ExportError> {
+        Ok(match format {
+            Format::Jsonl => Encoder::Jsonl,
+            Format::Csv => Encoder::Csv(true),
+            Format::Parquet => {
+                let table = Table::Descriptions;
+                let file = ParquetFile::begin(table.columns(), table.name(), schema::SCHEMA_VERSION)?;
+                Encoder::Parquet(Box::new(file))
             }
-        };
-        walk.extent = Some(extent);
-        let mut rows = Vec::new();
-        if walk.after < extent.last {
-            rows = walk.store.export_page(walk.run.as_ref(), walk.after, PAGE).await?;
-            rows.retain(|row| row.answer <= extent.last);
+        })
+    }
+
+    fn add(&mut self, rows: Vec<Row>) -> Result<Vec<u8>, ExportError> {
+        let columns = Table::Descriptions.columns();
+        match self {
+            Encoder::Jsonl => table::json_lines(columns, &rows).map_err(ExportError::Encoding),
+            Encoder::Csv(header) => {
+                let header = std::mem::take(header);
+                table::csv_records(columns, &rows, header).map_err(ExportError::Encoding)
+            }
+            Encoder::Parquet(file) => Ok(file.add(rows)?),
+            Encoder::Ended => Ok(Vec::new()),
         }
-        let ended = rows.is_empty();
-        walk.after = rows.last().map_or(extent.last, |row| row.answer);
-        if ended && !first {
+    }
+
+    /// The end of the file.
+    fn finish(self) -> Result<Vec<u8>, ExportError> {
+        match self {
+            // A table without rows has a header all the same.
+            Encoder::Csv(true) => {
+                table::csv_records(Table::Descriptions.columns(), &[], true).map_err(ExportError::Encoding)
+            }
+            Encoder::Parquet(file) => Ok(file.finish()?),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A file of descriptions that is being made.
+pub struct DescriptionsFile {
+    snapshot: Snapshot,
+    place: Place,
+    encoder: Encoder,
+    done: u64,
+}
+
+impl DescriptionsFile {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When the format cannot begin one.
+    pub fn new(snapshot: Snapshot, format: Format) -> Result<DescriptionsFile, ExportError> {
+        let place = Place::begin(Table::Descriptions);
+        Ok(DescriptionsFile { snapshot, place, encoder: Encoder::begin(format)?, done: 0 })
+    }
+
+    /// The next bytes, with how far they go; none at the end. It asks the store for the next page only now.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or a row cannot be written.
+    pub async fn next(&mut self) -> Result<Option<(Vec<u8>, Progress)>, ExportError> {
+        if matches!(self.encoder, Encoder::Ended) {
             return Ok(None);
         }
-        if which == Rows::Standing {
-            rows.retain(ExportRow::stands);
+        let bytes = match self.snapshot.next(&mut self.place).await? {
+            Some(rows) => {
+                self.done += rows.len() as u64;
+                self.encoder.add(rows)?
+            }
+            None => {
+                self.snapshot.end().await;
+                std::mem::replace(&mut self.encoder, Encoder::Ended).finish()?
+            }
+        };
+        Ok(Some((bytes, Progress { done: self.done, rows: self.snapshot.descriptions() })))
+    }
+
+    /// What the file is, after its end.
+    pub fn manifest(&self, about: Description, path: String, bytes: u64, sha256: String) -> Manifest {
+        let table = Some(Table::Descriptions.name().to_owned());
+        Manifest::new(&self.snapshot, about, vec![FileEntry { path, table, rows: Some(self.done), bytes, sha256 }])
+    }
+}
+
+/// Gives the file of descriptions in pieces, for an HTTP body.
+pub fn chunks(
+    snapshot: Snapshot,
+    format: Format,
+) -> impl Stream<Item = Result<(Vec<u8>, Progress), ExportError>> + Send {
+    stream::try_unfold(None, {
+        let mut snapshot = Some(snapshot);
+        move |file: Option<DescriptionsFile>| {
+            let begun = snapshot.take();
+            async move {
+                let mut file = match (file, begun) {
+                    (Some(file), _) => file,
+                    (None, Some(snapshot)) => DescriptionsFile::new(snapshot, format)?,
+                    (None, None) => return Ok(None),
+                };
+                Ok(file.next().await?.map(|chunk| (chunk, Some(file))))
+            }
         }
-        walk.flags.fill(&walk.store, &mut rows).await?;
-        walk.done += rows.len() as u64;
-        let bytes = match format {
-            Format::Jsonl => jsonl(&rows)?,
-            Format::Csv => csv_records(&rows, first)?,
-        };
-        Ok(Some(((bytes, Progress { done: walk.done, rows: extent.rows }), walk)))
     })
-}
-
-fn failed(answer: AnswerId) -> impl Fn(String) -> ExportError {
-    move |cause| ExportError::Row { answer, cause }
-}
-
-fn jsonl(rows: &[ExportRow]) -> Result<Vec<u8>, ExportError> {
-    let mut bytes = Vec::new();
-    for row in rows {
-        json::write(&mut bytes, row).map_err(|e| failed(row.answer)(e.to_string()))?;
-        bytes.push(b'\n');
-    }
-    Ok(bytes)
-}
-
-/// A row as CSV has it: the same names and words as in JSON; `view` and `quality_flags` are JSON text.
-#[derive(Serialize)]
-struct Record<'a> {
-    run: &'a RunId,
-    family: &'a str,
-    answer: AnswerId,
-    episode: u64,
-    source: Source,
-    teacher: Option<TeacherId>,
-    request: &'a str,
-    execution: &'a str,
-    view: String,
-    kind: AnswerKind,
-    text: &'a str,
-    medium: Medium,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    request_shown: bool,
-    policy_update: u64,
-    used_in_update: Option<u64>,
-    supersedes: Option<AnswerId>,
-    superseded_by: Option<AnswerId>,
-    #[serde(with = "time::serde::rfc3339::option")]
-    shown_at: Option<OffsetDateTime>,
-    active_ms: Option<u64>,
-    idle_ms: Option<u64>,
-    #[serde(with = "time::serde::rfc3339")]
-    created_at: OffsetDateTime,
-    #[serde(with = "time::serde::rfc3339::option")]
-    withdrawn_at: Option<OffsetDateTime>,
-    understood_before: Option<bool>,
-    understood_after: Option<bool>,
-    fulfilled: bool,
-    preview_arm: Option<bool>,
-    preview_shown: bool,
-    first_text: Option<&'a str>,
-    retracted: bool,
-    review_state: Option<ReviewState>,
-    adjudicated: Option<&'a str>,
-    quality_flags: String,
-}
-
-fn csv_records(rows: &[ExportRow], header: bool) -> Result<Vec<u8>, ExportError> {
-    let mut writer = csv::WriterBuilder::new()
-        .has_headers(false)
-        .quote_style(csv::QuoteStyle::Always)
-        .terminator(csv::Terminator::CRLF)
-        .from_writer(Vec::new());
-    if header {
-        writer
-            .write_record(COLUMNS.map(|column| column.name))
-            .map_err(|e| failed(AnswerId::default())(e.to_string()))?;
-    }
-    for row in rows {
-        let record = Record {
-            run: &row.run,
-            family: &row.family,
-            answer: row.answer,
-            episode: row.episode,
-            source: row.source,
-            teacher: row.teacher,
-            request: &row.request,
-            execution: &row.execution,
-            view: json::line(&row.view).map_err(|e| failed(row.answer)(e.to_string()))?,
-            kind: row.kind,
-            text: &row.text,
-            medium: row.medium,
-            demonstration: match &row.demonstration {
-                Some(shown) => Some(json::line(shown).map_err(|e| failed(row.answer)(e.to_string()))?),
-                None => None,
-            },
-            rating: row.rating,
-            request_shown: row.request_shown,
-            policy_update: row.policy_update,
-            used_in_update: row.used_in_update,
-            supersedes: row.supersedes,
-            superseded_by: row.superseded_by,
-            shown_at: row.shown_at,
-            active_ms: row.active_ms,
-            idle_ms: row.idle_ms,
-            created_at: row.created_at,
-            withdrawn_at: row.withdrawn_at,
-            understood_before: row.understood_before,
-            understood_after: row.understood_after,
-            fulfilled: row.fulfilled,
-            preview_arm: row.preview_arm,
-            preview_shown: row.preview_shown,
-            first_text: row.first_text.as_deref(),
-            retracted: row.retracted,
-            review_state: row.review_state,
-            adjudicated: row.adjudicated.as_deref(),
-            quality_flags: json::line(&row.quality_flags).map_err(|e| failed(row.answer)(e.to_string()))?,
-        };
-        writer.serialize(record).map_err(|e| failed(row.answer)(e.to_string()))?;
-    }
-    writer.into_inner().map_err(|e| failed(AnswerId::default())(e.to_string()))
 }

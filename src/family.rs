@@ -3,6 +3,7 @@
 
 pub mod benchmark;
 pub mod commands;
+pub mod dataset;
 mod demonstration;
 pub mod files;
 pub mod pages;
@@ -13,6 +14,7 @@ mod training;
 
 use benchmark::{Benchmark, Profile, Timing};
 use commands::FamilyCommands;
+use dataset::{ExecutionParts, TaughtExample, TrainingForm};
 pub use demonstration::{Demonstration, Fields};
 pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
 pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
@@ -151,6 +153,28 @@ pub trait Family: Send + Sync + 'static {
     /// each field's name, or a list where fields share it. Null where the view does not tell.
     fn start_fields(&self, _view: &serde_json::Value) -> serde_json::Value {
         serde_json::Value::Null
+    }
+
+    // Data sets.
+
+    /// The start and the outputs of an execution, from its view.
+    fn parts(&self, _view: &serde_json::Value) -> ExecutionParts {
+        ExecutionParts::default()
+    }
+
+    /// The outputs of an execution as the family writes executions in JSON ([`World::Execution`]); null where it does not tell.
+    fn outputs(&self, _execution: &serde_json::Value) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    /// The form in which other programs that train such agents read examples, if there is one.
+    fn training_form(&self) -> Option<TrainingForm> {
+        None
+    }
+
+    /// Examples in that form; none where this one does not tell.
+    fn training_examples(&self, _example: TaughtExample<'_>) -> Vec<serde_json::Value> {
+        Vec::new()
     }
 
     /// Address under `/static/` of a JavaScript module that the pages load for this family, if it has one.

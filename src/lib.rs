@@ -29,6 +29,7 @@ pub mod experiment;
 pub mod export;
 pub mod family;
 pub mod ids;
+pub mod import;
 pub mod launch;
 
 pub mod nn;

@@ -18,6 +18,24 @@ pub enum Source {
     Simulated,
 }
 
+impl Source {
+    /// Both of them.
+    pub const ALL: [Source; 2] = [Source::Human, Source::Simulated];
+
+    /// Its name in files and addresses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Human => "human",
+            Source::Simulated => "simulated",
+        }
+    }
+
+    /// The source of a name.
+    pub fn named(name: &str) -> Option<Source> {
+        Self::ALL.into_iter().find(|source| source.as_str() == name)
+    }
+}
+
 /// The activity of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
@@ -113,6 +131,15 @@ pub struct Point {
     pub validation_smoothed: Option<f64>,
 }
 
+/// The execution that would have been right for a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// One plain line of it ([`crate::protocol::World::summary`]).
+    pub summary: String,
+    /// The execution itself, as its family writes it.
+    pub execution: serde_json::Value,
+}
+
 /// One finished episode as a researcher sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeRow {
@@ -134,6 +161,9 @@ pub struct EpisodeRow {
     pub candidates: Vec<(String, bool)>,
     /// Whether the execution performs as well as the gold one.
     pub success: bool,
+    /// What would have been right, for the data set; pages do not get it.
+    #[serde(skip)]
+    pub reference: Option<Reference>,
 }
 
 /// A checkpoint as listed on the dashboard.

@@ -9,7 +9,7 @@
 //! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
 //! [`answers`](Store::answer), [`undo`](Store::undo), [`requests`](Store::reveal), [`drafts`](Store::save_draft), [`teachers`](Store::teacher), [`updates`](Store::record_update),
 //! [`episodes`](Store::record_simulated), [`comprehension`](Store::record_comprehension), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
-//! [`export`](Store::export_page), [`accounts`](Store::list_accounts), [`account_sessions`](Store::open_session),
+//! [`export`](Store::export_page), [`import`](Store::import), [`accounts`](Store::list_accounts), [`account_sessions`](Store::open_session),
 //! [`account_invites`](Store::invite), [`studies`](Store::create_study), [`participants`](Store::join_study),
 //! [`invitations`](Store::invite_to_study), [`qualification`](Store::choose_qualification), [`audit`](Store::audit),
 //! [`reviews`](Store::review), [`retracting`](Store::retract),
@@ -46,6 +46,8 @@ mod drafts;
 mod episodes;
 mod error;
 mod export;
+mod export_history;
+mod import;
 mod invitations;
 mod learned;
 mod leases;
@@ -70,7 +72,7 @@ mod webhooks;
 use crate::config::run::TeacherMode;
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use crate::protocol::Medium;
-use crate::run::Source;
+use crate::run::{Reference, Source};
 use crate::study::ReviewState;
 use crate::study::quality::Flag;
 use serde::{Deserialize, Serialize};
@@ -85,7 +87,9 @@ pub use comprehension::{LatestComprehension, NewestDescription, Reading, Teacher
 pub use connection::Store;
 pub use counters::Standing;
 pub use error::{Result, StoreError};
-pub use export::Extent;
+pub use export::{Extent, Filter, ReviewFilter};
+pub use export_history::{ExportEpisode, ExportEvent};
+pub use import::Imported;
 pub use invitations::Invitation;
 pub use learned::{Learned, LearnedPage};
 pub use participants::{Joining, Participant, ParticipantFigures, Person, SELF};
@@ -137,6 +141,8 @@ pub struct NewExecution {
     pub success: bool,
     /// How many people should describe it; 1 unless overlap is asked for.
     pub wanted: u32,
+    /// What would have been right, for the data set; never shown to teachers.
+    pub reference: Option<Reference>,
 }
 
 /// Sizes of a run's pool.
@@ -382,8 +388,8 @@ pub struct TeacherCounts {
     pub used: u64,
 }
 
-/// One line of the exported dataset.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// An answer as the data set has it.
+#[derive(Clone, Debug)]
 pub struct ExportRow {
     /// Run id.
     pub run: RunId,
@@ -403,6 +409,12 @@ pub struct ExportRow {
     pub execution: String,
     /// The view that the teacher was shown.
     pub view: serde_json::Value,
+    /// What would have been right; rows of earlier versions have none.
+    pub reference: Option<Reference>,
+    /// Whether the execution performs as well as the gold one.
+    pub success: bool,
+    /// Number of the answer among those of its teacher about the execution, from 1.
+    pub revision: u64,
     /// Kind.
     pub kind: AnswerKind,
     /// Text exactly as typed.
@@ -424,17 +436,14 @@ pub struct ExportRow {
     /// Answer that corrects this one; its own key when it was taken back.
     pub superseded_by: Option<AnswerId>,
     /// When the execution was shown.
-    #[serde(with = "time::serde::rfc3339::option")]
     pub shown_at: Option<OffsetDateTime>,
     /// Milliseconds of activity.
     pub active_ms: Option<u64>,
     /// Milliseconds without a sign of the person.
     pub idle_ms: Option<u64>,
     /// When the answer was stored.
-    #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
     /// When the teacher took the answer back.
-    #[serde(with = "time::serde::rfc3339::option")]
     pub withdrawn_at: Option<OffsetDateTime>,
     /// Whether the agent, asked in these words, did what they describe before it learned from them; `None` where nobody looked.
     pub understood_before: Option<bool>,
@@ -458,11 +467,22 @@ pub struct ExportRow {
     pub quality_flags: Vec<Flag>,
 }
 
+impl AnswerKind {
+    /// Every kind.
+    pub const ALL: [AnswerKind; 4] =
+        [AnswerKind::Described, AnswerKind::NothingChanged, AnswerKind::CannotDescribe, AnswerKind::Skipped];
+}
+
 impl ExportRow {
     /// Whether the answer stands: no other has taken its place, nobody has taken it back, and no reviewer has rejected it.
     pub fn stands(&self) -> bool {
         let taken_back = self.superseded_by.is_some() || self.withdrawn_at.is_some() || self.retracted;
         !taken_back && self.review_state != Some(ReviewState::Rejected)
+    }
+
+    /// Whether it is valid: an answer in the run's medium, and one that stands.
+    pub fn is_valid(&self) -> bool {
+        self.kind == AnswerKind::Described && self.stands()
     }
 }
 

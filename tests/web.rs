@@ -14,6 +14,8 @@ mod comparison;
 mod comprehension;
 #[path = "web/describing.rs"]
 mod describing;
+#[path = "web/export.rs"]
+mod export;
 #[path = "web/media.rs"]
 mod media;
 #[path = "web/network.rs"]
@@ -106,7 +108,7 @@ impl Server {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, 32 << 20).await.unwrap();
-        Reply { status: parts.status, headers: parts.headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
+        Reply { status: parts.status, headers: parts.headers, text: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
     /// A request of a browser on this machine.

@@ -3,6 +3,7 @@
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
+use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
@@ -59,6 +60,14 @@ pub trait AnyFamily: Send + Sync {
     fn render_try_fields(&self) -> Result<String, RenderError>;
     /// [`Family::start_fields`].
     fn start_fields(&self, view: &serde_json::Value) -> serde_json::Value;
+    /// [`Family::parts`].
+    fn parts(&self, view: &serde_json::Value) -> ExecutionParts;
+    /// [`Family::outputs`].
+    fn outputs(&self, execution: &serde_json::Value) -> serde_json::Value;
+    /// [`Family::training_form`].
+    fn training_form(&self) -> Option<TrainingForm>;
+    /// [`Family::training_examples`].
+    fn training_examples(&self, example: TaughtExample<'_>) -> Vec<serde_json::Value>;
     /// [`Family::script`].
     fn script(&self) -> Option<&'static str>;
     /// [`Family::modules`].
@@ -222,6 +231,22 @@ impl<F: Family> AnyFamily for F {
 
     fn start_fields(&self, view: &serde_json::Value) -> serde_json::Value {
         Family::start_fields(self, view)
+    }
+
+    fn parts(&self, view: &serde_json::Value) -> ExecutionParts {
+        Family::parts(self, view)
+    }
+
+    fn outputs(&self, execution: &serde_json::Value) -> serde_json::Value {
+        Family::outputs(self, execution)
+    }
+
+    fn training_form(&self) -> Option<TrainingForm> {
+        Family::training_form(self)
+    }
+
+    fn training_examples(&self, example: TaughtExample<'_>) -> Vec<serde_json::Value> {
+        Family::training_examples(self, example)
     }
 
     fn script(&self) -> Option<&'static str> {

@@ -10,7 +10,7 @@ use sqlx::{Sqlite, Transaction};
 
 impl AnswerKind {
     /// The kind as it is stored and exported.
-    pub(super) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             AnswerKind::Described => "described",
             AnswerKind::NothingChanged => "nothing_changed",

@@ -10,7 +10,7 @@ use super::schema;
 use super::visitors::Visitors;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, Sqlite, Transaction};
+use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -113,6 +113,31 @@ impl Store {
     /// Keeps the folder of its copy for as long as the store lives.
     pub(super) fn with_copy(self, folder: tempfile::TempDir) -> Store {
         Store { _copy: Some(Arc::new(folder)), ..self }
+    }
+
+    /// This store as it is now: what is read from the returned one does not change, whatever is written meanwhile. It has a
+    /// connection of its own, and SQLite's log grows for as long as that is held.
+    pub async fn moment(&self) -> Result<Store> {
+        let steps = self.steps.clone();
+        let options = SqlitePoolOptions::new()
+            .min_connections(1)
+            .max_connections(1)
+            .acquire_timeout(TURN_TIMEOUT)
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .after_connect(move |connection, _| Box::pin(count_steps(connection, steps.clone())));
+        let readers = options.connect_with((*self.readers.connect_options()).clone()).await?;
+        // A transaction sees the file as it was at its first reading.
+        for statement in ["BEGIN", "SELECT count(*) FROM sqlite_schema"] {
+            sqlx::query(statement).execute(&readers).await?;
+        }
+        Ok(Store { readers, ..self.clone() })
+    }
+
+    /// Ends a [`Store::moment`]: its connection is closed, and nothing can be read from it any more.
+    pub async fn end_moment(&self) {
+        self.readers.close().await;
     }
 
     /// The writer connection, when it is this caller's turn.
@@ -226,16 +251,7 @@ async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) 
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
-        .after_connect(move |connection, _| {
-            let steps = steps.clone();
-            Box::pin(async move {
-                connection.lock_handle().await?.set_progress_handler(STEPS.into(), move || {
-                    steps.fetch_add(STEPS.into(), Ordering::Relaxed);
-                    true
-                });
-                Ok(())
-            })
-        })
+        .after_connect(move |connection, _| Box::pin(count_steps(connection, steps.clone())))
         // SQLite takes a transaction back by itself when the disk is full or fails; the driver's own ROLLBACK then
         // fails, and it believes for ever to be within a transaction. Such a connection is replaced before anybody
         // gets it. (The ping comes after that ROLLBACK, so it has been tried by then; a connection whose thread ended
@@ -248,4 +264,13 @@ async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) 
         })
         .connect_with(options)
         .await?)
+}
+
+/// Lets a connection count its steps.
+async fn count_steps(connection: &mut SqliteConnection, steps: Arc<AtomicU64>) -> sqlx::Result<()> {
+    connection.lock_handle().await?.set_progress_handler(STEPS.into(), move || {
+        steps.fetch_add(STEPS.into(), Ordering::Relaxed);
+        true
+    });
+    Ok(())
 }

@@ -37,6 +37,8 @@ impl Row {
                 None => Vec::new(),
             },
             success: self.success,
+            // For the data set, which reads it by itself.
+            reference: None,
         })
     }
 }
@@ -154,9 +156,11 @@ async fn record_episode(
     let episode = to_int("the episode", row.episode)?;
     let update = row.update.map(|update| to_int("the update", update)).transpose()?;
     let (candidates, view) = (to_json(&row.candidates)?, to_json(&row.view)?);
+    let reference = row.reference.as_ref().map(to_json).transpose()?;
     let id = sqlx::query_scalar!(
-        r#"INSERT INTO episodes (run, episode, update_no, success, recorded_at, request, summary, candidates, view)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, episode) DO NOTHING RETURNING id AS "id!: i64""#,
+        r#"INSERT INTO episodes (run, episode, update_no, success, recorded_at, request, summary, candidates, view,
+               reference)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, episode) DO NOTHING RETURNING id AS "id!: i64""#,
         run,
         episode,
         update,
@@ -166,6 +170,7 @@ async fn record_episode(
         row.summary,
         candidates,
         view,
+        reference,
     )
     .fetch_optional(&mut **tx)
     .await

@@ -1,20 +1,109 @@
-//! Pages of the dataset. [`crate::export`] makes files of them.
+//! Pages of the data set. [`crate::export`] makes files of them, and reads all of them from one [`Store::moment`].
 
-use super::convert::{from_int, from_json, from_nanos};
+use super::convert::{from_int, from_json, from_nanos, to_nanos};
 use super::error::{Result, unreadable};
 use super::{AnswerKind, ExportRow, Store};
-use crate::ids::{AnswerId, RunId, TeacherId};
+use crate::ids::{AnswerId, RunId, StudyId, TeacherId};
 use crate::protocol::Medium;
 use crate::run::Source;
 use crate::study::ReviewState;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
 
-/// How far an export goes. It is fixed when the export begins, so that its row count is known and answers that come
-/// meanwhile do not make it chase its own end.
+/// Which answers a data set has. The default has all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Filter {
+    /// Those of this run.
+    pub run: Option<RunId>,
+    /// Those of the runs of this study.
+    pub study: Option<StudyId>,
+    /// Those of people, or those of the simulated teacher.
+    pub source: Option<Source>,
+    /// Those of this kind.
+    pub kind: Option<AnswerKind>,
+    /// Only those that stand ([`ExportRow::stands`]).
+    pub standing: bool,
+    /// Those that were stored at this moment or later.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub from: Option<OffsetDateTime>,
+    /// Those that were stored before this moment.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub before: Option<OffsetDateTime>,
+    /// Those that are valid ([`ExportRow::is_valid`]), or those that are not.
+    pub valid: Option<bool>,
+    /// Those that reviewers decided on in this way.
+    pub review: Option<ReviewFilter>,
+}
+
+/// A reviewer's decision, or that there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReviewFilter {
+    /// Accepted.
+    Accepted,
+    /// Rejected.
+    Rejected,
+    /// Nobody has decided.
+    Open,
+}
+
+impl ReviewFilter {
+    /// Every one of them.
+    pub const ALL: [ReviewFilter; 3] = [ReviewFilter::Accepted, ReviewFilter::Rejected, ReviewFilter::Open];
+
+    /// Its name in addresses and files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReviewFilter::Accepted => "accepted",
+            ReviewFilter::Rejected => "rejected",
+            ReviewFilter::Open => "open",
+        }
+    }
+}
+
+impl Filter {
+    /// All answers of a run.
+    pub fn of_run(run: &RunId) -> Filter {
+        Filter { run: Some(run.clone()), ..Filter::default() }
+    }
+
+    /// Whether it leaves out nothing but other runs.
+    fn is_whole(&self) -> bool {
+        Filter { run: None, ..self.clone() } == Filter::default()
+    }
+
+    /// The columns' values that statements compare with.
+    pub(super) fn parts(&self) -> Parts {
+        Parts {
+            source: self.source.map(Source::as_str),
+            kind: self.kind.map(AnswerKind::as_str),
+            from: self.from.map(to_nanos),
+            before: self.before.map(to_nanos),
+            review: self.review.map(ReviewFilter::as_str),
+        }
+    }
+}
+
+/// The parts of a [`Filter`] as columns have them.
+pub(super) struct Parts {
+    pub(super) source: Option<&'static str>,
+    pub(super) kind: Option<&'static str>,
+    pub(super) from: Option<i64>,
+    pub(super) before: Option<i64>,
+    pub(super) review: Option<&'static str>,
+}
+
+fn read_source(source: &str) -> Result<Source> {
+    Source::named(source).ok_or_else(|| unreadable("an answer's source", source))
+}
+
+/// How far an export goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Rows.
     pub rows: u64,
-    /// Key of the last row; 0 when there is none.
+    /// Key of the last answer that there is; 0 when there is none.
     pub last: AnswerId,
 }
 
@@ -28,6 +117,9 @@ struct Row {
     request: String,
     summary: String,
     view: String,
+    reference: Option<String>,
+    success: bool,
+    revision: i64,
     kind: String,
     text: String,
     medium: String,
@@ -60,15 +152,14 @@ impl Row {
             family: self.family,
             answer: self.id,
             episode: from_int(self.episode),
-            source: match self.source.as_str() {
-                "human" => Source::Human,
-                "simulated" => Source::Simulated,
-                other => return Err(unreadable("an answer's source", other)),
-            },
+            source: read_source(&self.source)?,
             teacher: self.teacher,
             request: self.request,
             execution: self.summary,
             view: from_json("an execution's view", &self.view)?,
+            reference: self.reference.map(|text| from_json("a reference execution", &text)).transpose()?,
+            success: self.success,
+            revision: from_int(self.revision),
             kind: AnswerKind::parse(&self.kind)?,
             text: self.text,
             medium: Medium::named(&self.medium).ok_or_else(|| unreadable("an answer's medium", &self.medium))?,
@@ -98,10 +189,11 @@ impl Row {
     }
 }
 
-/// Selects [`Row`]s: an answer of a person belongs to an execution, a simulated one to an episode. The arguments are
-/// the condition and the statement's parameters.
+/// Selects [`Row`]s: an answer of a person belongs to an execution, a simulated one to an episode. The arguments are the range of
+/// rows and the statement's parameters: run, key of the row before, key of the last row, study, source, kind, standing, from,
+/// before, valid, review, and the number of rows.
 macro_rules! select_page {
-    ($condition:literal, $($parameter:expr),+) => {
+    ($range:literal, $($parameter:expr),+) => {
         sqlx::query_as!(
             Row,
             r#"SELECT answers.id AS "id!: AnswerId", answers.run AS "run!: RunId", runs.family AS "family!",
@@ -109,6 +201,10 @@ macro_rules! select_page {
                    coalesce(executions.request, episodes.request) AS "request!: String",
                    coalesce(executions.summary, episodes.summary) AS "summary!: String",
                    coalesce(body.view, episodes.view) AS "view!: String",
+                   coalesce(body.reference, episodes.reference) AS "reference?: String",
+                   coalesce(executions.success, episodes.success) AS "success!: bool",
+                   max(1, (SELECT count(*) FROM answers AS earlier WHERE earlier.execution = answers.execution
+                       AND earlier.teacher = answers.teacher AND earlier.id <= answers.id)) AS "revision!: i64",
                    answers.kind AS "kind!", iif(answers.retracted_at IS NULL, answers.text, '') AS "text!: String",
                    answers.medium AS "medium!",
                    iif(answers.retracted_at IS NULL, answers.demonstration, NULL) AS "demonstration?: String",
@@ -134,7 +230,37 @@ macro_rules! select_page {
                LEFT JOIN reviews ON reviews.answer = answers.id
                LEFT JOIN adjudications ON adjudications.execution = answers.execution
                LEFT JOIN answers AS chosen ON chosen.id = adjudications.answer
-               WHERE "# + $condition + " ORDER BY answers.id LIMIT ?",
+               WHERE "# + $range + r#" AND answers.id > ?2 AND answers.id <= ?3
+                   AND (?4 IS NULL OR answers.run IN (SELECT run FROM study_arms WHERE study = ?4))
+                   AND (?5 IS NULL OR answers.source = ?5) AND (?6 IS NULL OR answers.kind = ?6)
+                   AND (NOT ?7 OR (answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
+                       AND answers.retracted_at IS NULL AND reviews.state IS NOT 'rejected'))
+                   AND (?8 IS NULL OR answers.created_at >= ?8) AND (?9 IS NULL OR answers.created_at < ?9)
+                   AND (?10 IS NULL OR ?10 = (answers.kind = 'described' AND answers.superseded_by IS NULL
+                       AND answers.withdrawn_at IS NULL AND answers.retracted_at IS NULL
+                       AND reviews.state IS NOT 'rejected'))
+                   AND (?11 IS NULL OR coalesce(reviews.state, 'open') = ?11)
+               ORDER BY answers.id LIMIT ?12"#,
+            $($parameter),+
+        )
+    };
+}
+
+/// Counts the rows that [`select_page`] selects. The parameters are the same without the number of rows.
+macro_rules! count_rows {
+    ($range:literal, $($parameter:expr),+) => {
+        sqlx::query_scalar!(
+            r#"SELECT count(*) AS "n!: i64" FROM answers LEFT JOIN reviews ON reviews.answer = answers.id
+               WHERE "# + $range + r#" AND answers.id > ?2 AND answers.id <= ?3
+                   AND (?4 IS NULL OR answers.run IN (SELECT run FROM study_arms WHERE study = ?4))
+                   AND (?5 IS NULL OR answers.source = ?5) AND (?6 IS NULL OR answers.kind = ?6)
+                   AND (NOT ?7 OR (answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
+                       AND answers.retracted_at IS NULL AND reviews.state IS NOT 'rejected'))
+                   AND (?8 IS NULL OR answers.created_at >= ?8) AND (?9 IS NULL OR answers.created_at < ?9)
+                   AND (?10 IS NULL OR ?10 = (answers.kind = 'described' AND answers.superseded_by IS NULL
+                       AND answers.withdrawn_at IS NULL AND answers.retracted_at IS NULL
+                       AND reviews.state IS NOT 'rejected'))
+                   AND (?11 IS NULL OR coalesce(reviews.state, 'open') = ?11)"#,
             $($parameter),+
         )
     };
@@ -145,18 +271,22 @@ fn read_state(state: &str) -> Result<ReviewState> {
 }
 
 impl Store {
-    /// How many rows an export has.
+    /// How many rows an export without filters has.
     pub async fn export_count(&self, run: Option<&RunId>) -> Result<u64> {
-        Ok(self.export_extent(run).await?.rows)
+        Ok(self.export_extent(&Filter { run: run.cloned(), ..Filter::default() }).await?.rows)
     }
 
-    /// How many rows an export that begins now has, and where it ends.
+    /// How many rows an export that begins now has, and where it ends. It walks through all answers where the filter leaves out
+    /// more than other runs.
     ///
     /// # Errors
-    /// [`super::StoreError::NotFound`] when there is no such run.
-    pub async fn export_extent(&self, run: Option<&RunId>) -> Result<Extent> {
+    /// [`super::StoreError::NotFound`] when there is no such run or study.
+    pub async fn export_extent(&self, filter: &Filter) -> Result<Extent> {
+        if let Some(study) = &filter.study {
+            self.study(study).await?;
+        }
         // One statement is one snapshot: the count is that of the rows up to the last.
-        let (rows, last) = match run {
+        let (rows, last) = match &filter.run {
             Some(run) => {
                 self.run(run).await?; // A run without rows and an unknown run are different answers.
                 let extent = sqlx::query!(
@@ -178,46 +308,99 @@ impl Store {
                 (extent.rows, extent.last)
             }
         };
-        Ok(Extent { rows: from_int(rows), last: last.unwrap_or_default() })
+        let last = last.unwrap_or_default();
+        let rows = if filter.is_whole() { rows } else { self.count_up_to(filter, last).await? };
+        Ok(Extent { rows: from_int(rows), last })
     }
 
-    /// How many rows of an export up to `last` stand. It walks through them.
-    pub async fn standing_count(&self, run: Option<&RunId>, last: AnswerId) -> Result<u64> {
+    async fn count_up_to(&self, filter: &Filter, last: AnswerId) -> Result<i64> {
+        let Filter { run, study, standing, valid, .. } = filter;
+        let Parts { source, kind, from, before, review } = filter.parts();
+        let first = AnswerId::default();
         let count = match run {
             Some(run) => {
-                sqlx::query_scalar!(
-                    r#"SELECT count(*) AS "n!: i64" FROM answers LEFT JOIN reviews ON reviews.answer = answers.id
-                       WHERE answers.run = ? AND answers.id <= ? AND answers.superseded_by IS NULL
-                           AND answers.withdrawn_at IS NULL AND answers.retracted_at IS NULL
-                           AND reviews.state IS NOT 'rejected'"#,
+                count_rows!(
+                    "answers.run = ?1",
                     run,
+                    first,
                     last,
+                    study,
+                    source,
+                    kind,
+                    standing,
+                    from,
+                    before,
+                    valid,
+                    review
                 )
                 .fetch_one(self.readers())
                 .await?
             }
             None => {
-                sqlx::query_scalar!(
-                    r#"SELECT count(*) AS "n!: i64" FROM answers LEFT JOIN reviews ON reviews.answer = answers.id
-                       WHERE answers.id <= ? AND answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
-                           AND answers.retracted_at IS NULL AND reviews.state IS NOT 'rejected'"#,
+                count_rows!("?1 IS NULL", run, first, last, study, source, kind, standing, from, before, valid, review)
+                    .fetch_one(self.readers())
+                    .await?
+            }
+        };
+        Ok(count)
+    }
+
+    /// A page of the data set in order of answer key: rows after `after` and up to `last`, at most `limit`.
+    pub async fn export_rows(
+        &self,
+        filter: &Filter,
+        after: AnswerId,
+        last: AnswerId,
+        limit: u32,
+    ) -> Result<Vec<ExportRow>> {
+        let Filter { run, study, standing, valid, .. } = filter;
+        let Parts { source, kind, from, before, review } = filter.parts();
+        let rows = match run {
+            Some(run) => {
+                select_page!(
+                    "answers.run = ?1",
+                    run,
+                    after,
                     last,
+                    study,
+                    source,
+                    kind,
+                    standing,
+                    from,
+                    before,
+                    valid,
+                    review,
+                    limit
                 )
-                .fetch_one(self.readers())
+                .fetch_all(self.readers())
+                .await?
+            }
+            None => {
+                select_page!(
+                    "?1 IS NULL",
+                    run,
+                    after,
+                    last,
+                    study,
+                    source,
+                    kind,
+                    standing,
+                    from,
+                    before,
+                    valid,
+                    review,
+                    limit
+                )
+                .fetch_all(self.readers())
                 .await?
             }
         };
-        Ok(from_int(count))
+        rows.into_iter().map(Row::read).collect()
     }
 
-    /// A page of the dataset in order of answer key: rows after `after`, at most `limit`. `run: None`: all runs.
+    /// A page of all answers, or of those of a run: rows after `after`, at most `limit`.
     pub async fn export_page(&self, run: Option<&RunId>, after: AnswerId, limit: u32) -> Result<Vec<ExportRow>> {
-        let rows = match run {
-            Some(run) => {
-                select_page!("answers.run = ? AND answers.id > ?", run, after, limit).fetch_all(self.readers()).await?
-            }
-            None => select_page!("answers.id > ?", after, limit).fetch_all(self.readers()).await?,
-        };
-        rows.into_iter().map(Row::read).collect()
+        let filter = Filter { run: run.cloned(), ..Filter::default() };
+        self.export_rows(&filter, after, AnswerId(i64::MAX), limit).await
     }
 }

@@ -205,9 +205,16 @@ async fn offer_one(
     .fetch_one(&mut **tx)
     .await
     .or_missing("the run")?;
-    sqlx::query!("INSERT INTO execution_bodies (execution, view, trace) VALUES (?, ?, ?)", id, view, trace)
-        .execute(&mut **tx)
-        .await?;
+    let reference = new.reference.as_ref().map(to_json).transpose()?;
+    sqlx::query!(
+        "INSERT INTO execution_bodies (execution, view, trace, reference) VALUES (?, ?, ?, ?)",
+        id,
+        view,
+        trace,
+        reference,
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 

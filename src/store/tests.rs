@@ -36,6 +36,7 @@ fn execution(episode: u64) -> NewExecution {
         summary: "s".into(),
         success: false,
         wanted: 1,
+        reference: None,
     }
 }
 

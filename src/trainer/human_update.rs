@@ -6,8 +6,8 @@ use super::batch::judge;
 use crate::config::run::RunConfig;
 use crate::family::Family;
 use crate::ids::{AnswerId, TeacherId};
-use crate::protocol::{DescribedEpisode, Episode, Example, Medium, RatedEpisode, Utterance, World};
-use crate::run::{Event, Source};
+use crate::protocol::{DescribedEpisode, Episode, Example, Medium, RatedEpisode, Task, Utterance, World};
+use crate::run::{Event, Reference, Source};
 use crate::store::{AnswerKind, NewExecution, Response, StoreError, TrainerAnswer, UpdateRecord};
 use anyhow::Context;
 
@@ -29,7 +29,14 @@ pub(super) fn execution_for_people<W: World>(
         summary: world.summary(execution),
         wanted: config.pool.overlap,
         trace: serde_json::to_value(episode)?,
+        reference: Some(reference(world, task)?),
     })
+}
+
+/// What would have been right for a task, for the data set.
+pub(super) fn reference<W: World>(world: &W, task: &Task<W::Start>) -> serde_json::Result<Reference> {
+    let gold = world.gold(task.split, task.index);
+    Ok(Reference { summary: world.summary(&gold), execution: serde_json::to_value(&gold)? })
 }
 
 /// The lessons of answers in the run's medium, with the answers themselves and who gave them.

@@ -3,7 +3,7 @@
 
 use super::Trainer;
 use super::batch::{Batch, BatchSettings, TaskOf};
-use super::human_update::execution_for_people;
+use super::human_update::{execution_for_people, reference};
 use crate::config::run::Feedback;
 use crate::family::Family;
 use crate::protocol::{DescribedEpisode, Description, Episode, Example, World};
@@ -209,6 +209,8 @@ impl<K: Family> Trainer<'_, K> {
             description: String::new(),
             candidates: Vec::new(),
             success,
+            // Only a store keeps it.
+            reference: self.store.as_ref().and_then(|_| reference(&**world, task).ok()),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, charts, comparison, comprehension_api, describing_api, docs, events, export,
+    access, account, answers, assets, charts, comparison, comprehension_api, describing_api, docs, events, export, export_page,
     guide, health, home, invite, launch_api, learned, not_found, people, review, run, run_api, runs, sign_in, studies,
     studies_api, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api,
     undo,
@@ -55,6 +55,7 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}", get(run::page))
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))
+        .route("/export", get(export_page::page))
         .route("/api/presets", get(launch_api::presets))
         .route("/api/runs", get(run_api::list).post(launch_api::create))
         .route("/api/runs/{run}/go-on", post(launch_api::resume_ended))
@@ -94,7 +95,9 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/comprehension/events", get(comprehension_api::events))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
-        .route("/runs/{run}/export.schema.json", get(export::schema));
+        .route("/runs/{run}/export.schema.json", get(export::schema))
+        .route("/export/count", get(export::count))
+        .route("/export/{file}", get(export::file));
     ordinary.merge(long)
 }
 

@@ -63,6 +63,9 @@ for (const colorScheme of ["light", "dark"]) {
       await check(page, "shortcuts");
       await page.goto(`${address}runs`);
       await check(page, "runs");
+      await page.goto(`${address}export?run=${run}`);
+      await check(page, "export");
+      await wide("export");
       // Each width and each choice of colours once: the texts are long, and look alike.
       const texts = (colorScheme === "light") === (viewport.width > 1000) ? ["docs", "docs/export", "licence"] : [];
       for (const path of texts) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { PATIENCE, execution, person, post, startBrowser, startServer, until } from "./support.js";
+import { execution, PATIENCE, person, post, said, startBrowser, startServer, until } from "./support.js";
 
 let server;
 let browser;
@@ -41,7 +41,7 @@ async function describe(page, text) {
 
 const rows = async () => {
   const text = await (await fetch(`${server.address}runs/${server.run}/export.jsonl`)).text();
-  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return text.split("\n").filter(Boolean).map((line) => said(JSON.parse(line)));
 };
 
 test("two teachers, one execution, and a reviewer who decides by keyboard", async () => {

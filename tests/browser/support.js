@@ -111,10 +111,18 @@ export async function openTeaching(server, page, { script = true } = {}) {
 
 export const execution = (page) => page.locator("#describe input[name=execution]").inputValue();
 
-// What people have said, as the dataset has it.
+// A row of the data set, with short names for what most tests ask for.
+export const said = (row) => ({
+  ...row,
+  answer: row.description_id,
+  text: row.description ?? row.skip_reason,
+  used_in_update: row.used_in_updates[0] ?? null,
+});
+
+// What people have said, as the data set has it.
 export async function answers(server) {
   const text = await (await fetch(`${server.address}runs/${server.run}/export.jsonl`)).text();
-  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((row) => row.source === "human");
+  return text.split("\n").filter(Boolean).map((line) => said(JSON.parse(line))).filter((row) => row.source === "human");
 }
 
 export async function until(what, check, patience = PATIENCE) {

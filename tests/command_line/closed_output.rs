@@ -137,6 +137,7 @@ fn home() -> tempfile::TempDir {
             description: "replace every n".into(),
             candidates: vec![],
             success: true,
+            reference: None,
         };
         store.record_simulated(&"regex-tiny-1".into(), &[row]).await.unwrap();
         let day = Duration::from_secs(86_400);

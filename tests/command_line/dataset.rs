@@ -36,6 +36,7 @@ fn filled(home: &Path) {
                 description: text.into(),
                 candidates: vec![],
                 success: true,
+                reference: None,
             })
             .collect();
         store.record_simulated(&"regex-tiny-1".into(), &rows).await.unwrap();
@@ -64,11 +65,12 @@ fn no_reader_cuts_a_line_of_the_export() {
     assert_eq!(lines.len(), TEXTS.len());
     for (line, text) in lines.iter().zip(TEXTS) {
         let row: Value = serde_json::from_str(line).unwrap();
-        assert_eq!((row["text"].as_str(), row["view"]["pairs"][0]["in"].as_str()), (Some(text), Some(text)));
+        assert_eq!((row["description"].as_str(), row["view"]["pairs"][0]["in"].as_str()), (Some(text), Some(text)));
     }
     let table = iliad(home.path(), &["export", "--format", "csv"]);
     let mut table = csv::Reader::from_reader(&table[..]);
-    let texts: Vec<String> = table.records().map(|record| record.unwrap()[10].to_owned()).collect();
+    let at = table.headers().unwrap().iter().position(|name| name == "description").unwrap();
+    let texts: Vec<String> = table.records().map(|record| record.unwrap()[at].to_owned()).collect();
     assert_eq!(texts, TEXTS);
 }
 
@@ -90,6 +92,7 @@ fn the_documented_python_reads_the_export() {
     iliad(home.path(), &["export", "-o", "descriptions.jsonl"]);
     iliad(home.path(), &["export", "-o", "descriptions.csv"]);
     iliad(home.path(), &["export", "--schema", "-o", "schema.json"]);
+    iliad(home.path(), &["export", "--format", "dataset", "-o", "my-data"]);
     let program = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let blocks = python(include_str!("../../docs/export.md"));
     assert!(blocks.len() >= 4, "{blocks:?}");
@@ -117,11 +120,74 @@ fn the_documented_python_reads_the_export() {
                     said.lines().any(|line| line.starts_with(column) && line.ends_with(kind))
                 };
                 assert!(
-                    typed("teacher", "Int64") && typed("text", "string") && typed("created_at", "datetime64[ns, UTC]"),
+                    typed("teacher_id", "Int64")
+                        && typed("description", "string")
+                        && typed("created_at", "datetime64[ns, UTC]"),
                     "{said}"
                 );
             }
             _ => assert!(said.contains('8'), "{said}"),
         }
     }
+}
+
+fn refused(home: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
+    let output = command.current_dir(home).args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn exports_have_manifests_filters_and_forms() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path());
+    let path = |name: &str| home.path().join(name);
+    iliad(home.path(), &["export", "--source", "simulated", "--licence", "MIT", "-o", "all.parquet"]);
+    let manifest: Value = serde_json::from_slice(&std::fs::read(path("all.parquet.manifest.json")).unwrap()).unwrap();
+    assert_eq!((&manifest["licence"], &manifest["counts"]["descriptions"]), (&json!("MIT"), &json!(TEXTS.len())));
+    assert_eq!((&manifest["filters"]["source"], &manifest["runs"][0]["preset"]), (&json!("simulated"), &json!("tiny")));
+    assert_eq!(manifest["files"][0]["bytes"], std::fs::metadata(path("all.parquet")).unwrap().len());
+    assert!(iliad(home.path(), &["export", "--source", "human"]).is_empty());
+    let pairs = String::from_utf8(iliad(home.path(), &["export", "--form", "pairs"])).unwrap();
+    assert_eq!(pairs.lines().count(), TEXTS.len());
+    // A folder is replaced when that is asked for.
+    iliad(home.path(), &["export", "--format", "dataset", "-o", "data-set"]);
+    assert!(path("data-set/data/train-00000.parquet").is_file() && path("data-set/README.md").is_file());
+    assert!(refused(home.path(), &["export", "--format", "dataset", "-o", "data-set"]).contains("--force"));
+    iliad(home.path(), &["export", "--format", "dataset", "-o", "data-set", "--force"]);
+    for (arguments, told) in [
+        (&["export", "--format", "dataset"][..], "name it with -o"),
+        (&["export", "--form", "pears"], "did you mean"),
+        (&["export", "--from", "yesterday"], "2026-01-31"),
+        (&["export", "--study", "none"], "there is no study"),
+        (&["export", "--name", "a/b"], "letters, digits"),
+    ] {
+        let said = refused(home.path(), arguments);
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn a_data_set_comes_in_again_and_bad_rows_are_listed() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path());
+    iliad(home.path(), &["export", "--format", "dataset", "-o", "data-set"]);
+    iliad(home.path(), &["import", "data-set", "--dry-run", "--data-dir", "new"]);
+    assert!(!home.path().join("new").exists(), "a dry run makes nothing");
+    iliad(home.path(), &["import", "data-set", "--data-dir", "new"]);
+    let texts = |folder: &str| -> Vec<Value> {
+        let text = String::from_utf8(iliad(home.path(), &["export", "--data-dir", folder])).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    assert_eq!(texts("new"), texts("iliad-data"));
+    assert!(refused(home.path(), &["import", "data-set", "--data-dir", "new"]).contains("--run"));
+    std::fs::write(home.path().join("bad.jsonl"), "{}\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
+    let output = command.current_dir(home.path()).args(["import", "--dry-run", "bad.jsonl"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("bad.jsonl: row 1: `episode_id` is never empty"),
+        "{output:?}"
+    );
 }

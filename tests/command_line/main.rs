@@ -11,7 +11,7 @@ mod whole_files;
 
 use iliad::config::run::TeacherMode;
 use iliad::run::{EpisodeRow, Source};
-use iliad::store::{ExportRow, Run, Store};
+use iliad::store::{Run, Store};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -71,6 +71,7 @@ fn filled(folder: &Path, rows: u64) {
                 description: format!("=description, {episode}\n\"quoted\" ünïcödé"),
                 candidates: vec![],
                 success: true,
+                reference: None,
             })
             .collect();
         store.record_simulated(&"regex-tiny-1".into(), &rows).await.unwrap();
@@ -123,15 +124,18 @@ fn descriptions_are_exported_to_the_standard_output_and_to_a_file() {
     filled(home.path(), 1_234);
     let (code, out, err) = run(iliad(home.path()).arg("export"));
     assert_eq!((code, err.as_str()), (0, ""));
-    let rows: Vec<ExportRow> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 1_234);
-    assert_eq!(rows[7].text, "=description, 7\n\"quoted\" ünïcödé");
+    assert_eq!(rows[7]["description"], "=description, 7\n\"quoted\" ünïcödé");
 
     let (code, out, err) = run(iliad(home.path()).args(["export", "-o", "all.csv", "--run", "regex-tiny-1"]));
     assert_eq!((code, out.as_str(), err.as_str()), (0, "", "1234 rows in all.csv\n"));
     let mut csv = csv::Reader::from_path(home.path().join("all.csv")).unwrap();
-    let texts: Vec<String> = csv.records().map(|record| record.unwrap()[10].to_owned()).collect();
-    assert_eq!(texts, rows.iter().map(|row| row.text.clone()).collect::<Vec<_>>());
+    let at = csv.headers().unwrap().iter().position(|name| name == "description").unwrap();
+    let cells: Vec<String> = csv.records().map(|record| record.unwrap()[at].to_owned()).collect();
+    assert_eq!(cells[7], "'=description, 7\n\"quoted\" ünïcödé", "a spreadsheet does not execute it");
+    let texts: Vec<&str> = cells.iter().map(|cell| iliad::output::spreadsheet::text(cell)).collect();
+    assert_eq!(texts, rows.iter().map(|row| row["description"].as_str().unwrap()).collect::<Vec<_>>());
     assert!(!home.path().join("all.csv.part").exists());
 }
 

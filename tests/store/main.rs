@@ -13,6 +13,7 @@ mod drafts;
 mod export;
 mod full_disk;
 mod history;
+mod import;
 mod kill;
 mod model;
 mod plans;

@@ -5,8 +5,8 @@
 use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
 use iliad::ids::{AnswerId, StudyId};
-use iliad::run::{Attempt, CheckpointRow, Comprehension, Point};
-use iliad::store::{AgreementAttempt, Chosen, Draft, Joining, StudyArm, UpdateRecord};
+use iliad::run::{Attempt, CheckpointRow, Comprehension, Point, Source};
+use iliad::store::{AgreementAttempt, Chosen, Draft, Filter, Joining, StudyArm, UpdateRecord};
 use iliad::study::agreement::Outcome;
 use iliad::study::{Approval, Entry, ParticipantState, ReviewState, StudySettings, StudyState};
 use sqlx::{Connection, Row, SqliteConnection};
@@ -138,6 +138,12 @@ async fn call_everything(bench: &Bench) {
     for run in [None, Some(&*RUN)] {
         store.export_page(run, AnswerId::default(), 9).await.unwrap();
         store.export_count(run).await.unwrap();
+        let filter = Filter { run: run.cloned(), study: Some("s".into()), standing: true, ..Filter::default() };
+        for source in Source::ALL {
+            store.export_episodes(&filter, source, 0, 9).await.unwrap();
+        }
+        store.export_points(&filter, ("", None), 9).await.unwrap();
+        store.export_updates(&filter, ("", None), 9).await.unwrap();
     }
     call_everything_of_studies(bench).await;
     store.retire_stale(&RUN, 2).await.unwrap();
@@ -218,7 +224,8 @@ async fn call_everything_of_reviews(bench: &Bench) {
     store.quality_facts(&RUN, teacher).await.unwrap();
     store.attention_of(&RUN, teacher).await.unwrap();
     for run in [None, Some(&*RUN)] {
-        store.standing_count(run, AnswerId(99)).await.unwrap();
+        let filter = Filter { run: run.cloned(), study: Some(id.clone()), standing: true, ..Filter::default() };
+        store.export_extent(&filter).await.unwrap();
     }
     assert!(store.own_answers_in_study(&id, teacher, 0, 9).await.unwrap().total > 0);
     store.answer_in_study(&id, answer, teacher).await.unwrap();

@@ -1,9 +1,10 @@
 //! Overlap, reviews, adjudications, and answers that their teachers withdraw from the data set.
 
 use crate::support::{Bench, RUN, TTL, answer, execution};
-use iliad::export::{Format, Rows, write};
+use iliad::export::{Format, Snapshot, write};
 use iliad::ids::{AnswerId, ExecutionId, StudyId, TeacherId};
-use iliad::store::{Chosen, ExportRow, Joining, NewAnswer, StoreError, StudyArm, UpdateRecord};
+use iliad::registry::Registry;
+use iliad::store::{Chosen, ExportRow, Filter, Joining, NewAnswer, StoreError, StudyArm, UpdateRecord};
 use iliad::study::quality::Flag;
 use iliad::study::{ParticipantState, ReviewState, StudySettings, StudyState};
 use serde_json::{Value, json};
@@ -41,9 +42,11 @@ async fn to_learn(bench: &Bench) -> Vec<AnswerId> {
     found
 }
 
-async fn rows(bench: &Bench, which: Rows) -> Vec<Value> {
+async fn rows(bench: &Bench, standing: bool) -> Vec<Value> {
     let mut bytes = Vec::new();
-    write(&bench.store, Some(&RUN), Format::Jsonl, which, &mut bytes, |_| {}).await.unwrap();
+    let filter = Filter { standing, ..Filter::of_run(&RUN) };
+    let snapshot = Snapshot::take(&bench.store, Registry::builtin(), filter).await.unwrap();
+    write(snapshot, Format::Jsonl, &mut bytes, |_| {}).await.unwrap();
     String::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -165,10 +168,10 @@ async fn a_retracted_answer_stays_in_what_was_learned_and_leaves_every_export() 
     assert_eq!(bench.store.updates_after(&RUN, 0).await.unwrap()[0].answers, [learnt]);
     learn(&bench, 1, &[learnt]).await.unwrap();
     // No export has them, nor the earlier version, nor what a preview was shown of.
-    let text = rows(&bench, Rows::All).await;
+    let text = rows(&bench, false).await;
     assert!(!json!(text).to_string().contains("secret"), "{text:?}");
     assert_eq!(
-        (&text[1]["retracted"], &text[1]["text"], &text[1]["withdrawn_at"]),
+        (&text[1]["retracted"], &text[1]["description"], &text[1]["withdrawn_at"]),
         (&json!(true), &json!(""), &Value::Null)
     );
     assert!(bench.store.recent_episodes(&RUN, 9).await.unwrap().iter().all(|row| row.description.is_empty()));
@@ -231,14 +234,14 @@ async fn an_export_of_what_stands_counts_what_it_has() {
     bench.store.undo(&RUN, keys[1], ada, TTL).await.unwrap();
     bench.store.retract(keys[2], ada).await.unwrap();
     reject(&bench, keys[3]).await;
-    let standing = rows(&bench, Rows::Standing).await;
-    let texts: Vec<&str> = standing.iter().map(|row| row["text"].as_str().unwrap()).collect();
+    let standing = rows(&bench, true).await;
+    let texts: Vec<&str> = standing.iter().map(|row| row["description"].as_str().unwrap()).collect();
     assert_eq!(texts, ["stands", "the correction"]);
-    let last = bench.store.export_extent(Some(&RUN)).await.unwrap().last;
-    for run in [Some(&*RUN), None] {
-        assert_eq!(bench.store.standing_count(run, last).await.unwrap(), 2);
+    for run in [Some(RUN.clone()), None] {
+        let filter = Filter { run, standing: true, ..Filter::default() };
+        assert_eq!(bench.store.export_extent(&filter).await.unwrap().rows, 2);
     }
-    assert_eq!(rows(&bench, Rows::All).await.len(), 6);
+    assert_eq!(rows(&bench, false).await.len(), 6);
 }
 
 #[tokio::test]
@@ -256,7 +259,7 @@ async fn exports_have_quality_flags() {
     // Checks are asked of those who teach.
     bench.store.set_participant_state(&who, ParticipantState::Teaching, None, "a test").await.unwrap();
     bench.store.answer_attention_check(who.id, 0, false).await.unwrap();
-    let flags: Vec<Vec<Flag>> = rows(&bench, Rows::All)
+    let flags: Vec<Vec<Flag>> = rows(&bench, false)
         .await
         .into_iter()
         .map(|row| serde_json::from_value(row["quality_flags"].clone()).unwrap())

@@ -102,6 +102,7 @@ pub fn execution(episode: u64, update: u64) -> NewExecution {
         summary: format!("()(n)()@c{episode}"),
         success: episode.is_multiple_of(2),
         wanted: 1,
+        reference: None,
     }
 }
 
@@ -132,6 +133,7 @@ pub fn simulated(episode: u64, update: Option<u64>, description: &str) -> Episod
         description: description.into(),
         candidates: vec![("replace a with b".into(), true), ("delete a".into(), false)],
         success: true,
+        reference: None,
     }
 }
 

@@ -7,6 +7,7 @@ use iliad::config::run::TeacherMode;
 use iliad::config::run::{Preset, RunConfig};
 use iliad::family::benchmark::{Benchmark, Profile, Timing};
 use iliad::family::commands::FamilyCommands;
+use iliad::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
 use iliad::family::tables::Tables;
 use iliad::family::{Audience, Change, Demonstration, Fields, Guide, RenderError, ReportExample};
 use iliad::family::{Progress, TeacherReport, TeacherTraining};
@@ -148,6 +149,18 @@ impl AnyFamily for Pairs {
         let words: Vec<String> = Self::read(view).unwrap_or_default().into_iter().map(|(before, _)| before).collect();
         json!({ "words": words })
     }
+    fn parts(&self, view: &Value) -> ExecutionParts {
+        ExecutionParts { start: self.start_fields(view), outputs: Value::Null }
+    }
+    fn outputs(&self, _: &Value) -> Value {
+        Value::Null
+    }
+    fn training_form(&self) -> Option<TrainingForm> {
+        None
+    }
+    fn training_examples(&self, _: TaughtExample<'_>) -> Vec<Value> {
+        Vec::new()
+    }
     fn report_example(&self, _: &Value, _: &Value) -> Option<ReportExample> {
         None
     }
@@ -269,6 +282,7 @@ pub fn execution(seed: u64, episode: u64, update: u64) -> NewExecution {
         summary: expression.to_owned(),
         success: stream.random_bool(0.4),
         wanted: 1,
+        reference: None,
     }
 }
 
@@ -451,6 +465,7 @@ impl Fake {
                 description: if answer.kind == AnswerKind::Described { answer.text } else { String::new() },
                 candidates: vec![],
                 success: false,
+                reference: None,
             });
         }
         if simulated {
@@ -469,6 +484,7 @@ impl Fake {
                 source: Some(Source::Simulated),
                 candidates,
                 success: new.success,
+                reference: None,
             };
             self.runtime.block_on(self.store.record_simulated(&run, std::slice::from_ref(&row))).expect("recorded");
             self.episode(row);

@@ -13,13 +13,16 @@ async fn open_to_the_world() -> Server {
     Server::with(settings, TeacherMode::Human).await
 }
 
-const STEERING: [&str; 11] = [
+const STEERING: [&str; 14] = [
     "/events?runs=study",
     "/runs",
     "/runs/study",
     "/runs/study/events",
     "/runs/study/export.jsonl",
     "/runs/study/export.csv",
+    "/export",
+    "/export/count",
+    "/export/descriptions.jsonl",
     "/api/runs",
     "/api/runs/study",
     "/api/runs/study/points",

@@ -115,7 +115,10 @@ async fn a_reviewer_accepts_rejects_and_decides_between_two_teachers() {
     let export = server.get("/runs/study/export.jsonl", "").await.text;
     let rows: Vec<Value> = export.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&rows[0]["review_state"], &rows[0]["adjudicated"]), (&json!("accepted"), &json!("Add an e.")));
-    assert_eq!((&rows[1]["text"], &rows[1]["adjudicated"]), (&json!("quite another thing"), &json!("Add an e.")));
+    assert_eq!(
+        (&rows[1]["description"], &rows[1]["adjudicated"]),
+        (&json!("quite another thing"), &json!("Add an e."))
+    );
     let trail = server.page("/studies/words", "").await.text;
     assert!(trail.contains("answer reviewed") && trail.contains("execution adjudicated"), "{trail}");
     // An answer of nowhere is none.

@@ -10,6 +10,7 @@ use super::{benchmark, demonstration, device_agreement};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
+use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
@@ -303,6 +304,46 @@ impl Family for NavFamily {
         };
         let heading = (heading / VIEW_STEP).round() as usize % HEADINGS;
         json!({"house": view["house"], "viewpoint": viewpoint, "heading": heading.to_string()})
+    }
+
+    fn parts(&self, view: &Value) -> ExecutionParts {
+        let Some(path) = view["path"].as_array().filter(|path| !path.is_empty()) else {
+            return ExecutionParts::default();
+        };
+        let start = json!({ "house": view["house"], "viewpoint": path[0]["viewpoint"], "heading": path[0]["heading"] });
+        ExecutionParts { start, outputs: path.iter().map(|stop| stop["viewpoint"].clone()).collect() }
+    }
+
+    fn outputs(&self, execution: &Value) -> Value {
+        execution["viewpoints"].clone()
+    }
+
+    fn training_form(&self) -> Option<TrainingForm> {
+        Some(TrainingForm {
+            name: "r2r",
+            about: "Walks with instructions, as Room-to-Room has them: one JSON list.",
+            list: true,
+        })
+    }
+
+    fn training_examples(&self, example: TaughtExample<'_>) -> Vec<Value> {
+        let ExecutionParts { start, outputs } = self.parts(example.view);
+        let path = match example.demonstration {
+            None => outputs,
+            Some(shown) => shown["path"].clone(),
+        };
+        if !path.is_array() {
+            return Vec::new();
+        }
+        let mut row = json!({
+            "path_id": example.key, "scan": start["house"], "heading": start["heading"], "path": path,
+            "instructions": [example.words],
+        });
+        // The length of what was demonstrated is not in its data.
+        if example.demonstration.is_none() {
+            row["distance"] = example.view["length"].clone();
+        }
+        vec![row]
     }
 
     fn script(&self) -> Option<&'static str> {

@@ -9,6 +9,7 @@ use super::{benchmark, demonstration, device_agreement};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
+use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
 use crate::family::tables::Tables;
 use crate::family::{
     Audience, Change, Demonstration, Family, Fields, Guide, NewAgent, Progress, RenderError, ReportExample,
@@ -349,6 +350,47 @@ impl Family for RegexFamily {
         let words = view["pairs"].as_array().into_iter().flatten().filter_map(|pair| pair["in"].as_str());
         let fields = words.enumerate().map(|(i, word)| (format!("words-{i}"), Value::from(word)));
         Value::Object(fields.collect())
+    }
+
+    fn parts(&self, view: &Value) -> ExecutionParts {
+        let side = |name: &str| -> Value {
+            view["pairs"].as_array().map_or(Value::Null, |pairs| pairs.iter().map(|pair| pair[name].clone()).collect())
+        };
+        ExecutionParts { start: json!({ "words": side("in") }), outputs: side("out") }
+    }
+
+    fn outputs(&self, execution: &Value) -> Value {
+        execution["outputs"].clone()
+    }
+
+    fn training_form(&self) -> Option<TrainingForm> {
+        Some(TrainingForm {
+            name: "regex",
+            about: "A word, the request in words, the expression that does it, and the result.",
+            list: false,
+        })
+    }
+
+    /// One for each word.
+    fn training_examples(&self, example: TaughtExample<'_>) -> Vec<Value> {
+        let expression = match example.demonstration {
+            None => example.execution,
+            Some(shown) => shown["expression"].as_str().unwrap_or_default(),
+        };
+        let Some(pairs) = example.view["pairs"].as_array().filter(|_| !expression.is_empty()) else {
+            return Vec::new();
+        };
+        let output = |at: usize, pair: &Value| match example.demonstration {
+            None => pair["out"].clone(),
+            Some(shown) => shown["outputs"][at].clone(),
+        };
+        let rows = pairs.iter().enumerate().map(|(at, pair)| {
+            json!({
+                "word": pair["in"], "request": example.words, "expression": expression, "output": output(at, pair),
+                "description_id": example.key,
+            })
+        });
+        rows.collect()
     }
 
     fn start_from_form(

@@ -1,0 +1,85 @@
+//! `iliad import`: descriptions from files into the database.
+
+use super::runtime;
+use crate::command_line::settings::Common;
+use crate::command_line::{CliError, CliResult, Exit};
+use crate::ids::RunId;
+use crate::import;
+use crate::output::{note, out};
+use crate::registry::Registry;
+use crate::store::{Store, StoreError};
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+The formats are those of `iliad export`: JSON lines, CSV, Parquet, or the folder of a data set. docs/export.md says which columns a \
+file of your own needs, and what is not brought in. Either all rows come in or none does. A server may be running on the same data folder.
+
+Examples:
+  iliad import --dry-run descriptions.csv     every row that cannot come in, with the reason
+  iliad import descriptions.jsonl             into the database
+  iliad import my-data                        the folder of a data set
+  iliad import one-run.parquet --run copy-1   one run, under another name";
+
+/// Flags of `iliad import`.
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = AFTER)]
+pub(super) struct Args {
+    /// File or folder to read
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Store nothing: list every row that could not be stored, with the reason
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Name for the run, where the file has one run
+    #[arg(long, value_name = "NAME")]
+    pub run: Option<RunId>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Bad rows that are listed when they are not asked for.
+const LISTED: usize = 10;
+
+/// Carries out `iliad import`.
+pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
+    let settings = args.common.load()?;
+    let checked = import::check(&args.path, registry, args.run.clone()).map_err(|e| CliError::Usage(e.to_string()))?;
+    if !checked.unknown.is_empty() {
+        note!("passed over: the columns {}, which a data set does not have", checked.unknown.join(", "));
+    }
+    let shown = if args.dry_run { checked.bad.len() } else { LISTED };
+    for bad in checked.bad.iter().take(shown) {
+        out!("{}: row {}: {}", bad.file.display(), bad.number, bad.reason)?;
+    }
+    let runs = checked.runs();
+    let names: Vec<&str> = runs.iter().map(RunId::as_str).collect();
+    match (checked.bad.len(), args.dry_run) {
+        (0, false) => {}
+        (0, true) => {
+            note!("{} rows of {} could come in; nothing was stored", checked.rows(), names.join(", "));
+            return Ok(Exit::Done);
+        }
+        (bad, _) => {
+            note!("{bad} of {} rows are bad; nothing was stored", checked.rows() + bad as u64);
+            return Ok(Exit::Usage);
+        }
+    }
+    for run in checked.other_configurations(registry) {
+        note!("no manifest has the configuration of the run {run}; that of its preset takes its place");
+    }
+    let database = settings.database();
+    let imported = runtime()?.block_on(async {
+        if let Some(folder) = database.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(e.into()))?;
+        }
+        let store = Store::open(&database).await.map_err(|e| CliError::Failed(e.into()))?;
+        let imported = checked.store(&store, registry).await;
+        store.close().await;
+        imported.map_err(|error| match error {
+            StoreError::Conflict(sentence) => CliError::Usage(format!("{sentence}; give it another name with --run")),
+            other => CliError::Failed(other.into()),
+        })
+    })?;
+    note!("{} descriptions of {} teachers came in, as {}", imported.answers, imported.teachers, names.join(", "));
+    Ok(Exit::Done)
+}

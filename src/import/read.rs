@@ -1,0 +1,199 @@
+//! Rows of descriptions from files: JSON lines, CSV and Parquet, one after the other.
+
+use super::NEEDED;
+use crate::export::schema::DESCRIPTIONS;
+use crate::export::table::{Cell, Column, Kind, Row, from_field, from_json};
+use crate::output::json;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::record::reader::RowIter;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use time::OffsetDateTime;
+
+/// Why a file cannot be read. The message names it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", file.display())]
+pub struct ReadError {
+    file: PathBuf,
+    reason: String,
+}
+
+impl ReadError {
+    pub(super) fn new(file: &Path, reason: impl ToString) -> ReadError {
+        ReadError { file: file.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// The files of descriptions at a path, and the manifest that belongs to them, if there is one.
+pub(super) fn files(path: &Path) -> Result<(Vec<PathBuf>, Option<PathBuf>), ReadError> {
+    let found = std::fs::metadata(path).map_err(|e| ReadError::new(path, e))?;
+    let there = |manifest: PathBuf| manifest.is_file().then_some(manifest);
+    if !found.is_dir() {
+        let mut manifest = path.as_os_str().to_owned();
+        manifest.push(".manifest.json");
+        return Ok((vec![path.to_owned()], there(manifest.into())));
+    }
+    let data = path.join("data");
+    let entries = std::fs::read_dir(&data).map_err(|e| ReadError::new(&data, e))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let file = entry.map_err(|e| ReadError::new(&data, e))?.path();
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with("train-") && name.ends_with(".parquet") {
+            files.push(file);
+        }
+    }
+    files.sort();
+    match files.is_empty() {
+        true => Err(ReadError::new(
+            path,
+            "the folder has no data/train-*.parquet; name a file, or the folder of a data set",
+        )),
+        false => Ok((files, there(path.join("manifest.json")))),
+    }
+}
+
+/// A row with its number, or why it is none.
+type Numbered = (u64, Result<Row, String>);
+
+/// The rows of a file.
+pub(super) struct Rows {
+    inner: Inner,
+    number: u64,
+    unknown: BTreeSet<String>,
+}
+
+enum Inner {
+    Lines(std::io::Split<BufReader<File>>),
+    Records(csv::StringRecordsIntoIter<File>, Vec<Option<usize>>),
+    Parquet(Box<RowIter<'static>>),
+}
+
+/// Opens a file by its ending.
+pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
+    let failed = |e: &dyn std::fmt::Display| ReadError::new(path, e.to_string());
+    let open = || File::open(path).map_err(|e| failed(&e));
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let mut unknown = BTreeSet::new();
+    let inner = match ending.as_str() {
+        "jsonl" | "ndjson" | "json" => Inner::Lines(BufReader::new(open()?).split(b'\n')),
+        "csv" => {
+            let mut reader = csv::ReaderBuilder::new().from_reader(open()?);
+            let headers = reader.headers().map_err(|e| failed(&e))?.clone();
+            let names: Vec<&str> = headers.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
+            let places = DESCRIPTIONS.iter().map(|column| names.iter().position(|name| *name == column.name)).collect();
+            unknown.extend(names.iter().filter(|name| !is_known(name)).map(|name| (*name).to_owned()));
+            Inner::Records(reader.into_records(), places)
+        }
+        "parquet" => {
+            let reader = SerializedFileReader::new(open()?).map_err(|e| failed(&e))?;
+            let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
+            unknown.extend(fields.iter().map(|field| field.name()).filter(|name| !is_known(name)).map(str::to_owned));
+            Inner::Parquet(Box::new(RowIter::from_file_into(Box::new(reader))))
+        }
+        _ => return Err(failed(&"name a file that ends in .jsonl, .csv or .parquet, or the folder of a data set")),
+    };
+    Ok(Rows { inner, number: 0, unknown })
+}
+
+fn is_known(name: &str) -> bool {
+    DESCRIPTIONS.iter().any(|column| column.name == name)
+}
+
+/// The column as files by hand may leave it out.
+fn lenient(column: &Column) -> Column {
+    Column { optional: !NEEDED.contains(&column.name), ..*column }
+}
+
+impl Rows {
+    /// Names of columns that were met and are not known.
+    pub(super) fn unknown(self) -> BTreeSet<String> {
+        self.unknown
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<Row, String> {
+        let value: Value = serde_json::from_slice(line).map_err(|e| format!("it is no JSON: {e}"))?;
+        let Value::Object(object) = value else { return Err("it is no JSON object".into()) };
+        self.unknown.extend(object.keys().filter(|name| !is_known(name)).cloned());
+        let cell = |column: &Column| from_json(&lenient(column), object.get(column.name).unwrap_or(&Value::Null));
+        DESCRIPTIONS.iter().map(cell).collect()
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Numbered;
+
+    fn next(&mut self) -> Option<Numbered> {
+        loop {
+            self.number += 1;
+            let row = match &mut self.inner {
+                Inner::Lines(lines) => {
+                    let line = match lines.next()? {
+                        Ok(line) => line,
+                        Err(e) => return Some((self.number, Err(format!("it cannot be read: {e}")))),
+                    };
+                    let line = if self.number == 1 { json::unmarked(&line).to_vec() } else { line };
+                    if line.trim_ascii().is_empty() {
+                        continue;
+                    }
+                    self.line(&line)
+                }
+                Inner::Records(records, places) => match records.next()? {
+                    Ok(record) => {
+                        let field = |at: &Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default();
+                        let cells = DESCRIPTIONS.iter().zip(places.iter());
+                        cells.map(|(column, at)| from_field(&lenient(column), field(at))).collect()
+                    }
+                    Err(e) => Err(format!("it cannot be read: {e}")),
+                },
+                Inner::Parquet(rows) => match rows.next()? {
+                    Ok(row) => {
+                        let found: Vec<(&String, &Field)> = row.get_column_iter().collect();
+                        let cell = |column: &Column| {
+                            let field = found.iter().find(|(name, _)| *name == column.name).map(|(_, field)| *field);
+                            from_parquet(&lenient(column), field.unwrap_or(&Field::Null))
+                        };
+                        DESCRIPTIONS.iter().map(cell).collect()
+                    }
+                    Err(e) => Err(format!("it cannot be read: {e}")),
+                },
+            };
+            return Some((self.number, row));
+        }
+    }
+}
+
+/// A cell from a value of a Parquet file.
+fn from_parquet(column: &Column, field: &Field) -> Result<Cell, String> {
+    let wrong = || Err(format!("`{}` has another type in this file", column.name));
+    let nanos = |nanos: i128| OffsetDateTime::from_unix_timestamp_nanos(nanos).map(Cell::Time);
+    match (column.kind, field) {
+        (_, Field::Null) => from_json(column, &Value::Null),
+        (Kind::Json, Field::Str(text)) => match serde_json::from_str(text) {
+            Ok(value) => from_json(column, &value),
+            Err(e) => Err(format!("`{}` is no JSON: {e}", column.name)),
+        },
+        (_, Field::Str(text)) => from_json(column, &Value::String(text.clone())),
+        (Kind::Time, Field::Long(time)) => nanos(i128::from(*time)).or_else(|_| wrong()),
+        (Kind::Time, Field::TimestampMicros(time)) => nanos(i128::from(*time) * 1_000).or_else(|_| wrong()),
+        (Kind::Time, Field::TimestampMillis(time)) => nanos(i128::from(*time) * 1_000_000).or_else(|_| wrong()),
+        (_, Field::Long(number)) => from_json(column, &Value::from(*number)),
+        (_, Field::Int(number)) => from_json(column, &Value::from(*number)),
+        (_, Field::Double(number)) => from_json(column, &Value::from(*number)),
+        (_, Field::Bool(value)) => from_json(column, &Value::Bool(*value)),
+        (Kind::Words | Kind::Integers, Field::ListInternal(list)) => {
+            let values = list.elements().iter().map(|element| match element {
+                Field::Str(text) => Value::String(text.clone()),
+                Field::Long(number) => Value::from(*number),
+                Field::Int(number) => Value::from(*number),
+                _ => Value::Null,
+            });
+            from_json(column, &values.collect())
+        }
+        _ => wrong(),
+    }
+}

@@ -14,6 +14,8 @@ mod comparison;
 mod comprehension;
 #[path = "web/describing.rs"]
 mod describing;
+#[path = "web/kept_runs.rs"]
+mod kept_runs;
 #[path = "web/media.rs"]
 mod media;
 #[path = "web/network.rs"]

@@ -83,11 +83,18 @@ export function differing(settings) {
 
 const MINUTE = 60;
 const HOUR = 3600;
-const STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR];
+// Steps of a time axis, in seconds.
+export const TIMES = [1, 2, 5, 10, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 5 * HOUR, 10 * HOUR, 24 * HOUR, 48 * HOUR, 120 * HOUR, 240 * HOUR];
+
+// A time on an axis, in the largest unit that needs no fraction.
+export function timeTick(seconds) {
+  if (seconds < MINUTE || seconds % MINUTE !== 0) return `${+seconds.toFixed(1)} s`;
+  return seconds % HOUR === 0 ? `${seconds / HOUR} h` : seconds < HOUR ? `${seconds / MINUTE} min` : `${Math.floor(seconds / HOUR)} h ${(seconds % HOUR) / MINUTE} min`;
+}
 
 // Round times between two, at most `most` of them.
 export function timeTicks(from, to, most) {
-  let step = STEPS.find((one) => (to - from) / one <= most) ?? 24 * HOUR;
+  let step = TIMES.find((one) => (to - from) / one <= most) ?? 24 * HOUR;
   while ((to - from) / step > most) step *= 2;
   const ticks = [];
   for (let x = Math.ceil(from / step) * step; x <= to; x += step) ticks.push(x);

@@ -1,13 +1,13 @@
 // One chart as a drawing of its own: axes, bands, lines, their names below, a reader's ruler, and a range that is chosen by dragging.
 // The file that one downloads is the drawing that one sees.
 
-import { timeTicks } from "./aggregate.js";
+import { timeTick, timeTicks } from "./aggregate.js";
+import { duration } from "./format.js";
 
 const d3 = window.d3;
 const STYLES = [["agent", ""], ["you", "9 5"], ["good", "2 4"], ["ink", "12 4 2 4"], ["bad", "5 3"], ["muted", "1 3"], ["agent", "14 4"], ["you", "3 3"], ["good", "10 3 2 3"], ["ink", ""]];
 const LEFT = 62;
 const ROW = 19;
-const clock = (s) => (s < 60 ? `${s} s` : s % 3600 === 0 && s > 0 ? `${s / 3600} h` : s < 3600 ? `${+(s / 60).toFixed(1)} min` : `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`);
 
 export const MOST = STYLES.length;
 
@@ -43,7 +43,7 @@ export function draw(host, what, zoomed) {
   const y = (what.y.log ? d3.scaleLog() : d3.scaleLinear()).domain([low, high]).nice().range([top + plotHeight, top]);
 
   const writeY = what.y.percent ? (value) => `${+(value * 100).toPrecision(4)}%` : (value) => (Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(4)));
-  const writeX = what.x.time ? clock : x.tickFormat(8, "~s");
+  const writeX = what.x.time ? timeTick : x.tickFormat(8, "~s");
   const most = Math.max(3, Math.floor(width / 90));
   const xTicks = what.x.time && !what.x.log ? timeTicks(...x.domain(), most) : x.ticks(most);
   const yAxis = svg.append("g");
@@ -105,7 +105,7 @@ export function draw(host, what, zoomed) {
       ruler.attr("visibility", "visible").attr("x1", px).attr("x2", px);
       const near = (rows) => rows.reduce((best, row) => (!best || Math.abs(row.x - place) < Math.abs(best.x - place) ? row : best), null);
       return what.series.map((one) => ({ name: one.name, row: near(one.rows.filter((row) => inside(row.x))) })).filter((one) => one.row)
-        .map((one) => ({ ...one, x: what.x.time ? clock(Math.round(one.row.x)) : Math.round(one.row.x).toLocaleString("en"), y: what.y.percent ? `${(one.row.y * 100).toFixed(1)}%` : one.row.y.toPrecision(4) }));
+        .map((one) => ({ ...one, x: what.x.time ? duration(one.row.x) : Math.round(one.row.x).toLocaleString("en"), y: what.y.percent ? `${(one.row.y * 100).toFixed(1)}%` : one.row.y.toPrecision(4) }));
     },
     hide() { ruler.attr("visibility", "hidden"); },
   };

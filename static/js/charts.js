@@ -1,5 +1,6 @@
 // The learning curves. uPlot draws; the legend is ours, because it must say n and the interval and be read aloud.
 
+import { TIMES, timeTick } from "./aggregate.js";
 import { count, duration, percent } from "./format.js";
 
 const uPlot = window.uPlot;
@@ -7,7 +8,7 @@ const share = (value) => (value == null ? "–" : percent(value));
 export const AXES = {
   episodes: { read: (p) => p.episodes, label: "episodes", write: count, whole: true },
   descriptions: { read: (p) => p.descriptions, label: "descriptions", write: count, whole: true },
-  seconds: { read: (p) => p.seconds, label: "training time", write: duration },
+  seconds: { read: (p) => p.seconds, label: "training time", write: timeTick, steps: TIMES },
 };
 const CHARTS = {
   success: { share: true, write: share, height: 372, lines: [["validation", "validation", "agent", 2.4], ["training_success", "training", "line-strong", 1.4]] },
@@ -42,7 +43,7 @@ export function look({ axis, height, width, share: isShare, tall, labelled }) {
     legend: { show: false },
     cursor: { sync: { key: "run" }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
     axes: [
-      { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: labelled ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, values: (u, ticks) => ticks.map((t) => tick(axis, t)) },
+      { stroke: colour("muted"), font, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, label: labelled ? axis.label : undefined, labelFont: font, labelSize: 20, labelGap: 0, space: 80, ...(axis.steps ? { incrs: axis.steps } : {}), values: (u, ticks) => ticks.map((t) => tick(axis, t)) },
       { stroke: colour("muted"), font, grid, ticks: { show: false }, size: 46, gap: 6, space: tall ? 50 : 22, values: (u, ticks) => ticks.map((t) => (isShare ? percent(t, 0) : String(Number(t.toFixed(3))))) },
     ],
   };

@@ -17,13 +17,6 @@ struct ChartsPage {
     runs: Vec<RunView>,
 }
 
-impl ChartsPage {
-    /// The name of a run in the list and under the chart.
-    fn name(&self, view: &RunView) -> String {
-        view.run.id.to_string()
-    }
-}
-
 /// `GET /charts`.
 pub(crate) async fn page(_: Steering, State(state): State<AppState>, page: Page) -> Result<Response> {
     let runs = RunView::all(&state).await?;

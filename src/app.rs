@@ -6,6 +6,7 @@ mod found_runs;
 mod housekeeping;
 pub mod interrupts;
 pub mod manager;
+pub mod outside;
 pub mod presets;
 mod recorder;
 pub(crate) mod start;

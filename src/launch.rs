@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A named configuration that a new run can start from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct PresetInfo {
     /// Family and preset: `regex/small`.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct PresetInfo {
 }
 
 /// The settings that a person chooses when they start a run.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRun {
     /// Name of a preset: `regex/small`, or `small` where only one family has it.
@@ -72,7 +72,7 @@ pub struct Trial {
 }
 
 /// The settings that a person chooses when they continue a run from a checkpoint as another run.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Continuation {
     /// File name of the checkpoint.
@@ -86,7 +86,7 @@ pub struct Continuation {
 }
 
 /// An evaluation that somebody asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationRequest {
     /// File name of the checkpoint.
@@ -99,7 +99,7 @@ pub struct EvaluationRequest {
 }
 
 /// An evaluation that is under way, or that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Evaluating {
     /// What was asked for.
     #[serde(flatten)]
@@ -132,6 +132,14 @@ pub struct SettingProblem {
     pub keys: Vec<String>,
     /// What to change.
     pub sentence: String,
+}
+
+/// The settings of a run whose agent lives in another program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewOutsideRun {
+    /// Whether teachers see the request of an execution.
+    pub show_request: bool,
 }
 
 /// A seed for those who do not care which. The operating system's numbers are the only ones that are not made from a seed.
@@ -173,6 +181,11 @@ pub trait Launcher: Send + Sync {
 
     /// Starts a new run and returns its id. The run is then stored and alive.
     fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>>;
+
+    /// Starts a new run whose agent lives in another program and returns its id.
+    fn create_outside(&self, _: NewOutsideRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(async { Err(LaunchError::State("This server cannot start such runs.".to_owned())) })
+    }
 
     /// Resumes a stored run that has ended, from its last checkpoint.
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>>;

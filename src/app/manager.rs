@@ -1,15 +1,16 @@
 //! The runs of a server: they are created, resumed and ended here.
 
 use super::checkpoint_use::CheckpointUse;
+use super::outside;
 use super::presets::{configuration, failed, family_of, presets, refused, sentence};
 use super::recorder::record;
 use crate::config::run::{RunConfig, TeacherMode};
 use crate::ids::RunId;
 use crate::launch::{
-    CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewRun, PresetInfo,
-    PresetSettings, SettingProblem, Trial,
+    CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun,
+    PresetInfo, PresetSettings, SettingProblem, Trial,
 };
-use crate::registry::Registry;
+use crate::registry::{OUTSIDE, Registry};
 use crate::run::{Command, RunHandle, RunState, Tried};
 use crate::store::{MadeBy, Run, Store};
 use crate::trainer::{FinalReport, Launch, checkpoint};
@@ -159,6 +160,31 @@ impl Manager {
         Ok(id)
     }
 
+    /// Creates a run whose agent lives in another program; its id.
+    async fn create_outside(&self, wish: NewOutsideRun) -> Result<RunId, LaunchError> {
+        let now = time::OffsetDateTime::now_utc();
+        let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
+        let base = format!("{OUTSIDE}-{}", now.format(&format).unwrap_or_default());
+        let mut id = RunId::from(base.as_str());
+        for n in 2.. {
+            if self.store.run(&id).await.is_err() {
+                break;
+            }
+            id = format!("{base}-{n}").into();
+        }
+        self.store.create_run(&outside::row(id.clone(), wish.show_request)).await?;
+        self.host_outside(&id)?;
+        Ok(id)
+    }
+
+    /// Makes a run whose agent lives in another program known to pages.
+    fn host_outside(&self, id: &RunId) -> Result<(), LaunchError> {
+        let log = self.runs.keep_log(id);
+        let hosted = outside::host(self.store.clone(), self.runtime.clone(), id, Box::new(log));
+        self.runs.add(hosted.map_err(|error| failed(error.into()))?);
+        Ok(())
+    }
+
     /// Starts a stored run again where it stopped.
     ///
     /// # Errors
@@ -168,6 +194,10 @@ impl Manager {
         let label = self.store.run_label(id).await?;
         if label.trashed_at.is_some() {
             return Err(LaunchError::State("This run is in the trash. Put it back first.".to_owned()));
+        }
+        if run.family == OUTSIDE {
+            self.store.set_active(id, true).await?;
+            return self.host_outside(id);
         }
         if label.made_by == MadeBy::Reproduce {
             return Err(LaunchError::State(
@@ -291,6 +321,10 @@ impl Launcher for Manager {
 
     fn create(&self, request: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
         Box::pin(async move { Manager::create(self, configuration(self.registry, &request)?).await })
+    }
+
+    fn create_outside(&self, wish: NewOutsideRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(Manager::create_outside(self, wish))
     }
 
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {

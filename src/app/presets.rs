@@ -91,7 +91,7 @@ fn mentions(sentence: &str, key: &str) -> bool {
         let before = sentence[..at].chars().next_back();
         let mut after = sentence[at + key.len()..].chars();
         let (next, second) = (after.next(), after.next());
-        let ends = !next.is_some_and(of_key) && !(next == Some('.') && second.is_some_and(of_key));
+        let ends = !(next.is_some_and(of_key) || next == Some('.') && second.is_some_and(of_key));
         ends && !before.is_some_and(|c| of_key(c) || c == '.')
     })
 }

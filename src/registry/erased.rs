@@ -182,6 +182,7 @@ impl<F: Family> SavedAgent for Saved<F> {
             summary: self.world.summary(execution),
             valid: self.world.valid(&start, execution),
             update: self.update,
+            unknown: self.agent.unknown_words(request),
         })
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 /// The success of a checkpoint on the tasks of a split.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct RunEvaluation {
     /// File name of the checkpoint.
     pub checkpoint: String,

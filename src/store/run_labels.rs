@@ -22,7 +22,7 @@ pub const TAGS_LIMIT: usize = 20;
 pub const TAG_LIMIT: usize = 32;
 
 /// What made a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MadeBy {
     /// The server.
@@ -50,7 +50,7 @@ impl MadeBy {
 }
 
 /// The checkpoint of another run with which a run began.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct RunParent {
     /// The other run.
     pub run: RunId,
@@ -59,7 +59,7 @@ pub struct RunParent {
 }
 
 /// What happened in a run before the store began to record it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Inherited {
     /// Updates made by then.
     pub update: u64,
@@ -81,7 +81,7 @@ pub struct RunOrigin {
 }
 
 /// What is said about a run beside its configuration.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct RunLabel {
     /// Name that people gave it; empty: none.
     pub name: String,

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What is lost with a run, as far as the store knows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct RunLosses {
     /// Descriptions, demonstrations or ratings by people that stand.
     pub descriptions_by_people: u64,

@@ -20,11 +20,23 @@ use std::collections::BTreeMap;
 use tokio_util::io::ReaderStream;
 
 /// A checkpoint, and whether it is still there as a file.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Listed {
     #[serde(flatten)]
-    row: CheckpointRow,
+    pub(crate) row: CheckpointRow,
     kept: bool,
+}
+
+/// The checkpoints of a run, newest first.
+pub(crate) async fn of_run(state: &AppState, run: &RunId) -> Result<Vec<Listed>> {
+    let run = state.store.run(run).await?;
+    let files = match &state.launcher {
+        Some(launcher) => launcher.checkpoint_files(&run.id).await.map_err(launching::refused)?,
+        None => Vec::new(),
+    };
+    let files: BTreeMap<&str, u64> = files.iter().map(|file| (file.name.as_str(), file.bytes)).collect();
+    let listed = |row: CheckpointRow| Listed { kept: files.contains_key(row.name.as_str()), row };
+    Ok(state.store.checkpoints(&run.id).await?.into_iter().map(listed).collect())
 }
 
 /// `GET /api/runs/{run}/checkpoints`: newest first.
@@ -33,14 +45,7 @@ pub(crate) async fn list(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
 ) -> Result<axum::Json<Vec<Listed>>> {
-    let run = state.store.run(&run).await?;
-    let files = match &state.launcher {
-        Some(launcher) => launcher.checkpoint_files(&run.id).await.map_err(launching::refused)?,
-        None => Vec::new(),
-    };
-    let files: BTreeMap<&str, u64> = files.iter().map(|file| (file.name.as_str(), file.bytes)).collect();
-    let listed = |row: CheckpointRow| Listed { kept: files.contains_key(row.name.as_str()), row };
-    Ok(axum::Json(state.store.checkpoints(&run.id).await?.into_iter().map(listed).collect()))
+    Ok(axum::Json(of_run(&state, &run).await?))
 }
 
 /// `GET /runs/{run}/checkpoints/{name}`: the file.
@@ -63,7 +68,7 @@ pub(crate) async fn download(
 }
 
 /// Answer of `GET /api/runs/{run}/evaluations`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Evaluations {
     /// Under way, or failed.
     pending: Vec<Evaluating>,
@@ -72,6 +77,10 @@ pub(crate) struct Evaluations {
 }
 
 /// `GET /api/runs/{run}/evaluations`.
+#[utoipa::path(get, path = "/runs/{run}/evaluations", operation_id = "list_evaluations", tag = "runs",
+    summary = "Evaluations of checkpoints: under way, failed and done", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, body = Evaluations, description = "The evaluations")))]
 pub(crate) async fn evaluations(
     _: Steering,
     State(state): State<AppState>,
@@ -83,6 +92,11 @@ pub(crate) async fn evaluations(
 }
 
 /// `POST /api/runs/{run}/evaluations`: begins one.
+#[utoipa::path(post, path = "/runs/{run}/evaluations", operation_id = "evaluate_checkpoint", tag = "runs",
+    summary = "Begins to evaluate a checkpoint", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = EvaluationRequest,
+    responses((status = 202, description = "It has begun")))]
 pub(crate) async fn evaluate(
     _: Steering,
     State(state): State<AppState>,
@@ -94,12 +108,17 @@ pub(crate) async fn evaluate(
 }
 
 /// The new run.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Continued {
     id: RunId,
 }
 
 /// `POST /api/runs/{run}/continue`: a new run that begins with a checkpoint of this one.
+#[utoipa::path(post, path = "/runs/{run}/continue", operation_id = "continue_run", tag = "runs",
+    summary = "Begins a new run with a checkpoint of this one", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = Continuation,
+    responses((status = 201, body = Continued, description = "The new run")))]
 pub(crate) async fn continue_from(
     _: Steering,
     State(state): State<AppState>,
@@ -111,7 +130,7 @@ pub(crate) async fn continue_from(
 }
 
 /// Body of `POST /api/runs/{run}/episodes`, and of the form.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Budget {
     /// Episodes after which the run ends; 0: it goes on until it is stopped.
@@ -119,6 +138,11 @@ pub(crate) struct Budget {
 }
 
 /// `POST /api/runs/{run}/episodes`: a run that has ended goes on to another number of episodes.
+#[utoipa::path(post, path = "/runs/{run}/episodes", operation_id = "extend_run", tag = "runs",
+    summary = "Has a run that has ended go on to another number of episodes", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = Budget,
+    responses((status = 202, description = "It goes on")))]
 pub(crate) async fn extend(
     _: Steering,
     State(state): State<AppState>,

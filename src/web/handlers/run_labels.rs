@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::{Deserialize, Serialize};
 
 /// Body of `PATCH /api/runs/{run}`; what is left out stays.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Change {
     name: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Change {
 }
 
 /// Answer of `PATCH /api/runs/{run}`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Labelled {
     /// The title by which people tell runs apart.
     called: String,
@@ -43,6 +43,11 @@ async fn change(state: &AppState, run: &RunId, change: LabelChange) -> Result<Ru
 }
 
 /// `PATCH /api/runs/{run}`: another name, notes or tags; archived or not.
+#[utoipa::path(patch, path = "/runs/{run}", operation_id = "label_run", tag = "runs",
+    summary = "Changes the name, notes and tags of a run, or archives it", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = Change,
+    responses((status = 200, body = Labelled, description = "The title and the label")))]
 pub(crate) async fn patch(
     _: Steering,
     State(state): State<AppState>,

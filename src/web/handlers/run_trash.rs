@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 /// What is lost with a run: rows of the store and files.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Losses {
     #[serde(flatten)]
     rows: RunLosses,
@@ -67,7 +67,8 @@ async fn trash(state: &AppState, run: &RunId, studies: &str) -> Result<()> {
 }
 
 /// Query of `DELETE /api/runs/{run}`, and body of the form.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Sure {
     /// The studies that need the run, with commas between.
     #[serde(default)]
@@ -75,7 +76,7 @@ pub(crate) struct Sure {
 }
 
 /// Answer of `DELETE /api/runs/{run}`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Trashed {
     /// When the run is removed for good.
     #[serde(with = "time::serde::rfc3339")]
@@ -83,6 +84,10 @@ pub(crate) struct Trashed {
 }
 
 /// `GET /api/runs/{run}/losses`: what is lost with a run.
+#[utoipa::path(get, path = "/runs/{run}/losses", operation_id = "show_losses", tag = "runs",
+    summary = "What is lost with a run", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, body = Losses, description = "Rows and files")))]
 pub(crate) async fn losses(
     _: Steering,
     State(state): State<AppState>,
@@ -92,6 +97,10 @@ pub(crate) async fn losses(
 }
 
 /// `DELETE /api/runs/{run}`: puts the run into the trash.
+#[utoipa::path(delete, path = "/runs/{run}", operation_id = "trash_run", tag = "runs",
+    summary = "Puts a run into the trash", description = "",
+    params(("run" = String, Path, description = "Key of the run"), Sure),
+    responses((status = 200, body = Trashed, description = "When it is removed for good")))]
 pub(crate) async fn delete(
     _: Steering,
     State(state): State<AppState>,
@@ -104,6 +113,10 @@ pub(crate) async fn delete(
 }
 
 /// `POST /api/runs/{run}/restore`: takes the run out of the trash.
+#[utoipa::path(post, path = "/runs/{run}/restore", operation_id = "restore_run", tag = "runs",
+    summary = "Takes a run out of the trash", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 204, description = "It is back")))]
 pub(crate) async fn restore(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     state.store.restore_run(&run).await?;
     Ok(StatusCode::NO_CONTENT)

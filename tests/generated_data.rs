@@ -38,7 +38,7 @@ fn requests_are_those_of_their_seeds() {
     let mut texts = Vec::new();
     for seed in 0..6 {
         let scene = Scene::generated(House::generate(seed)).expect("sound");
-        let Content::Generated { house, sights } = &scene.content else { unreachable!() };
+        let Content::Generated { house, sights, .. } = &scene.content else { unreachable!() };
         let tracer = Tracer::new(house, &scene.graph, sights);
         for goal in (1..scene.graph.len()).step_by(3) {
             let start = (goal * 7) % scene.graph.len();

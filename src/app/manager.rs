@@ -191,6 +191,17 @@ impl Manager {
     /// [`LaunchError::State`] where it cannot go on as things are, for example because the folder of its data is gone.
     pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
+        self.check_goes_on_here(id).await?;
+        let config = config_of(&run)?;
+        family_of(self.registry, &config)?
+            .at_hand(&config)
+            .map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
+        self.store.set_active(id, true).await?;
+        self.start(id, config, Some(run.teacher))
+    }
+
+    /// Refuses to go on with a run in the trash, and with one that another command goes on with.
+    async fn check_goes_on_here(&self, id: &RunId) -> Result<(), LaunchError> {
         let label = self.store.run_label(id).await?;
         if label.trashed_at.is_some() {
             return Err(LaunchError::State("This run is in the trash. Put it back first.".to_owned()));
@@ -201,15 +212,12 @@ impl Manager {
         }
         if label.made_by == MadeBy::Reproduce {
             return Err(LaunchError::State(
-                "This run belongs to a table of `iliad reproduce`, and that command goes on with it. Continue from one of its checkpoints to get a run of your own.".to_owned(),
+                "This run belongs to a table of `iliad reproduce`, and that command goes on with it. Continue from one of its \
+                 checkpoints to get a run of your own."
+                    .to_owned(),
             ));
         }
-        let config = config_of(&run)?;
-        family_of(self.registry, &config)?
-            .at_hand(&config)
-            .map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
-        self.store.set_active(id, true).await?;
-        self.start(id, config, Some(run.teacher))
+        Ok(())
     }
 
     /// Starts the runs that were going on when the server ended. The page of one that cannot go on says why.
@@ -332,6 +340,7 @@ impl Launcher for Manager {
             if self.is_active(id) {
                 return Err(LaunchError::State("This run has not ended.".to_owned()));
             }
+            self.check_goes_on_here(id).await?;
             let run = self.store.run(id).await?;
             let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
             // The checkpoint knows what was spent; the curve's last point may be older.
@@ -360,6 +369,7 @@ impl Launcher for Manager {
             if self.is_active(id) {
                 return Err(LaunchError::State("This run has not ended. Stop it first.".to_owned()));
             }
+            self.check_goes_on_here(id).await?;
             let mut run = self.store.run(id).await?;
             let mut config = config_of(&run)?;
             config.schedule.episodes = episodes;

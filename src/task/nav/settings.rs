@@ -11,7 +11,7 @@ use crate::config::run::{Mixing, PriorKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The settings under `task`.
+/// The houses, and what a walk through them has to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSettings {
@@ -41,7 +41,7 @@ pub enum Perf {
     Success,
 }
 
-/// The settings under `model`.
+/// The network of the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {

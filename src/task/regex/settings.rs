@@ -11,7 +11,7 @@ use crate::config::run::{Mixing, PriorKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `task` of a REGEX configuration.
+/// The words that are edited, and the kinds of edits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSettings {
@@ -27,7 +27,7 @@ pub struct TaskSettings {
     pub more_words: usize,
 }
 
-/// `model` of a REGEX configuration.
+/// The networks of the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {

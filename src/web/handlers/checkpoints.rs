@@ -62,6 +62,8 @@ pub(crate) async fn download(
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, file.bytes.to_string()),
+        // Weights do not become smaller, and a large file would keep a processor busy.
+        (header::CONTENT_ENCODING, "identity".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{id}-{name}\"")),
     ];
     Ok((headers, Body::from_stream(ReaderStream::new(opened))).into_response())

@@ -33,11 +33,9 @@ pub(crate) struct Labelled {
 
 /// Changes a run's label.
 async fn change(state: &AppState, run: &RunId, change: LabelChange) -> Result<RunLabel> {
-    let change = change.clean().map_err(|problem| {
-        let mut letters = problem.sentence.chars();
-        let first = letters.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
-        Error::change(problem.field, format!("{first}{}.", letters.as_str()))
-    })?;
+    let change = change
+        .clean()
+        .map_err(|problem| Error::change(problem.field, format!("{}.", format::upper(&problem.sentence))))?;
     state.store.run(run).await?;
     Ok(state.store.label_run(run, &change).await?)
 }

@@ -1,6 +1,9 @@
 //! Puts the parts together: the server with its store, its runs and its pages. Commands of the command line that need a run
 //! use the same functions.
 
+mod checkpoint_use;
+mod found_runs;
+mod housekeeping;
 pub mod interrupts;
 pub mod manager;
 pub mod presets;
@@ -91,13 +94,15 @@ async fn serve_with(
     let (data_dir, families) = (settings.data_dir.clone(), registry.families());
     let manager = Arc::new(Manager::new(registry, store.clone(), runs.clone(), data_dir, device));
     let known = store.runs().await?;
+    // A data folder whose runs are all in the trash is not a new one.
     if known.is_empty() {
         manager.create(config).await?;
     }
+    manager.take_up_found_runs(&mut std::collections::BTreeMap::new()).await;
     for run in crate::backup::unknown_runs(&store, &settings.data_dir).await {
         tracing::warn!(
-            "the database does not know the run in {}: either `iliad train` made it, or the database is older than \
-             that folder, and answers given since are missing in it (`iliad restore` puts a backup back)",
+            "the database does not know the run in {}, which people taught: the database is older than that folder, and \
+             answers given since are missing in it (`iliad restore` puts a backup back)",
             run_folder(&settings.data_dir, &run).display()
         );
     }
@@ -148,9 +153,13 @@ async fn serve_with(
     let delivery =
         webhooks::Delivery { private: settings.steering() == Steering::ThisMachine, ..webhooks::Delivery::default() };
     let delivering = tokio::spawn(webhooks::deliver(state.store.clone(), delivery, state.shutdown.clone()));
+    let keeping = tokio::spawn(housekeeping::keep(manager.clone(), state.shutdown.clone()));
     let served = crate::web::serve(state, listener).await;
     manager.shut_down().await;
     // It ends with the server, and soon; a panic in it is in the log.
-    let _ = delivering.await;
+    let _ = tokio::join!(delivering, keeping);
     Ok(served?)
 }
+
+#[cfg(test)]
+mod tests;

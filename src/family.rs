@@ -19,6 +19,7 @@ pub use demonstration::{Demonstration, Fields};
 pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
 pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
 
+use crate::config::run::documented::SettingGroup;
 use crate::config::run::{Preset, RunConfig};
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
@@ -204,6 +205,13 @@ pub trait Family: Send + Sync + 'static {
     /// Commands of the family's own, which the command line takes up among its own ones.
     fn commands(&self) -> FamilyCommands {
         FamilyCommands::default()
+    }
+
+    // Settings.
+
+    /// The documents of the settings under `task` and `model` ([`crate::config::run::documented::groups`]).
+    fn setting_groups(&self) -> Vec<SettingGroup> {
+        Vec::new()
     }
 
     // Experiments.

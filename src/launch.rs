@@ -2,12 +2,18 @@
 //! and commands know nothing else of the application.
 
 use crate::config::run::TeacherMode;
+use crate::config::run::documented::SettingGroup;
 use crate::ids::RunId;
+use crate::protocol::Split;
+use crate::run::Tried;
 use crate::store::StoreError;
 use futures::future::BoxFuture;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A named configuration that a new run can start from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +48,92 @@ pub struct NewRun {
     pub set: Vec<String>,
 }
 
+/// A checkpoint that is there as a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckpointFile {
+    /// File name within the run's folder.
+    pub name: String,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Where it is.
+    #[serde(skip)]
+    pub path: PathBuf,
+}
+
+/// A request to an agent as a checkpoint holds it.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// File name of the checkpoint; `None`: the best one, or the newest where there is no best one.
+    pub checkpoint: Option<String>,
+    /// The request in plain words.
+    pub request: String,
+    /// The start, as the family's form sends it.
+    pub start: Value,
+}
+
+/// The settings that a person chooses when they continue a run from a checkpoint as another run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continuation {
+    /// File name of the checkpoint.
+    pub checkpoint: String,
+    /// Who teaches; `None`: as the checkpoint has it.
+    #[serde(default)]
+    pub teacher: Option<TeacherMode>,
+    /// Settings that differ from the checkpoint's, as `key=value`.
+    #[serde(default)]
+    pub set: Vec<String>,
+}
+
+/// An evaluation that somebody asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationRequest {
+    /// File name of the checkpoint.
+    pub checkpoint: String,
+    /// The tasks on which it is evaluated.
+    pub split: Split,
+    /// Tasks of the split at most; 0: all.
+    #[serde(default)]
+    pub limit: usize,
+}
+
+/// An evaluation that is under way, or that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evaluating {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub request: EvaluationRequest,
+    /// Why it failed; `None` while it is under way.
+    pub failed: Option<String>,
+}
+
+/// The settings of a preset, for a form that shows all of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct PresetSettings {
+    /// Family and preset: `regex/small`.
+    pub preset: String,
+    /// Title of the family.
+    pub title: String,
+    /// What the preset is for.
+    pub about: String,
+    /// Who teaches unless told otherwise.
+    pub teacher: TeacherMode,
+    /// The documents of the settings, in groups.
+    pub groups: Vec<SettingGroup>,
+    /// The preset's values by key, as they are typed.
+    pub values: BTreeMap<String, String>,
+}
+
+/// Why a run cannot begin with the settings that somebody chose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SettingProblem {
+    /// The settings that the sentence is about.
+    pub keys: Vec<String>,
+    /// What to change.
+    pub sentence: String,
+}
+
 /// A seed for those who do not care which. The operating system's numbers are the only ones that are not made from a seed.
 fn drawn_seed() -> u64 {
     u64::from(SysRng.try_next_u32().unwrap_or(1))
@@ -69,9 +161,58 @@ pub trait Launcher: Send + Sync {
     /// The presets that a run can start from; the default of the server comes first.
     fn presets(&self) -> Vec<PresetInfo>;
 
+    /// The settings of a preset.
+    fn settings(&self, _preset: &str) -> Result<PresetSettings, LaunchError> {
+        Err(unable())
+    }
+
+    /// Every reason why a run cannot begin as somebody wishes; none where it can.
+    fn problems(&self, _wish: &NewRun) -> Vec<SettingProblem> {
+        Vec::new()
+    }
+
     /// Starts a new run and returns its id. The run is then stored and alive.
     fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>>;
 
     /// Resumes a stored run that has ended, from its last checkpoint.
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>>;
+
+    /// Changes the number of episodes after which a run that has ended ends, and resumes it; 0: it goes on until it is
+    /// stopped.
+    fn extend<'a>(&'a self, _id: &'a RunId, _episodes: u64) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Err(unable()) })
+    }
+
+    /// Starts a new run from a checkpoint of another; its id.
+    fn continue_from<'a>(
+        &'a self,
+        _id: &'a RunId,
+        _continuation: Continuation,
+    ) -> BoxFuture<'a, Result<RunId, LaunchError>> {
+        Box::pin(async { Err(unable()) })
+    }
+
+    /// The checkpoints of a run that are there as files, the best first and then the newest.
+    fn checkpoint_files<'a>(&'a self, _id: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Lets the agent of a checkpoint carry out a request.
+    fn try_checkpoint<'a>(&'a self, _id: &'a RunId, _trial: Trial) -> BoxFuture<'a, Result<Tried, LaunchError>> {
+        Box::pin(async { Err(unable()) })
+    }
+
+    /// Begins to evaluate a checkpoint; the store has the result when it is there.
+    fn evaluate<'a>(&'a self, _id: &'a RunId, _request: EvaluationRequest) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Err(unable()) })
+    }
+
+    /// The evaluations of a run that are under way, or that failed since the server started.
+    fn evaluating(&self, _id: &RunId) -> Vec<Evaluating> {
+        Vec::new()
+    }
+}
+
+fn unable() -> LaunchError {
+    LaunchError::State("This server only shows runs; it cannot load their checkpoints.".to_owned())
 }

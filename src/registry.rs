@@ -3,7 +3,7 @@
 
 mod erased;
 
-pub use erased::{AnyFamily, UnknownGrouping};
+pub use erased::{AnyFamily, SavedAgent, UnknownGrouping};
 
 use crate::config::run::{ConfigError, LARGEST_SEED, Preset, RunConfig};
 use crate::suggest::did_you_mean;

@@ -6,7 +6,8 @@
 //! Every statement on the tables is checked when the program is compiled, against the data in `.sqlx/` (`tests/sqlx-data`
 //! makes them from `migrations/`). `docs/store.md` draws the tables.
 //!
-//! The submodules: [`runs`](Store::create_run), [`pool`](Store::offer), [`leases`](Store::lease),
+//! The submodules: [`runs`](Store::create_run), [`run_labels`](Store::label_run), [`run_trash`](Store::trash_run),
+//! [`run_evaluations`](Store::record_evaluation), [`pool`](Store::offer), [`leases`](Store::lease),
 //! [`answers`](Store::answer), [`undo`](Store::undo), [`requests`](Store::reveal), [`drafts`](Store::save_draft), [`teachers`](Store::teacher), [`updates`](Store::record_update),
 //! [`episodes`](Store::record_simulated), [`comprehension`](Store::record_comprehension), [`points`](Store::record_points), [`checkpoints`](Store::record_checkpoint),
 //! [`export`](Store::export_page), [`import`](Store::import), [`accounts`](Store::list_accounts), [`account_sessions`](Store::open_session),
@@ -60,6 +61,9 @@ mod qualification;
 mod requests;
 mod retracting;
 mod reviews;
+mod run_evaluations;
+mod run_labels;
+mod run_trash;
 mod runs;
 mod schema;
 mod studies;
@@ -97,6 +101,9 @@ pub use qualification::{QualificationAnswer, QualificationItem};
 pub use requests::Asked;
 pub use retracting::{OwnPage, Retracted, StudyOwnAnswer};
 pub use reviews::{Adjudication, AgreementAttempt, Chosen, Review, StudyAnswer};
+pub use run_evaluations::RunEvaluation;
+pub use run_labels::{Inherited, LabelChange, LabelProblem, MadeBy, RunLabel, RunOrigin, RunParent};
+pub use run_trash::{RunLosses, TRASH_KEEPS};
 pub use studies::{Study, StudyArm};
 pub use undo::WithdrawnAnswer;
 pub use webhooks::{WebhookMessage, WebhookRecord};

@@ -11,7 +11,7 @@ pub mod checkpoint;
 mod clock;
 mod commands;
 mod comprehension;
-mod curve;
+pub mod curve;
 pub mod description_log;
 mod event_sink;
 mod gradient_steps;
@@ -56,7 +56,8 @@ pub type Listener = Box<dyn Fn(&Arc<Event>) + Send>;
 pub struct Launch {
     /// Run id.
     pub id: RunId,
-    /// Configuration (for a resumed run the checkpoint's own is used).
+    /// Configuration. A resumed run goes by its checkpoint's, and takes only the number of episodes after which it ends from
+    /// here.
     pub config: RunConfig,
     /// Folder of checkpoints, description log and curve.
     pub folder: PathBuf,

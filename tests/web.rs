@@ -16,6 +16,8 @@ mod comprehension;
 mod describing;
 #[path = "web/export.rs"]
 mod export;
+#[path = "web/kept_runs.rs"]
+mod kept_runs;
 #[path = "web/media.rs"]
 mod media;
 #[path = "web/network.rs"]

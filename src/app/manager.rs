@@ -1,18 +1,22 @@
 //! The runs of a server: they are created, resumed and ended here.
 
+use super::checkpoint_use::CheckpointUse;
 use super::presets::{configuration, failed, family_of, presets, refused, sentence};
 use super::recorder::record;
 use crate::config::run::{RunConfig, TeacherMode};
 use crate::ids::RunId;
-use crate::launch::{LaunchError, Launcher, NewRun, PresetInfo};
+use crate::launch::{
+    CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewRun, PresetInfo,
+    PresetSettings, SettingProblem, Trial,
+};
 use crate::registry::Registry;
-use crate::run::{Command, RunHandle, RunState};
-use crate::store::{Run, Store};
+use crate::run::{Command, RunHandle, RunState, Tried};
+use crate::store::{MadeBy, Run, Store};
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use crate::web::Runs;
 use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -42,13 +46,40 @@ pub fn run_folder(data_dir: &Path, id: &RunId) -> PathBuf {
 pub struct Manager {
     registry: Registry,
     store: Store,
-    runs: Runs,
+    pub(super) runs: Runs,
     data_dir: PathBuf,
     device: candle_core::Device,
     runtime: tokio::runtime::Handle,
     threads: Mutex<Vec<(RunId, Thread)>>,
     /// Tasks that write the runs' curves into the store; each ends after its run.
     recorders: Mutex<Vec<tokio::task::JoinHandle<()>>>,
+    checkpoint_use: Arc<CheckpointUse>,
+}
+
+/// A configuration as it is stored: with a list of what differs from its preset.
+pub(super) fn stored_config(registry: Registry, config: &RunConfig) -> Result<serde_json::Value, LaunchError> {
+    let (_, preset) = registry.preset(&format!("{}/{}", config.family, config.preset)).map_err(refused)?;
+    let mut json = serde_json::to_value(config).map_err(|error| failed(error.into()))?;
+    json["differences"] = config
+        .differences(&preset.config)
+        .into_iter()
+        .filter(|(key, _)| key != "seed")
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    Ok(json)
+}
+
+/// The configuration of a stored run.
+pub(super) fn config_of(run: &Run) -> Result<RunConfig, LaunchError> {
+    let mut json = run.config.clone();
+    if let Some(members) = json.as_object_mut() {
+        members.remove("differences");
+    }
+    serde_json::from_value(json).map_err(|error| {
+        LaunchError::State(format!(
+            "This version of Iliad cannot read the run\u{2019}s settings ({error}). Use the version that made the run, or start a new one."
+        ))
+    })
 }
 
 impl Manager {
@@ -61,8 +92,47 @@ impl Manager {
         device: candle_core::Device,
     ) -> Manager {
         let runtime = tokio::runtime::Handle::current();
-        let (threads, recorders) = (Mutex::default(), Mutex::default());
-        Manager { registry, store, runs, data_dir, device, runtime, threads, recorders }
+        let (threads, recorders, checkpoint_use) = (Mutex::default(), Mutex::default(), Arc::default());
+        Manager { registry, store, runs, data_dir, device, runtime, threads, recorders, checkpoint_use }
+    }
+
+    pub(super) fn registry(&self) -> Registry {
+        self.registry
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    pub(super) fn device(&self) -> &candle_core::Device {
+        &self.device
+    }
+
+    pub(super) fn checkpoint_use(&self) -> &Arc<CheckpointUse> {
+        &self.checkpoint_use
+    }
+
+    /// The folder of a run, wherever in the data folder it is.
+    pub(super) async fn folder_of(&self, id: &RunId) -> Result<PathBuf, LaunchError> {
+        let place = self.store.run_label(id).await?.folder;
+        Ok(place.map_or_else(|| run_folder(&self.data_dir, id), |place| self.data_dir.join(place)))
+    }
+
+    /// An id that no run has. Two runs of the same second get different ones, and so do two of the same hour that came twice, because
+    /// the clock was set back: a folder that is there already has another run's checkpoints.
+    pub(super) async fn free_id(&self, wanted: &RunId) -> RunId {
+        let mut id = wanted.clone();
+        for n in 2.. {
+            if self.store.run(&id).await.is_err() && !run_folder(&self.data_dir, &id).exists() {
+                break;
+            }
+            id = format!("{wanted}-{n}").into();
+        }
+        id
     }
 
     /// Creates a run and starts it; its id.
@@ -72,23 +142,8 @@ impl Manager {
     pub async fn create(&self, config: RunConfig) -> Result<RunId, LaunchError> {
         config.check().map_err(refused)?;
         family_of(self.registry, &config)?.check(&config).map_err(refused)?;
-        let mut id = new_run_id(&config);
-        // Two runs of the same second get different names, and so do two of the same hour that came twice, because the
-        // clock was set back: a folder that is there already has another run's checkpoints.
-        for n in 2.. {
-            if self.store.run(&id).await.is_err() && !run_folder(&self.data_dir, &id).exists() {
-                break;
-            }
-            id = format!("{}-{n}", new_run_id(&config)).into();
-        }
-        let (_, preset) = self.registry.preset(&format!("{}/{}", config.family, config.preset)).map_err(refused)?;
-        let mut json = serde_json::to_value(&config).map_err(|error| failed(error.into()))?;
-        json["differences"] = config
-            .differences(&preset.config)
-            .into_iter()
-            .filter(|(key, _)| key != "seed")
-            .collect::<serde_json::Map<_, _>>()
-            .into();
+        let id = self.free_id(&new_run_id(&config)).await;
+        let json = stored_config(self.registry, &config)?;
         let run = Run {
             id: id.clone(),
             family: config.family.clone(),
@@ -110,20 +165,29 @@ impl Manager {
     /// [`LaunchError::State`] where it cannot go on as things are, for example because the folder of its data is gone.
     pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
-        let mut json = run.config.clone();
-        if let Some(o) = json.as_object_mut() {
-            o.remove("differences");
-        }
-        let config: RunConfig = serde_json::from_value(json).map_err(|error| {
-            LaunchError::State(format!(
-                "This version of Iliad cannot read the run\u{2019}s settings ({error}). Use the version that made the run, or start a new one."
-            ))
-        })?;
+        self.check_goes_on_here(id).await?;
+        let config = config_of(&run)?;
         family_of(self.registry, &config)?
             .at_hand(&config)
             .map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
         self.store.set_active(id, true).await?;
         self.start(id, config, Some(run.teacher))
+    }
+
+    /// Refuses to go on with a run in the trash, and with one that another command goes on with.
+    async fn check_goes_on_here(&self, id: &RunId) -> Result<(), LaunchError> {
+        let label = self.store.run_label(id).await?;
+        if label.trashed_at.is_some() {
+            return Err(LaunchError::State("This run is in the trash. Put it back first.".to_owned()));
+        }
+        if label.made_by == MadeBy::Reproduce {
+            return Err(LaunchError::State(
+                "This run belongs to a table of `iliad reproduce`, and that command goes on with it. Continue from one of its \
+                 checkpoints to get a run of your own."
+                    .to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// Starts the runs that were going on when the server ended. The page of one that cannot go on says why.
@@ -137,7 +201,7 @@ impl Manager {
         }
     }
 
-    fn start(&self, id: &RunId, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
+    pub(super) fn start(&self, id: &RunId, config: RunConfig, teacher: Option<TeacherMode>) -> Result<(), LaunchError> {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         if threads.iter().any(|(other, thread)| other == id && !thread.is_finished()) {
             return Err(LaunchError::State("This run has not ended.".to_owned()));
@@ -182,6 +246,13 @@ impl Manager {
         threads.iter().filter_map(|(id, _)| self.runs.get(id)).collect()
     }
 
+    /// Whether the run goes on.
+    fn is_active(&self, id: &RunId) -> bool {
+        self.runs
+            .get(id)
+            .is_some_and(|handle| !matches!(handle.status.borrow().state, RunState::Stopped | RunState::Failed { .. }))
+    }
+
     /// Whether the run's thread still works.
     fn has_thread(&self, id: &RunId) -> bool {
         let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
@@ -218,27 +289,33 @@ impl Launcher for Manager {
         presets(self.registry)
     }
 
+    fn settings(&self, preset: &str) -> Result<PresetSettings, LaunchError> {
+        super::presets::settings(self.registry, preset)
+    }
+
+    fn problems(&self, wish: &NewRun) -> Vec<SettingProblem> {
+        super::presets::problems(self.registry, wish)
+    }
+
     fn create(&self, request: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
         Box::pin(async move { Manager::create(self, configuration(self.registry, &request)?).await })
     }
 
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(async move {
-            let active = self.runs.get(id).is_some_and(|handle| {
-                !matches!(handle.status.borrow().state, RunState::Stopped | RunState::Failed { .. })
-            });
-            if active {
+            if self.is_active(id) {
                 return Err(LaunchError::State("This run has not ended.".to_owned()));
             }
+            self.check_goes_on_here(id).await?;
             let run = self.store.run(id).await?;
             let budget = run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
             // The checkpoint knows what was spent; the curve's last point may be older.
-            let folder = run_folder(&self.data_dir, id);
+            let folder = self.folder_of(id).await?;
             let read = tokio::task::spawn_blocking(move || checkpoint::spent(&folder));
             let spent = read.await.map_err(|error| failed(error.into()))?;
             if budget > 0 && spent.is_some_and(|episodes| episodes >= budget) {
                 return Err(LaunchError::State(format!(
-                    "This run has used all of its {budget} episodes, so there is nothing to go on with. Start a new one with another seed or preset."
+                    "This run has used all of its {budget} episodes. Raise their number to go on."
                 )));
             }
             // The old thread may still be writing its last checkpoint.
@@ -252,16 +329,64 @@ impl Launcher for Manager {
             Manager::resume(self, id).await
         })
     }
+
+    fn extend<'a>(&'a self, id: &'a RunId, episodes: u64) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async move {
+            if self.is_active(id) {
+                return Err(LaunchError::State("This run has not ended. Stop it first.".to_owned()));
+            }
+            self.check_goes_on_here(id).await?;
+            let mut run = self.store.run(id).await?;
+            let mut config = config_of(&run)?;
+            config.schedule.episodes = episodes;
+            config.check().map_err(refused)?;
+            let folder = self.folder_of(id).await?;
+            let read = tokio::task::spawn_blocking(move || checkpoint::spent(&folder));
+            let spent = read.await.map_err(|error| failed(error.into()))?.unwrap_or(0);
+            if episodes > 0 && episodes <= spent {
+                return Err(LaunchError::Wish(format!(
+                    "The run has used {spent} episodes already. Write a larger number, or 0 so that it goes on until it is stopped."
+                )));
+            }
+            run.config = stored_config(self.registry, &config)?;
+            self.store.set_run_config(id, &run.config).await?;
+            Launcher::resume(self, id).await
+        })
+    }
+
+    fn continue_from<'a>(
+        &'a self,
+        id: &'a RunId,
+        continuation: Continuation,
+    ) -> BoxFuture<'a, Result<RunId, LaunchError>> {
+        Box::pin(self.continue_run(id, continuation))
+    }
+
+    fn checkpoint_files<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
+        Box::pin(self.checkpoints_of(id))
+    }
+
+    fn try_checkpoint<'a>(&'a self, id: &'a RunId, trial: Trial) -> BoxFuture<'a, Result<Tried, LaunchError>> {
+        Box::pin(self.try_saved(id, trial))
+    }
+
+    fn evaluate<'a>(&'a self, id: &'a RunId, request: EvaluationRequest) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(self.begin_evaluation(id, request))
+    }
+
+    fn evaluating(&self, id: &RunId) -> Vec<Evaluating> {
+        self.evaluations_under_way(id)
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::web::{AppState, WebSettings};
     use std::sync::Arc;
 
     /// A server without its listener: pages, store and runs, and nothing running.
-    async fn server(folder: &Path) -> (Arc<Manager>, axum::Router) {
+    pub(in crate::app) async fn server(folder: &Path) -> (Arc<Manager>, axum::Router) {
         let store = Store::open(&folder.join(crate::config::server::DATABASE)).await.unwrap();
         let runs = Runs::default();
         let registry = Registry::builtin();
@@ -278,7 +403,11 @@ mod tests {
         (manager, crate::web::router(state))
     }
 
-    async fn asked(router: &axum::Router, request: axum::http::request::Builder, body: String) -> (u16, String) {
+    pub(in crate::app) async fn asked(
+        router: &axum::Router,
+        request: axum::http::request::Builder,
+        body: String,
+    ) -> (u16, String) {
         let request = request.header("host", "localhost").body(axum::body::Body::from(body)).unwrap();
         let reply = tower::ServiceExt::oneshot(router.clone(), request).await.unwrap();
         let status = reply.status().as_u16();

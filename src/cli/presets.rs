@@ -2,9 +2,9 @@
 
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::config::run::RunConfig;
+use crate::config::run::documented::plain_value;
 use crate::output::{json, out};
 use crate::registry::{AnyFamily, Registry};
-use serde_json::Value;
 
 /// Flags of `iliad presets`.
 #[derive(clap::Args, Clone, Debug)]
@@ -65,17 +65,9 @@ fn settings(config: &RunConfig, as_json: bool) -> CliResult {
         return Ok(Exit::Done);
     }
     for (key, value) in settings {
-        out!("{key}={}", plain(&value))?;
+        out!("{key}={}", plain_value(&value))?;
     }
     Ok(Exit::Done)
-}
-
-/// A value as `--set` takes it: JSON, and a text without its quotes unless it would be read as something else.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) if serde_json::from_str::<Value>(text).is_err() => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]
@@ -87,7 +79,7 @@ mod tests {
         for family in crate::registry::Registry::builtin().families() {
             for preset in family.presets() {
                 let settings = preset.config.settings().into_iter().filter(|(key, _)| key != "family");
-                let set: Vec<String> = settings.map(|(key, value)| format!("{key}={}", plain(&value))).collect();
+                let set: Vec<String> = settings.map(|(key, value)| format!("{key}={}", plain_value(&value))).collect();
                 assert_eq!(preset.config.with_overrides(&set).unwrap(), preset.config);
             }
         }

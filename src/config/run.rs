@@ -1,20 +1,26 @@
 //! The configuration of a run: what is learnt from whom, how. Saved with the weights, shown on the dashboard.
 
 mod algorithm;
+pub mod documented;
+mod file;
 mod mixing;
 mod people;
+mod pool;
 mod teacher;
 
 use crate::suggest::{did_you_mean, in_message};
 pub use algorithm::{AlgorithmName, EpochSettings, Feedback, PracticeSettings, QuerySelection, ReinforceSettings};
+pub use file::RunFile;
 pub use mixing::Mixing;
 pub use people::{PeopleConfig, PeopleModel, RatingScale};
+pub use pool::{PoolConfig, Preview};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 pub use teacher::{Draw, Pragmatics, TeacherMode};
 
 /// Everything that decides what a run does, but its seed's draws.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// Task family, e.g. `regex`.
@@ -41,7 +47,7 @@ pub struct RunConfig {
 }
 
 /// The learning algorithm and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlgorithmConfig {
     /// `adel`, `dagger`, `reinforce-binary`, `reinforce-continuous`, `supervised`, `epoch-adel` or `true-marginal`.
@@ -49,6 +55,7 @@ pub struct AlgorithmConfig {
     /// Adam's learning rate (paper, REGEX: 1e-3). REINFORCE has its own.
     pub learning_rate: f64,
     /// Episodes per iteration (paper: 32).
+    #[schemars(extend("unit" = "episodes"))]
     pub batch: usize,
     /// Decay of an exponential moving average of π_θ's weights, below 1; the averaged weights are what is evaluated,
     /// tried and reported. 0: off.
@@ -61,21 +68,27 @@ pub struct AlgorithmConfig {
     pub epoch: EpochSettings,
     /// Further updates on stored descriptions per new batch; 0: each description is used once (the paper). Not for
     /// EpochADEL, which has its passes, nor for algorithms that need no description.
+    #[schemars(extend("unit" = "updates"))]
     pub replay: usize,
     /// Descriptions after which there are fewer of these updates: in proportion to `replay_fade` / descriptions; 0: never.
     /// Few descriptions must be used often, many would be learnt by heart.
+    #[schemars(extend("unit" = "descriptions"))]
     pub replay_fade: u64,
     /// Newest descriptions that replay and practice draw from.
+    #[schemars(extend("unit" = "descriptions"))]
     pub memory: usize,
     /// Practice of stored descriptions while people think.
     pub practice: PracticeSettings,
     /// Probability that a word of a request or description reads as unknown while learning (letters never do).
+    #[schemars(extend("unit" = "probability"))]
     pub word_dropout: f64,
     /// Which executions teachers are asked about.
     pub ask: QuerySelection,
     /// Updates of the policy on P_ω before the first episode (paper: 10,000), when no pretrained policy is loaded.
+    #[schemars(extend("unit" = "updates"))]
     pub pretrain_updates: u64,
     /// Batch size of these (paper: 256).
+    #[schemars(extend("unit" = "examples"))]
     pub pretrain_batch: usize,
     /// For experiments: deal the descriptions of an iteration out to the wrong executions. Nothing should be learnt.
     pub shuffle_descriptions: bool,
@@ -105,7 +118,7 @@ impl Default for AlgorithmConfig {
 }
 
 /// The model that reads descriptions beside the network (`model.prior` of a family that has one).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PriorKind {
     /// None: the network alone decides (the paper).
@@ -116,7 +129,7 @@ pub enum PriorKind {
 }
 
 /// Who teaches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {
     /// Mode at the start; it can be switched while the run goes on.
@@ -130,16 +143,20 @@ pub struct TeacherConfig {
 }
 
 /// Length of a teacher's training.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherLength {
     /// Updates of the executor (paper, REGEX: 30,000).
+    #[schemars(extend("unit" = "updates"))]
     pub executor_updates: u64,
     /// Updates of the describer (paper, REGEX: 40,000).
+    #[schemars(extend("unit" = "updates"))]
     pub describer_updates: u64,
     /// Batch size (paper, REGEX: 256).
+    #[schemars(extend("unit" = "examples"))]
     pub batch: usize,
     /// Updates between two evaluations.
+    #[schemars(extend("unit" = "updates"))]
     pub evaluate_every: u64,
     /// Whether each example gets new words of the dictionary (the paper draws the words of an episode anew), instead of
     /// the five that its task has in the corpus.
@@ -169,78 +186,31 @@ impl Default for TeacherConfig {
     }
 }
 
-/// The pool of executions offered to people.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PoolConfig {
-    /// Executions kept ready.
-    pub size: usize,
-    /// Updates after which an execution nobody is at is replaced by one of the newer policy.
-    pub max_age: u64,
-    /// People who describe the same execution.
-    pub overlap: u32,
-    /// Episodes executed for each that people are asked about. Those of a kind of task that they have described least are
-    /// chosen ([`crate::protocol::World::task_kind`]); 1: no such choice.
-    pub candidates: usize,
-    /// Whether teachers see the request d* (the paper's teacher does not).
-    pub show_request: bool,
-    /// Whether the agent shows what it would do in a teacher's words before they are sent.
-    pub preview: Preview,
-}
-
-/// To whom previews are shown: what the agent would do if it were asked in the words that are about to be sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Preview {
-    /// To nobody.
-    #[default]
-    Off,
-    /// To every teacher.
-    On,
-    /// To half of the teachers, whom chance chooses.
-    Random,
-}
-
-impl Preview {
-    /// The value as it is stored and exported.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Preview::Off => "off",
-            Preview::On => "on",
-            Preview::Random => "random",
-        }
-    }
-
-    /// The value that is stored as `word`.
-    pub fn parse(word: &str) -> Option<Preview> {
-        [Preview::Off, Preview::On, Preview::Random].into_iter().find(|preview| preview.as_str() == word)
-    }
-}
-
-impl Default for PoolConfig {
-    fn default() -> Self {
-        Self { size: 24, max_age: 40, overlap: 1, candidates: 1, show_request: false, preview: Preview::Off }
-    }
-}
-
 /// When things happen, counted in updates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Schedule {
     /// The run ends after so many episodes; 0: it goes on until stopped.
+    #[schemars(extend("unit" = "episodes"))]
     pub episodes: u64,
     /// Updates between two evaluations on the validation split.
+    #[schemars(extend("unit" = "updates"))]
     pub evaluate_every: u64,
     /// Validation tasks of such an evaluation; 0: all.
+    #[schemars(extend("unit" = "tasks"))]
     pub evaluate_tasks: usize,
     /// Updates between two points of the curves.
+    #[schemars(extend("unit" = "updates"))]
     pub point_every: u64,
     /// Updates between two checkpoints.
+    #[schemars(extend("unit" = "updates"))]
     pub checkpoint_every: u64,
     /// Checkpoints kept beside the best one.
+    #[schemars(extend("unit" = "checkpoints"))]
     pub keep: usize,
     /// Evaluations in the trailing mean of validation success; 1: off. The best policy is the one after which this mean
     /// was highest.
+    #[schemars(extend("unit" = "evaluations"))]
     pub smooth: usize,
 }
 

@@ -21,7 +21,7 @@ pub struct Rate {
 }
 
 /// The result of an evaluation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Share of successful tasks.
     pub success: Rate,

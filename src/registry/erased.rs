@@ -1,5 +1,6 @@
 //! A family without its types, as pages, runs and commands hold it. Every [`Family`] is one; nobody implements it by hand.
 
+use crate::config::run::documented::SettingGroup;
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
@@ -12,8 +13,9 @@ use crate::family::{
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
-use crate::protocol::{Agent, Evaluation, GroupSuccess, Medium, Split, World, evaluation};
-use crate::run::RunHandle;
+use crate::protocol::{Agent, Decoding, Evaluation, GroupSuccess, Medium, Split, World, evaluation};
+use crate::rng;
+use crate::run::{RunHandle, Tried};
 use crate::suggest::did_you_mean;
 use crate::teacher::people::{AnswersAsPeople, People};
 use crate::trainer::{FinalReport, Launch};
@@ -75,6 +77,10 @@ pub trait AnyFamily: Send + Sync {
     /// [`Family::report_example`].
     fn report_example(&self, start: &serde_json::Value, execution: &serde_json::Value) -> Option<ReportExample>;
 
+    /// [`Family::setting_groups`].
+    fn setting_groups(&self) -> Vec<SettingGroup> {
+        Vec::new()
+    }
     /// [`Family::levels`].
     fn levels(&self) -> [f64; 3];
     /// [`Family::tables`].
@@ -115,6 +121,10 @@ pub trait AnyFamily: Send + Sync {
         &'static self,
         launch: Launch,
     ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)>;
+    /// Opens a checkpoint, to try the agent that it holds.
+    fn open(&'static self, _checkpoint: &Path, _device: &Device) -> anyhow::Result<Box<dyn SavedAgent>> {
+        anyhow::bail!("checkpoints of the task family {} cannot be opened", self.name())
+    }
     /// Evaluates a checkpoint.
     fn evaluate(&self, checkpoint: &Path, split: Split, limit: usize, device: &Device) -> anyhow::Result<Evaluation>;
     /// Evaluates a checkpoint and counts success by one of the world's groupings ([`World::groupings`]).
@@ -138,6 +148,43 @@ pub trait AnyFamily: Send + Sync {
         device: &Device,
         progress: &Progress<'_>,
     ) -> anyhow::Result<()>;
+}
+
+/// The policy that a checkpoint reports, in its world: π_θ, or its average where the run has one.
+pub trait SavedAgent: Send {
+    /// Carries out a request from the start that the family's form describes. What the form leaves open differs with
+    /// `number`.
+    ///
+    /// # Errors
+    /// A plain sentence that says what to change, or why the agent could not.
+    fn carry_out(&self, request: &str, start: &serde_json::Value, number: u64) -> Result<Tried, String>;
+}
+
+struct Saved<F: Family> {
+    family: &'static F,
+    world: Arc<F::World>,
+    agent: Box<dyn Agent<F::World>>,
+    seed: u64,
+    update: u64,
+}
+
+impl<F: Family> SavedAgent for Saved<F> {
+    fn carry_out(&self, request: &str, start: &serde_json::Value, number: u64) -> Result<Tried, String> {
+        let mut chance = rng::stream(self.seed, "try form", number);
+        let start = Family::start_from_form(self.family, &self.world, start, &mut chance)?;
+        let executions = self
+            .agent
+            .act(&[(&start, request)], Decoding::Greedy, &mut rng::stream(0, "try", 0))
+            .map_err(|error| format!("The agent could not try: {error}"))?;
+        let execution = executions.first().ok_or("The agent did nothing.")?;
+        Ok(Tried {
+            view: self.world.view(&start, execution),
+            summary: self.world.summary(execution),
+            valid: self.world.valid(&start, execution),
+            update: self.update,
+            unknown: self.agent.unknown_words(request),
+        })
+    }
 }
 
 /// A name that is none of the world's groupings; a plain sentence.
@@ -269,6 +316,10 @@ impl<F: Family> AnyFamily for F {
         Family::report_example(self, start, execution)
     }
 
+    fn setting_groups(&self) -> Vec<SettingGroup> {
+        Family::setting_groups(self)
+    }
+
     fn levels(&self) -> [f64; 3] {
         Family::levels(self)
     }
@@ -326,6 +377,13 @@ impl<F: Family> AnyFamily for F {
         launch: Launch,
     ) -> anyhow::Result<(RunHandle, std::thread::JoinHandle<anyhow::Result<FinalReport>>)> {
         crate::trainer::spawn(self, launch)
+    }
+
+    fn open(&'static self, checkpoint: &Path, device: &Device) -> anyhow::Result<Box<dyn SavedAgent>> {
+        let (header, _) = crate::trainer::checkpoint::load(checkpoint)?;
+        let (world, agent) = saved(self, checkpoint, device)?;
+        let (seed, update) = (header.config.seed, header.counters.update);
+        Ok(Box::new(Saved { family: self, world, agent, seed, update }))
     }
 
     fn evaluate(

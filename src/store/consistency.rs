@@ -30,7 +30,9 @@ impl Store {
         )
         .fetch_one(self.readers())
         .await?;
-        let known = from_int(known);
+        // What it learned before the store began to record it, the run or its folder brought along.
+        let inherited = self.run_label(run).await?.inherited;
+        let known = from_int(known) + inherited.people;
         if known < people {
             let last = self.last_update(run).await?.unwrap_or(0);
             return Ok(Some(format!(
@@ -64,7 +66,8 @@ impl Store {
     /// Whether every update after the checkpoint's is recorded, and the checkpoint is not newer than the record. It needs
     /// only the number of the checkpoint's update, and serves database files that no store has open.
     pub(crate) async fn reaches_checkpoint(&self, run: &RunId, update: u64) -> Result<bool> {
-        let newest = self.last_update(run).await?.unwrap_or(0);
+        let inherited = self.run_label(run).await?.inherited.update;
+        let newest = self.last_update(run).await?.unwrap_or(0).max(inherited);
         Ok(newest >= update && self.checkpoint_mismatch(run, update, 0).await?.is_none())
     }
 }

@@ -155,6 +155,62 @@ fn row(path: &Path, header: &Header, best: bool) -> Result<CheckpointRow, Artifa
     })
 }
 
+/// Whether a file name is one that a checkpoint has.
+pub fn is_name(name: &str) -> bool {
+    let update = name.strip_prefix("update-").and_then(|rest| rest.strip_suffix(".safetensors"));
+    name == BEST || update.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The checkpoints that are files in the folder, the best first and then the newest.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let best = Some(folder.join(BEST)).filter(|path| path.is_file());
+    best.into_iter().chain(list(folder).into_iter().rev()).collect()
+}
+
+/// The row of a checkpoint that is there as a file, from its header.
+///
+/// # Errors
+/// When the file cannot be read, or is damaged.
+pub fn describe(path: &Path) -> Result<(CheckpointRow, Header), ArtifactError> {
+    let (header, _) = load(path)?;
+    let best = path.file_name().is_some_and(|name| name == BEST);
+    Ok((row(path, &header, best)?, header))
+}
+
+/// Lays a checkpoint of one run down as the first one of another, with other settings. The best policy so far comes along where it is
+/// known; else the first validation decides anew. Returns the rows of the checkpoints written.
+///
+/// # Errors
+/// When a checkpoint cannot be read or written.
+pub fn transplant(from: &Path, to: &Path, config: &RunConfig) -> anyhow::Result<(Vec<CheckpointRow>, Header)> {
+    let (mut header, tensors) = load(from)?;
+    (header.config, header.teacher) = (config.clone(), config.teacher.mode);
+    let mut rows = Vec::new();
+    let best = from.parent().map(|folder| folder.join(BEST)).filter(|path| path.is_file());
+    let best = best.map(|path| load(&path)).transpose()?;
+    match best {
+        // The policy that this checkpoint knows as the best.
+        Some((mut found, weights)) if header.best.is_some_and(|(_, update)| update == found.counters.update) => {
+            (found.config, found.teacher) = (header.config.clone(), header.teacher);
+            rows.push(save_best(to, &found, &weights)?);
+        }
+        // That one is gone: the run went on to a better one.
+        _ => {
+            header.milestones = Milestones::default();
+            header.best = header
+                .validation
+                .filter(|_| header.validated == Some(header.counters.update))
+                .map(|rate| (rate, header.counters.update));
+            header.evaluation_due = header.best.is_none();
+            if header.best.is_some() {
+                rows.push(save_best(to, &header, &tensors)?);
+            }
+        }
+    }
+    rows.push(save(to, &header, &tensors, config.schedule.keep)?);
+    Ok((rows, header))
+}
+
 /// Checkpoints in the folder, oldest first (the best one not among them).
 pub fn list(folder: &Path) -> Vec<PathBuf> {
     checkpoint_files(folder).unwrap_or_default()

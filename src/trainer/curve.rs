@@ -7,7 +7,14 @@ use std::io::{Seek, Write};
 use std::path::Path;
 
 /// Name of the curve within the run's folder: one point a line, in JSON.
-pub(super) const FILE_NAME: &str = "curve.jsonl";
+pub const FILE_NAME: &str = "curve.jsonl";
+
+/// The points of a run's curve up to an update, as its folder has them; lines that cannot be read are passed over.
+pub fn points(folder: &Path, update: u64) -> Vec<Point> {
+    let text = std::fs::read_to_string(folder.join(FILE_NAME)).unwrap_or_default();
+    let points = text.lines().filter_map(|line| serde_json::from_str::<Point>(line).ok());
+    points.filter(|point| point.update <= update).collect()
+}
 
 /// The curve, open for appending.
 pub(super) struct Curve {

@@ -43,7 +43,10 @@ pub(super) fn train<K: Family>(
     checkpoint::remove_partial_files(&folder).with_context(|| format!("cannot tidy up in {}", folder.display()))?;
     let (found, complaints) = checkpoint::newest(&folder)?;
     complaints.into_iter().for_each(|complaint| events.log(complaint));
-    let config = found.as_ref().map_or(launch.config, |(header, _)| header.config.clone());
+    // How long a run goes on is the one setting that may be changed between two starts.
+    let episodes = launch.config.schedule.episodes;
+    let mut config = found.as_ref().map_or(launch.config, |(header, _)| header.config.clone());
+    config.schedule.episodes = episodes;
     if let Some((header, _)) = &found {
         show_progress(header, events);
     }

@@ -80,6 +80,27 @@ pub(crate) fn day(at: &OffsetDateTime) -> String {
     at.date().to_string()
 }
 
+/// A moment to the minute, in coordinated universal time: "2 May 2031 14:05".
+pub(crate) fn moment(at: &OffsetDateTime) -> String {
+    let layout = time::macros::format_description!("[day padding:none] [month repr:short] [year] [hour]:[minute]");
+    at.to_offset(time::UtcOffset::UTC).format(&layout).unwrap_or_default()
+}
+
+/// A size in bytes for people, in steps of a thousand: "1.2 MB".
+pub(crate) fn bytes(size: &u64) -> String {
+    if *size < 1000 {
+        return format!("{size} B");
+    }
+    let mut size = *size as f64;
+    for unit in ["kB", "MB", "GB"] {
+        size /= 1000.0;
+        if size < 1000.0 || unit == "GB" {
+            return if size < 10.0 { format!("{size:.1} {unit}") } else { format!("{size:.0} {unit}") };
+        }
+    }
+    String::new()
+}
+
 /// A time in minutes for people: "12 minutes", "1 minute", "2 hours 5 minutes".
 pub(crate) fn minutes(minutes: &f64) -> String {
     let all = minutes.round().max(1.0) as u64;

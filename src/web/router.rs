@@ -6,10 +6,7 @@
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, charts, comparison, comprehension_api, describing_api, docs, events, export, export_page,
-    guide, health, home, invite, launch_api, learned, not_found, people, review, run, run_api, runs, sign_in, studies,
-    studies_api, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api,
-    undo,
+    access, account, answers, assets, charts, checkpoints, comparison, comprehension_api, describing_api, docs, events, export, export_page, guide, health, home, invite, launch_api, learned, new_run, not_found, people, review, run, run_api, run_labels, run_trash, runs, sign_in, studies, studies_api, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -59,10 +56,10 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/presets", get(launch_api::presets))
         .route("/api/runs", get(run_api::list).post(launch_api::create))
         .route("/api/runs/{run}/go-on", post(launch_api::resume_ended))
-        .route("/api/runs/{run}", get(run_api::status))
+        .route("/api/runs/{run}", get(run_api::status).patch(run_labels::patch).delete(run_trash::delete))
         .route("/api/runs/{run}/points", get(run_api::points))
-        .route("/api/runs/{run}/episodes", get(run_api::episodes))
-        .route("/api/runs/{run}/checkpoints", get(run_api::checkpoints).post(run_api::checkpoint_now))
+        .route("/api/runs/{run}/episodes", get(run_api::episodes).post(checkpoints::extend))
+        .route("/api/runs/{run}/checkpoints", get(checkpoints::list).post(run_api::checkpoint_now))
         .route("/api/runs/{run}/pause", post(run_api::pause))
         .route("/api/runs/{run}/resume", post(launch_api::resume))
         .route("/api/runs/{run}/stop", post(run_api::stop))
@@ -84,6 +81,7 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
         .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
         .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
+        .merge(kept_run_routes())
         .merge(review_routes())
         .merge(account_routes())
         .merge(study_routes())
@@ -93,12 +91,31 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/events", get(events::shared))
         .route("/runs/{run}/events", get(events::stream))
         .route("/api/runs/{run}/comprehension/events", get(comprehension_api::events))
+        .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema))
         .route("/export/count", get(export::count))
         .route("/export/{file}", get(export::file));
     ordinary.merge(long)
+}
+
+/// The addresses by which runs are kept in order, and used after their end.
+fn kept_run_routes() -> Router<AppState> {
+    Router::new()
+        .route("/runs/new", get(new_run::page).post(new_run::create))
+        .route("/runs/new/check", post(new_run::check))
+        .route("/runs/new/file", post(new_run::read_file))
+        .route("/runs/trash", get(run_trash::page))
+        .route("/runs/{run}/settings.toml", get(new_run::download))
+        .route("/runs/{run}/label", post(run_labels::form))
+        .route("/runs/{run}/delete", get(run_trash::confirm).post(run_trash::delete_form))
+        .route("/runs/{run}/restore", post(run_trash::restore_form))
+        .route("/runs/{run}/episodes", post(checkpoints::extend_form))
+        .route("/api/runs/{run}/losses", get(run_trash::losses))
+        .route("/api/runs/{run}/restore", post(run_trash::restore))
+        .route("/api/runs/{run}/continue", post(checkpoints::continue_from))
+        .route("/api/runs/{run}/evaluations", get(checkpoints::evaluations).post(checkpoints::evaluate))
 }
 
 /// The addresses of those who review what teachers said.

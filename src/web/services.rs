@@ -11,6 +11,8 @@ pub(crate) mod participation;
 pub(crate) mod preview;
 pub(crate) mod qualification;
 pub(crate) mod review;
+pub(crate) mod run_form;
+pub(crate) mod run_list;
 pub(crate) mod study_form;
 pub(crate) mod teacher_statistics;
 pub(crate) mod teaching;

@@ -4,13 +4,14 @@
 const EVERY = 10_000;
 let busy = false;
 
-const inUse = (part) => part.contains(document.activeElement) || part.matches(":active") || (getSelection()?.containsNode(part, true) && !getSelection().isCollapsed);
+const canPop = "popover" in HTMLElement.prototype;
+const inUse = (part) => part.contains(document.activeElement) || part.querySelector("details[open]") !== null || (canPop && part.querySelector(":popover-open") !== null) || part.matches(":active") || (getSelection()?.containsNode(part, true) && !getSelection().isCollapsed);
 
 async function renew() {
   if (document.hidden || busy) return;
   busy = true;
   try {
-    const reply = await fetch(location.pathname, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(EVERY) });
+    const reply = await fetch(location.pathname + location.search, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(EVERY) });
     if (!reply.ok || reply.redirected) return;
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     for (const part of document.querySelectorAll("[data-live]")) {

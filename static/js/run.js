@@ -2,9 +2,10 @@
 
 import { AXIS_NAMES, Charts, fillTable } from "./charts.js";
 import { Episodes } from "./episodes.js";
-import { ago, bytes, count, duration, el, percent, time } from "./format.js";
+import { ago, count, duration, el, percent, time } from "./format.js";
 import { ask } from "./net.js";
 import { Readings } from "./readings.js";
+import { SavedAgents } from "./saved-agents.js";
 import { Stream } from "./stream.js";
 import { setUpTry } from "./try.js";
 
@@ -66,9 +67,12 @@ function showStatus(now) {
   const ended = !live || over(state);
   showLink();
   if (ended) say("t-pool", "");
-  for (const id of ["pause", "checkpoint", "stop", "teach-link", "teacher"]) $(id).hidden = ended;
-  document.querySelector(".try").hidden = ended;
-  if ($("resume")) $("resume").hidden = !ended || spent;
+  for (const id of ["pause", "checkpoint", "stop", "teacher"]) $(id).hidden = ended;
+  $("teach-link").hidden = ended || now.teacher.mode === "simulated" || !config.learns.people;
+  if ($("resume")) $("resume").hidden = !ended || spent || !config.resumes;
+  if ($("after-end")) $("after-end").hidden = !ended;
+  $("delete").hidden = !ended || !config.can_start;
+  savedAgents.showEnded(ended);
   say("pause", state === "paused" ? "Resume" : "Pause");
   $("pause").disabled = state === "starting";
   showTeacher(now);
@@ -99,24 +103,7 @@ function showTeacher({ teacher, simulated_available: available }) {
 
 // ---- Lists ---------------------------------------------------------------------------------------------------------
 
-let checkpoints = [];
-
-function showCheckpoints(rows) {
-  checkpoints = rows;
-  $("checkpoints").hidden = rows.length === 0;
-  $("checkpoints-empty").hidden = rows.length > 0;
-  $("checkpoints").tBodies[0].replaceChildren(...rows.slice(0, 12).map((row) => el("tr", {},
-    el("th", { scope: "row", title: row.name, translate: "no" }, row.name === "best.safetensors" ? null : row.name.replace(/\.safetensors$/, " "), row.best ? el("span", { class: "best-mark" }, "★ best") : null,
-      el("span", { class: "sub" }, `${bytes(row.bytes)}, `, time(row.written_at))),
-    el("td", { class: "number" }, count(row.episodes)),
-    el("td", { class: "number" }, row.validation ? `${percent(row.validation.value)} of ${count(row.validation.n)}` : "–"),
-  )));
-}
-
-function addCheckpoint(row) {
-  const others = checkpoints.filter((other) => other.name !== row.name).map((other) => (row.best ? { ...other, best: false } : other));
-  showCheckpoints([row, ...others]);
-}
+const savedAgents = new SavedAgents(config, problem);
 
 function addLog(at, message) {
   $("log-empty").hidden = true;
@@ -137,7 +124,7 @@ function afterPoints() {
   $("charts").hidden = none;
   filling ||= setTimeout(() => {
     filling = 0;
-    if (document.querySelector(".table-view").open) fillTable($("points").tBodies[0], charts.points, config.learned);
+    if ($("curves-table").open) fillTable($("points").tBodies[0], charts.points, config.learned);
   }, 250);
 }
 
@@ -165,7 +152,7 @@ async function snapshot() {
   readings.show(curves);
   if (compared && compared === other) charts.compared = others;
   episodes.fill(rows);
-  showCheckpoints(marks);
+  savedAgents.show(marks);
   showPool(run);
   $("log").replaceChildren();
   $("log-empty").hidden = run.log.length > 0;
@@ -214,7 +201,7 @@ const HAPPENED = {
   status: (now) => { live = true; showStatus(now); },
   point: (point) => { charts.add(point); afterPoints(); },
   episode: (episode) => episodes.add(episode),
-  checkpoint: addCheckpoint,
+  checkpoint: (row) => savedAgents.add(row),
   log: ({ message }) => addLog(new Date().toISOString(), message),
   comprehension: renewReadings,
   absent: () => { if (live) resync(); },
@@ -268,7 +255,7 @@ async function command(button, path, body = {}) {
 $("pause").addEventListener("click", () => command($("pause"), status?.state === "paused" ? "/resume" : "/pause"));
 $("checkpoint").addEventListener("click", async () => {
   const row = await command($("checkpoint"), "/checkpoints");
-  if (row?.name) addCheckpoint(row);
+  if (row?.name) savedAgents.add(row);
 });
 $("stop").addEventListener("click", () => $("stop-ask").showModal());
 $("stop-ask").addEventListener("close", () => {
@@ -292,7 +279,7 @@ $("teacher").addEventListener("change", async () => {
 });
 $("share").addEventListener("input", () => { $("share-out").textContent = `${$("share").value}%`; });
 
-setUpTry(config.api);
+setUpTry(config.api, () => savedAgents.chosen());
 
 // ---- Curves --------------------------------------------------------------------------------------------------------
 
@@ -301,13 +288,13 @@ function setAxis() {
   readings.redraw();
 }
 $("axis").addEventListener("change", setAxis);
-document.querySelector(".table-view").addEventListener("toggle", afterPoints);
+$("curves-table").addEventListener("toggle", afterPoints);
 
 // Runs that began since the page was opened can be compared with, too.
 function offer() {
   ask(config.runs).then((runs) => {
     const there = new Set([...$("overlay").options].map((option) => option.value));
-    for (const { id } of runs) if (id !== config.run && !there.has(id)) $("overlay").append(el("option", { value: id, translate: "no" }, id));
+    for (const { id, called } of runs) if (id !== config.run && !there.has(id)) $("overlay").append(el("option", { value: id }, called));
   }, () => {});
 }
 $("overlay").addEventListener("focus", offer);

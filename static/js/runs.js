@@ -1,4 +1,14 @@
-// The form of a new run: choosing a preset chooses its teacher, until the person chose one.
+// The list of runs, and the form of a new run: choosing a preset chooses its teacher, until the person chose one.
+
+const filter = document.getElementById("run-filter");
+if (filter) {
+  // What is chosen holds at once; words are sent with Enter.
+  filter.addEventListener("change", ({ target }) => { if (target.type !== "search") filter.requestSubmit(); });
+  // Fields that say nothing would only make the address long.
+  filter.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) if (value === "" || (name === "sort" && value === "newest")) formData.delete(name);
+  });
+}
 
 const form = document.getElementById("new-run");
 if (form) {

@@ -37,7 +37,9 @@ export function fillTry(request, start) {
   }
 }
 
-export function setUpTry(api) {
+// `chosen` gives the checkpoint that is tried; null for the agent as it is now.
+export function setUpTry(api, chosen = () => null) {
+  const asked = () => { const checkpoint = chosen(); return checkpoint ? { checkpoint } : {}; };
   $("try").addEventListener("submit", async (event) => {
     event.preventDefault();
     const go = $("try-go");
@@ -46,7 +48,7 @@ export function setUpTry(api) {
     tell("");
     const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
     try {
-      const tried = await ask(`${api}/try`, { body: { request: $("request").value, start: fields($("try")) } });
+      const tried = await ask(`${api}/try`, { body: { request: $("request").value, start: fields($("try")), ...asked() } });
       const drawing = el("div", { class: "drawing", translate: "no" });
       drawing.innerHTML = tried.html;
       const updates = `after ${count(tried.update)} update${tried.update === 1 ? "" : "s"}`;

@@ -62,8 +62,8 @@ async function serve(binary, more) {
   const folder = await mkdtemp(join(tmpdir(), "iliad-browser-"));
   let { address, end, said } = await startProcess(binary, "0", folder, more);
   const home = await (await fetch(address)).text();
-  const run = home.match(/\/teach\/([^"/]+)"/)?.[1];
-  assert.ok(run, "the start page offers a run to teach");
+  const run = home.match(/\/(?:teach|runs)\/([^"/]+)"/)?.[1];
+  assert.ok(run, "the start page shows a run");
   return {
     address,
     run,

@@ -19,6 +19,7 @@ mod model;
 mod plans;
 mod queue;
 mod reviews;
+mod run_labels;
 mod size;
 mod support;
 mod undo;

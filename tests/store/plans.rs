@@ -5,12 +5,14 @@
 use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
 use iliad::ids::{AnswerId, StudyId};
+use iliad::protocol::Evaluation;
 use iliad::run::{Attempt, CheckpointRow, Comprehension, Point, Source};
 use iliad::store::{AgreementAttempt, Chosen, Draft, Filter, Joining, StudyArm, UpdateRecord};
+use iliad::store::{LabelChange, RunEvaluation, RunOrigin, RunParent};
 use iliad::study::agreement::Outcome;
 use iliad::study::{Approval, Entry, ParticipantState, ReviewState, StudySettings, StudyState};
 use sqlx::{Connection, Row, SqliteConnection};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -148,6 +150,38 @@ async fn call_everything(bench: &Bench) {
     call_everything_of_studies(bench).await;
     store.retire_stale(&RUN, 2).await.unwrap();
     store.offer(&RUN, &[execution(20, 9)]).await.unwrap();
+    call_everything_of_labels(store).await;
+}
+
+async fn call_everything_of_labels(store: &iliad::store::Store) {
+    let run = "run-2".into();
+    let change = LabelChange { name: Some("a".into()), archived: Some(true), ..LabelChange::default() };
+    store.label_run(&run, &change).await.unwrap();
+    store.run_labels(std::slice::from_ref(&run)).await.unwrap();
+    let parent = Some(RunParent { run: RUN.to_owned(), checkpoint: "c".into() });
+    store.set_run_origin(&run, &RunOrigin { parent, ..RunOrigin::default() }).await.unwrap();
+    store.set_run_config(&run, &serde_json::json!({})).await.unwrap();
+    let nothing = iliad::protocol::evaluation::rate(0, 0);
+    let evaluation = RunEvaluation {
+        checkpoint: "c".into(),
+        update: 1,
+        episodes: 1,
+        split: iliad::protocol::Split::Test,
+        evaluation: Evaluation { success: nothing, valid: nothing, figures: BTreeMap::new() },
+        evaluated_at: time::OffsetDateTime::UNIX_EPOCH,
+    };
+    store.record_evaluation(&run, &evaluation).await.unwrap();
+    store.evaluations(&run).await.unwrap();
+    for run in [&run, &RUN] {
+        store.run_losses(run).await.unwrap();
+        store.trash_run(run).await.unwrap();
+        store.restore_run(run).await.unwrap();
+        store.trash_run(run).await.unwrap();
+    }
+    store.trashed_runs().await.unwrap();
+    store.trashed_before(time::OffsetDateTime::now_utc()).await.unwrap();
+    store.purge_run(&RUN, true).await.unwrap();
+    store.purge_run(&run, false).await.unwrap();
 }
 
 async fn call_everything_of_studies(bench: &Bench) {

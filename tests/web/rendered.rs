@@ -12,6 +12,7 @@ fn assert_page(name: &str, reply: &Reply) {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.add_filter(r"/static/[0-9a-f]{16}/", "/static/VERSION/");
+    settings.add_filter(r"\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}", "MOMENT");
     settings.add_filter(r"(?s)<time [^>]*>.*?</time>", "<time>");
     let text = reply.text.replace(concat!("Iliad ", env!("CARGO_PKG_VERSION")), "Iliad VERSION");
     settings.bind(|| assert_snapshot!(name, format!("{}\n{text}", reply.status)));

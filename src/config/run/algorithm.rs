@@ -1,10 +1,11 @@
 //! Settings that belong to one learning algorithm or another, and the algorithms' names.
 
 use crate::protocol::Medium;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The algorithms by name, as `algorithm.name` has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlgorithmName {
     /// ADEL in its practical form.
@@ -89,12 +90,14 @@ impl Feedback {
 }
 
 /// Settings of query selection: which executions a teacher is asked to describe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuerySelection {
     /// Episodes executed for each that is asked about; 1: all that can be described are asked about.
+    #[schemars(extend("unit" = "episodes"))]
     pub candidates: usize,
     /// Further executions of each request, to see whether they differ; 0: doubt plays no part.
+    #[schemars(extend("unit" = "executions"))]
     pub samples: usize,
 }
 
@@ -112,17 +115,21 @@ impl QuerySelection {
 }
 
 /// Settings of practice: what the trainer does while people think (`algorithm.practice`). Practice steps are no updates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PracticeSettings {
     /// Steps on stored descriptions after an update from people's answers, at most; 0: no practice (the paper). They end
     /// earlier when the next answers come, or when held-back descriptions are no better understood.
+    #[schemars(extend("unit" = "steps"))]
     pub most: u64,
     /// Steps that are made even where the next answers wait already.
+    #[schemars(extend("unit" = "steps"))]
     pub least: u64,
     /// Descriptions in a step.
+    #[schemars(extend("unit" = "descriptions"))]
     pub batch: usize,
     /// Every step with a multiple of this number is one of π_β; the others are π_θ's. 0: π_β does not practise.
+    #[schemars(extend("unit" = "steps"))]
     pub explore_every: u64,
 }
 
@@ -140,14 +147,17 @@ impl PracticeSettings {
 }
 
 /// EpochADEL's own settings (`algorithm.epoch`).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EpochSettings {
     /// Iterations M of an epoch.
+    #[schemars(extend("unit" = "iterations"))]
     pub iterations: u64,
     /// Passes over an epoch's descriptions at its end.
+    #[schemars(extend("unit" = "passes"))]
     pub passes: u64,
     /// Policies of earlier epochs kept to stand for the running average.
+    #[schemars(extend("unit" = "policies"))]
     pub snapshots: usize,
 }
 
@@ -158,7 +168,7 @@ impl Default for EpochSettings {
 }
 
 /// REINFORCE's own settings (`algorithm.reinforce`).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReinforceSettings {
     /// Adam's learning rate, in place of `algorithm.learning_rate` (paper, REGEX: 1e-4).

@@ -1,14 +1,16 @@
 //! The mixing weight λ between the approximate marginal and the agent's own executions, and its annealing.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// λ and how it changes: every `every` updates λ ← max(λ_min, λ·rate) (paper, appendix on annealing).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mixing {
     /// λ at the start, in 0..=1 (paper: 0.5).
     pub lambda: f64,
     /// Updates L between two annealing steps; 0: never (the paper's default).
+    #[schemars(extend("unit" = "updates"))]
     pub anneal_every: u64,
     /// Annealing rate β (paper: 0.5).
     pub anneal_rate: f64,

@@ -1,9 +1,10 @@
 //! Settings of teaching by people in other media than descriptions, and of people who are simulated.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of the people who teach (`people`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeopleConfig {
     /// How executions are rated in a run that learns from ratings: `binary` or `stars`.
@@ -14,32 +15,44 @@ pub struct PeopleConfig {
 
 /// A model of people: how often they slip, and how long they take. The numbers are guesses of the right size, and none of them is
 /// measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeopleModel {
     /// Probability that a word of more than three letters is misspelt.
+    #[schemars(extend("unit" = "probability"))]
     pub typo: f64,
     /// Probability that a small word is left out.
+    #[schemars(extend("unit" = "probability"))]
     pub omission: f64,
     /// Probability that a description has one attribute wrong: left for right, first for last.
+    #[schemars(extend("unit" = "probability"))]
     pub wrong_attribute: f64,
     /// Probability of another wording than the first that comes to mind, and of an opening, a capital or a full stop.
+    #[schemars(extend("unit" = "probability"))]
     pub phrasing: f64,
     /// Probability that a demonstration is a wrong one: an edit that is near the right one, a wrong turn.
+    #[schemars(extend("unit" = "probability"))]
     pub mistake: f64,
     /// Probability that yes is said for no, or no for yes.
+    #[schemars(extend("unit" = "probability"))]
     pub flip: f64,
     /// Standard deviation of a rating, in stars.
+    #[schemars(extend("unit" = "stars"))]
     pub drift: f64,
     /// Standard deviation between people of how many stars they give too many.
+    #[schemars(extend("unit" = "stars"))]
     pub bias: f64,
     /// Probability that a person gives no answer.
+    #[schemars(extend("unit" = "probability"))]
     pub cannot: f64,
     /// Median seconds of a description.
+    #[schemars(extend("unit" = "seconds"))]
     pub describe_seconds: f64,
     /// Median seconds of a demonstration.
+    #[schemars(extend("unit" = "seconds"))]
     pub demonstrate_seconds: f64,
     /// Median seconds of a rating.
+    #[schemars(extend("unit" = "seconds"))]
     pub rate_seconds: f64,
     /// Standard deviation of the logarithm of a person's seconds.
     pub seconds_spread: f64,
@@ -114,7 +127,7 @@ impl PeopleModel {
 }
 
 /// The scale on which a person rates an execution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RatingScale {
     /// Whether it did what was asked: no is 0, yes is 1.

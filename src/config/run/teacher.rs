@@ -1,9 +1,10 @@
 //! Settings of teachers: who describes, and how the simulated teacher draws what it says.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who describes executions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "lowercase")]
 pub enum TeacherMode {
     /// The simulated teacher answers every episode.
@@ -19,7 +20,7 @@ pub enum TeacherMode {
 }
 
 /// How the description is taken from those that qualify.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Draw {
     /// Uniformly from the set of qualifying descriptions and the empty one (the paper's formula).
@@ -32,10 +33,11 @@ pub enum Draw {
 }
 
 /// Settings of pragmatic inference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pragmatics {
     /// Sampled candidates K beside the greedy one (paper: 10 REGEX, 5 NAV).
+    #[schemars(extend("unit" = "descriptions"))]
     pub samples: usize,
     /// Threshold τ of perf.
     pub tau: f64,

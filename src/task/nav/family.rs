@@ -3,10 +3,12 @@
 use super::action::{HEADINGS, VIEW_STEP};
 use super::drawing::Map;
 use super::houses::{EXAMPLE, Houses};
+use super::settings::{ModelSettings, TaskSettings};
 use super::tables::TABLES;
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
 use super::{benchmark, demonstration, device_agreement};
+use crate::config::run::documented::{self, SettingGroup};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
@@ -206,6 +208,10 @@ impl Family for NavFamily {
 
     fn teacher_prompt(&self) -> &'static str {
         "Which way did the agent walk? Write directions that anyone at the start could follow."
+    }
+
+    fn setting_groups(&self) -> Vec<SettingGroup> {
+        [documented::groups::<TaskSettings>("task"), documented::groups::<ModelSettings>("model")].concat()
     }
 
     fn placeholders(&self) -> &'static [&'static str] {

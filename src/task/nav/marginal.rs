@@ -4,6 +4,7 @@ use super::graph::Graph;
 use crate::rng::Stream;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Fewest edges of a drawn path.
@@ -13,7 +14,7 @@ pub const MIN_EDGES: usize = 2;
 pub const MAX_EDGES: usize = 6;
 
 /// The distribution that paths are drawn from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Marginal {
     /// As the paper says: uniform over the shortest paths of [`MIN_EDGES`] to [`MAX_EDGES`] edges that begin at the start.

@@ -8,10 +8,11 @@ use crate::config::run::{
 };
 use crate::config::run::{Draw, Pragmatics};
 use crate::config::run::{Mixing, PriorKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The settings under `task`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The houses, and what a walk through them has to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSettings {
     /// `builtin` (generated houses), `tiny` (a few of them) or `corpus` (real houses and requests from a folder).
@@ -30,7 +31,7 @@ pub struct TaskSettings {
 }
 
 /// perf(ê, e) ≥ τ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Perf {
     /// SDTW of the two walks is at least τ (the paper's formula).
@@ -40,23 +41,28 @@ pub enum Perf {
     Success,
 }
 
-/// The settings under `model`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The network of the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
     /// Hidden size H (paper: 256).
+    #[schemars(extend("unit" = "units"))]
     pub hidden: usize,
     /// Heads of attentions (paper: 8).
+    #[schemars(extend("unit" = "heads"))]
     pub heads: usize,
     /// Size of a direction's embedding (paper: 128).
+    #[schemars(extend("unit" = "units"))]
     pub direction: usize,
     /// Decisions at most (paper: 10).
+    #[schemars(extend("unit" = "decisions"))]
     pub horizon: usize,
     /// `semantic` (made of what is seen), or a file of view vectors.
     pub views: String,
     /// Whether the places of words in a request are encoded; else it is a bag of words (paper).
     pub positions: bool,
     /// Rows for words that people bring.
+    #[schemars(extend("unit" = "words"))]
     pub reserve: usize,
     /// Means over padding, as in the authors' program.
     pub reference_padding: bool,

@@ -2,10 +2,12 @@
 
 use super::diff::Cell;
 use super::marks::{self, Mark};
+use super::settings::{ModelSettings, TaskSettings};
 use super::tables::TABLES;
 use super::world::{self, RegexWorld};
 use super::{Edit, PAIRS, Words, setup};
 use super::{benchmark, demonstration, device_agreement};
+use crate::config::run::documented::{self, SettingGroup};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
@@ -137,6 +139,10 @@ impl Family for RegexFamily {
 
     fn teacher_prompt(&self) -> &'static str {
         "What did the agent do to these words? Write it as an instruction that anyone could follow with other words."
+    }
+
+    fn setting_groups(&self) -> Vec<SettingGroup> {
+        [documented::groups::<TaskSettings>("task"), documented::groups::<ModelSettings>("model")].concat()
     }
 
     fn placeholders(&self) -> &'static [&'static str] {

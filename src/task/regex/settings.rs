@@ -8,10 +8,11 @@ use crate::config::run::{
 };
 use crate::config::run::{Draw, Pragmatics};
 use crate::config::run::{Mixing, PriorKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `task` of a REGEX configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The words that are edited, and the kinds of edits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSettings {
     /// `builtin`, `tiny` or `corpus`.
@@ -22,22 +23,28 @@ pub struct TaskSettings {
     pub seed: u64,
     /// Further words of the dictionary that each description is learnt from on.
     #[serde(default)]
+    #[schemars(extend("unit" = "words"))]
     pub more_words: usize,
 }
 
-/// `model` of a REGEX configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The networks of the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
     /// Hidden size H (paper: 512).
+    #[schemars(extend("unit" = "units"))]
     pub hidden: usize,
     /// Request-word embedding (paper: 128).
+    #[schemars(extend("unit" = "units"))]
     pub word_embedding: usize,
     /// Character embedding (paper: 32).
+    #[schemars(extend("unit" = "units"))]
     pub character_embedding: usize,
     /// Longest output, in symbols (paper: 40).
+    #[schemars(extend("unit" = "symbols"))]
     pub horizon: usize,
     /// Rows kept for words that people bring.
+    #[schemars(extend("unit" = "words"))]
     pub reserve: usize,
     /// Encoders run over padding, as in the authors' program.
     pub reference_padding: bool,

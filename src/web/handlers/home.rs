@@ -40,12 +40,8 @@ impl Example {
 /// `GET /`: what this is, and the runs that can learn.
 pub(crate) async fn home(State(state): State<AppState>, page: Page) -> Result<Response> {
     // Only runs that this process knows are read: there may be very many others.
-    let mut views = Vec::new();
-    for run in state.store.runs_of(&state.runs.ids()).await? {
-        if state.family(&run.family).is_some() {
-            views.push(RunView::of(&state, run).await?);
-        }
-    }
+    let mut views = RunView::of_many(&state, state.store.runs_of(&state.runs.ids()).await?).await?;
+    views.retain(|view| view.label.trashed_at.is_none());
     let (failed, views): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| view.trouble().is_some());
     let active: Vec<_> = views.into_iter().filter(|view| !view.ended()).collect();
     let others = (state.store.run_count().await? as usize).saturating_sub(active.len() + failed.len());

@@ -2,6 +2,7 @@
 
 use crate::config::run::AlgorithmConfig;
 use crate::ids::RunId;
+use crate::store::MadeBy;
 use crate::web::error::Result;
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::Path;
@@ -32,8 +33,19 @@ struct RunPage {
     try_fields: String,
     /// Whether this server can resume a run that has ended.
     can_start: bool,
+    in_trash: bool,
+    /// Whether it belongs to a table of `iliad reproduce`.
+    of_reproduce: bool,
     /// Data for the script, as JSON.
     data: String,
+}
+
+impl RunPage {
+    /// The number of episodes that is proposed to a run that has ended: twice what it had.
+    fn more_episodes(&self) -> u64 {
+        let spent = self.view.status.episodes.max(1);
+        if self.view.spent() { self.view.budget().max(spent).saturating_mul(2) } else { self.view.budget() }
+    }
 }
 
 /// Key of a configuration that lists what differs from the preset.
@@ -111,16 +123,21 @@ pub(crate) async fn page(
         "learned": page.url(&format!("/runs/{}/learned", view.run.id)),
         "events": page.url("/events"),
         "worker": page.asset("js/stream-worker.js"),
-        "budget": view.run.config["schedule"]["episodes"].as_u64().unwrap_or(0),
+        "budget": view.budget(),
+        "page": page.url(&format!("/runs/{}", format::encode(&view.run.id))),
+        "new": page.url("/runs/new"),
         "learns": learns(&view),
         "live": view.live,
-        "can_start": state.launcher.is_some(),
+        "can_start": state.launcher.is_some() && view.label.trashed_at.is_none(),
+        "resumes": view.label.trashed_at.is_none() && view.label.made_by != MadeBy::Reproduce,
     });
     Ok(page::html(&RunPage {
         settings: settings(&view.run.config),
         try_fields: view.family.render_try_fields()?,
         data: data.to_string(),
         can_start: state.launcher.is_some(),
+        in_trash: view.label.trashed_at.is_some(),
+        of_reproduce: view.label.made_by == MadeBy::Reproduce,
         page,
         view,
     }))

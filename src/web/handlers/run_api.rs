@@ -4,7 +4,7 @@ use crate::config::run::TeacherMode;
 use crate::family::Audience;
 use crate::ids::RunId;
 use crate::run::{CheckpointRow, Command, Point, RunState, Status};
-use crate::store::PoolCounts;
+use crate::store::{PoolCounts, RunLabel};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Json, Path, Query};
@@ -27,6 +27,8 @@ const POINTS: usize = 2_000;
 #[derive(Serialize)]
 pub(crate) struct RunJson {
     id: RunId,
+    /// The title by which people tell runs apart.
+    called: String,
     family: String,
     title: &'static str,
     preset: String,
@@ -35,13 +37,16 @@ pub(crate) struct RunJson {
     #[serde(with = "time::serde::rfc3339")]
     created_at: OffsetDateTime,
     status: Status,
+    label: RunLabel,
 }
 
 impl From<RunView> for RunJson {
     fn from(view: RunView) -> RunJson {
-        let RunView { run, family, status, live, .. } = view;
+        let called = view.title();
+        let RunView { run, family, status, live, label, .. } = view;
         RunJson {
             id: run.id,
+            called,
             family: run.family,
             title: family.title(),
             preset: run.preset,
@@ -49,11 +54,12 @@ impl From<RunView> for RunJson {
             live,
             created_at: run.created_at,
             status,
+            label,
         }
     }
 }
 
-/// `GET /api/runs`: all runs, newest first.
+/// `GET /api/runs`: all runs that are not in the trash, newest first.
 pub(crate) async fn list(_: Steering, State(state): State<AppState>) -> Result<axum::Json<Vec<RunJson>>> {
     Ok(axum::Json(RunView::all(&state).await?.into_iter().map(RunJson::from).collect()))
 }
@@ -107,16 +113,6 @@ pub(crate) async fn episodes(
     let view = RunView::load(&state, &run).await?;
     let rows = state.store.recent_episodes(&run, limit.unwrap_or(40).clamp(1, 200)).await?;
     Ok(axum::Json(rows.into_iter().map(|row| EpisodeJson::of(view.family, row)).collect()))
-}
-
-/// `GET /api/runs/{run}/checkpoints`: newest first.
-pub(crate) async fn checkpoints(
-    _: Steering,
-    State(state): State<AppState>,
-    Path(run): Path<RunId>,
-) -> Result<axum::Json<Vec<CheckpointRow>>> {
-    let run = state.store.run(&run).await?;
-    Ok(axum::Json(state.store.checkpoints(&run.id).await?))
 }
 
 /// `POST /api/runs/{run}/pause`.
@@ -184,6 +180,10 @@ pub(crate) async fn checkpoint_now(
 pub(crate) struct TryBody {
     request: String,
     start: Value,
+    /// File name of the checkpoint whose agent is tried; without it the agent as it is now, or the best one of a run that has
+    /// ended.
+    #[serde(default)]
+    checkpoint: Option<String>,
 }
 
 /// Answer of `POST …/try`.
@@ -220,9 +220,10 @@ pub(crate) async fn try_agent(
     body: Result<Json<TryBody>>,
 ) -> Result<axum::Json<TriedJson>> {
     let steers = may_try(&state, &run, steering, visitor).await?;
-    let Json(TryBody { request, start }) = body?;
+    let Json(TryBody { request, start, checkpoint }) = body?;
+    let checkpoint = checkpoint.filter(|_| steers);
     let view = RunView::load(&state, &run).await?;
-    let tried = preview::carry_out(&state, &view, request, start).await?;
+    let tried = preview::carry_out(&state, &view, request, start, checkpoint).await?;
     Ok(axum::Json(TriedJson {
         html: view.family.render(&tried.view, Audience::Teacher)?,
         text: view.family.render_text(&tried.view)?,

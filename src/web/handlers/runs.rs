@@ -7,11 +7,12 @@ use crate::launch::{NewRun, PresetInfo};
 use crate::run::RunState;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
-use crate::web::extractors::input::{Form, Path};
+use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::format;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
 use crate::web::services::launching;
+use crate::web::services::run_list::{self, ORDERS, STATES, Wanted};
 use crate::web::state::AppState;
 use askama::Template;
 use axum::extract::State;
@@ -31,6 +32,18 @@ pub(crate) struct Wish {
     share: String,
     #[serde(default)]
     settings: String,
+}
+
+impl RunsPage {
+    /// The states by which the list is filtered.
+    fn states(&self) -> [(&'static str, &'static str); 4] {
+        STATES
+    }
+
+    /// The orders of the list.
+    fn orders(&self) -> [(&'static str, &'static str); 6] {
+        ORDERS
+    }
 }
 
 impl Wish {
@@ -103,6 +116,15 @@ fn mode(teacher: TeacherMode) -> &'static str {
 struct RunsPage {
     page: Page,
     runs: Vec<RunView>,
+    /// How many runs there are, those that are left out included.
+    all: u64,
+    /// How many are shown.
+    shown: u64,
+    /// How many of all are archived.
+    archived: u64,
+    tags: Vec<String>,
+    families: Vec<(&'static str, &'static str)>,
+    wanted: Wanted,
     presets: Vec<Choice>,
     wish: Wish,
     problem: Option<String>,
@@ -110,7 +132,13 @@ struct RunsPage {
     learning: u64,
 }
 
-async fn show(state: &AppState, page: Page, wish: Option<Wish>, problem: Option<String>) -> Result<Response> {
+async fn show(
+    state: &AppState,
+    page: Page,
+    wanted: Wanted,
+    wish: Option<Wish>,
+    problem: Option<String>,
+) -> Result<Response> {
     let runs = RunView::all(state).await?;
     let presets = state.launcher.as_ref().map(|launcher| launcher.presets()).unwrap_or_default();
     let wish = wish.unwrap_or_else(|| {
@@ -128,12 +156,34 @@ async fn show(state: &AppState, page: Page, wish: Option<Wish>, problem: Option<
     let presets = presets.into_iter().map(|info| Choice { chosen: info.name == wish.preset, info }).collect();
     let at_work = |view: &&RunView| matches!(view.status.state, RunState::Starting { .. } | RunState::Running);
     let learning = runs.iter().filter(|view| !view.ended()).filter(at_work).count() as u64;
-    Ok(page::html(&RunsPage { page, runs, presets, wish, problem, learning }))
+    let (all, archived) =
+        (runs.len() as u64, runs.iter().filter(|view| view.label.archived_at.is_some()).count() as u64);
+    let (tags, families) = (run_list::tags(&runs), run_list::families(&runs));
+    let runs = wanted.of(runs);
+    Ok(page::html(&RunsPage {
+        page,
+        shown: runs.len() as u64,
+        runs,
+        all,
+        archived,
+        tags,
+        families,
+        wanted,
+        presets,
+        wish,
+        problem,
+        learning,
+    }))
 }
 
-/// `GET /runs`: every run.
-pub(crate) async fn page(_: Steering, State(state): State<AppState>, page: Page) -> Result<Response> {
-    show(&state, page, None, None).await
+/// `GET /runs`: the runs that are asked for, which are all but the archived ones where nothing else is said.
+pub(crate) async fn page(
+    _: Steering,
+    State(state): State<AppState>,
+    page: Page,
+    Query(wanted): Query<Wanted>,
+) -> Result<Response> {
+    show(&state, page, wanted, None, None).await
 }
 
 /// `POST /runs`: the form. What cannot be used comes back with the form as it was.
@@ -156,7 +206,7 @@ pub(crate) async fn create(
         tracing::error!(%error, "a run could not be started");
     }
     let status = problem.status();
-    Ok((status, show(&state, page, Some(wish), Some(plain(&problem.detail))).await?).into_response())
+    Ok((status, show(&state, page, Wanted::default(), Some(wish), Some(plain(&problem.detail))).await?).into_response())
 }
 
 /// `POST /runs/{run}/resume` and, by its older name, `…/go-on`: the button without a script, for a run that has ended.

@@ -41,7 +41,15 @@ fn kind(method: &Method, path: &str, base: &str) -> Option<Kind> {
         path if path.starts_with("/api/runs/{run}/executions/") => Kind::Call,
         "/api/runs/{run}/comprehension" | "/api/runs/{run}/comprehension/events" => Kind::Call,
         "/api/runs/{run}/try" | "/api/runs/{run}/review" => Kind::Try,
-        "/api/runs" | "/runs" if post => Kind::Run,
+        "/api/runs" | "/runs" | "/runs/new" if post => Kind::Run,
+        "/api/runs/{run}/episodes"
+        | "/api/runs/{run}/continue"
+        | "/api/runs/{run}/evaluations"
+        | "/runs/{run}/episodes"
+            if post =>
+        {
+            Kind::Run
+        }
         "/api/runs/{run}/resume" | "/api/runs/{run}/go-on" | "/runs/{run}/resume" | "/runs/{run}/go-on" => Kind::Run,
         _ => return None,
     })

@@ -6,7 +6,7 @@ use crate::ids::RunId;
 use crate::protocol::Medium;
 use crate::registry::AnyFamily;
 use crate::run::{RunState, Status};
-use crate::store::Run;
+use crate::store::{MadeBy, Run, RunLabel};
 use crate::web::error::{Error, Result};
 use crate::web::format;
 use crate::web::state::AppState;
@@ -21,6 +21,8 @@ pub(crate) struct RunView {
     pub(crate) status: Status,
     /// Whether the run's trainer is alive in this process.
     pub(crate) live: bool,
+    /// What people said about it, and where it came from.
+    pub(crate) label: RunLabel,
     /// Whether the store has a description that a person typed, used or not.
     taught: bool,
 }
@@ -32,12 +34,23 @@ impl RunView {
         RunView::of(state, run).await
     }
 
-    /// All runs that can be shown, newest first. A run of a family that this build does not know is left out.
+    /// All runs that can be shown, newest first. Runs in the trash are left out, and those of a family that this build does not
+    /// know.
     pub(crate) async fn all(state: &AppState) -> Result<Vec<RunView>> {
+        let runs = state.store.runs().await?;
+        let views = RunView::of_many(state, runs).await?;
+        Ok(views.into_iter().filter(|view| view.label.trashed_at.is_none()).collect())
+    }
+
+    /// The views of stored runs of families that this build knows.
+    pub(crate) async fn of_many(state: &AppState, runs: Vec<Run>) -> Result<Vec<RunView>> {
+        let ids: Vec<RunId> = runs.iter().map(|run| run.id.clone()).collect();
+        let mut labels = state.store.run_labels(&ids).await?;
         let mut views = Vec::new();
-        for run in state.store.runs().await? {
+        for run in runs {
             if state.family(&run.family).is_some() {
-                views.push(RunView::of(state, run).await?);
+                let label = labels.remove(&run.id).unwrap_or_default();
+                views.push(RunView::labelled(state, run, label).await?);
             }
         }
         Ok(views)
@@ -45,6 +58,11 @@ impl RunView {
 
     /// The view of a stored run.
     pub(crate) async fn of(state: &AppState, run: Run) -> Result<RunView> {
+        let label = state.store.run_label(&run.id).await?;
+        RunView::labelled(state, run, label).await
+    }
+
+    async fn labelled(state: &AppState, run: Run, label: RunLabel) -> Result<RunView> {
         let family = state.family(&run.family).ok_or(Error::NotFound("the task family"))?;
         let handle = state.runs.get(&run.id);
         let live = handle.is_some();
@@ -53,17 +71,45 @@ impl RunView {
             Some(Status { state: now, teacher, simulated_available, device, update: 0, episodes: 0, .. })
                 if now != RunState::Running && now != RunState::Paused =>
             {
-                Status { state: now, teacher, simulated_available, device, ..remembered(state, &run).await? }
+                Status { state: now, teacher, simulated_available, device, ..remembered(state, &run, &label).await? }
             }
             Some(status) => status,
             None => {
-                let status = remembered(state, &run).await?;
+                let status = remembered(state, &run, &label).await?;
                 let refusal = state.runs.refusal(&run.id).map(|message| RunState::Failed { message });
                 Status { state: refusal.unwrap_or(status.state), ..status }
             }
         };
         let taught = status.descriptions_human > 0 || state.store.has_descriptions(&run.id).await?;
-        Ok(RunView { run, family, status, live, taught })
+        Ok(RunView { run, family, status, live, label, taught })
+    }
+
+    /// The title by which people tell runs apart: the name that somebody gave it, else what it is made of.
+    pub(crate) fn title(&self) -> String {
+        if !self.label.name.is_empty() {
+            return self.label.name.clone();
+        }
+        let taught = match self.medium() {
+            Medium::Description => String::new(),
+            medium => format!(" ({})", medium.words()),
+        };
+        format!(
+            "{}: {}, {}{taught}, seed {}, {}",
+            self.family.title(),
+            self.run.preset,
+            self.algorithm().typed(),
+            self.run.seed,
+            format::moment(&self.run.created_at)
+        )
+    }
+
+    /// The command that made the run, where it was not the server.
+    pub(crate) fn command(&self) -> Option<&'static str> {
+        match self.label.made_by {
+            MadeBy::Server => None,
+            MadeBy::Train => Some("iliad train"),
+            MadeBy::Reproduce => Some("iliad reproduce"),
+        }
     }
 
     /// One word for the state.
@@ -133,8 +179,13 @@ impl RunView {
 
     /// Whether the run has used all the episodes it may have, so that it cannot be resumed.
     pub(crate) fn spent(&self) -> bool {
-        let budget = self.run.config["schedule"]["episodes"].as_u64().unwrap_or(0);
+        let budget = self.budget();
         budget > 0 && self.status.episodes >= budget
+    }
+
+    /// The episodes after which it ends; 0: it goes on until it is stopped.
+    pub(crate) fn budget(&self) -> u64 {
+        self.run.config["schedule"]["episodes"].as_u64().unwrap_or(0)
     }
 
     /// A sentence or two for newcomers: how well the agent does and from whom it learned.
@@ -177,9 +228,9 @@ impl RunView {
         }
     }
 
-    /// Whether people are asked to describe, as far as the run's mode says.
-    fn asks_people(&self) -> bool {
-        !self.ended() && self.status.teacher != TeacherMode::Simulated
+    /// Whether people are asked to teach it: it goes on, and its mode leaves something to them.
+    pub(crate) fn asks_people(&self) -> bool {
+        !self.ended() && self.status.teacher != TeacherMode::Simulated && self.algorithm().taught_by_people()
     }
 
     /// Validation success in words, when there is a reading.
@@ -233,9 +284,10 @@ impl RunView {
 }
 
 /// The status of a run that is not alive, from a few rows of the store, so that it costs little to ask for an old run.
-async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
+async fn remembered(state: &AppState, run: &Run, label: &RunLabel) -> Result<Status> {
     let standing = state.store.standing(&run.id).await?;
     let last = standing.last.unwrap_or_default();
+    let people = standing.people + label.inherited.people;
     Ok(Status {
         run: run.id.clone(),
         state: RunState::Stopped,
@@ -244,9 +296,9 @@ async fn remembered(state: &AppState, run: &Run) -> Result<Status> {
         device: "not running".to_owned(),
         update: last.update,
         episodes: last.episodes,
-        descriptions_human: standing.people,
+        descriptions_human: people,
         // Demonstrations and rewards are in the points only.
-        descriptions_simulated: standing.simulated.max(last.descriptions.saturating_sub(standing.people)),
+        descriptions_simulated: standing.simulated.max(last.descriptions.saturating_sub(people)),
         lambda: last.lambda.unwrap_or_default(),
         episodes_per_second: 0.0,
         validation: standing.validation,

@@ -2,19 +2,19 @@
 
 use crate::config::run::{LARGEST_SEED, TeacherMode};
 use crate::ids::RunId;
-use crate::launch::{LaunchError, Launcher, NewRun};
-use crate::run::Command;
+use crate::launch::{Continuation, EvaluationRequest, LaunchError, Launcher, NewRun, Trial};
+use crate::run::{Command, Tried};
 use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
 use crate::web::services::commands;
 use crate::web::state::AppState;
 
-fn launcher(state: &AppState) -> Result<&dyn Launcher> {
+pub(crate) fn launcher(state: &AppState) -> Result<&dyn Launcher> {
     let none = || Error::conflict("cannot-start", "This server only shows runs; it cannot start any.");
     state.launcher.as_deref().ok_or_else(none)
 }
 
-fn refused(error: LaunchError) -> Error {
+pub(crate) fn refused(error: LaunchError) -> Error {
     match error {
         LaunchError::Wish(sentence) => Error::change("wish", sentence),
         LaunchError::State(sentence) => Error::conflict("cannot-start", sentence),
@@ -51,4 +51,32 @@ pub(crate) async fn resume_ended(state: &AppState, run: &RunId) -> Result<()> {
         return Err(Error::conflict("going", "This run has not ended."));
     }
     launcher(state)?.resume(run).await.map_err(refused)
+}
+
+/// Lets a run that has ended go on to another number of episodes; 0: until it is stopped.
+pub(crate) async fn extend(state: &AppState, run: &RunId, episodes: u64) -> Result<()> {
+    if !RunView::load(state, run).await?.ended() {
+        return Err(Error::conflict("going", "This run has not ended."));
+    }
+    launcher(state)?.extend(run, episodes).await.map_err(refused)
+}
+
+/// Starts a new run from a checkpoint of another and returns its id.
+pub(crate) async fn continue_from(state: &AppState, run: &RunId, continuation: Continuation) -> Result<RunId> {
+    let run = state.store.run(run).await?;
+    launcher(state)?.continue_from(&run.id, continuation).await.map_err(refused)
+}
+
+/// Lets the agent of a checkpoint carry out a request.
+pub(crate) async fn try_checkpoint(state: &AppState, run: &RunId, trial: Trial) -> Result<Tried> {
+    launcher(state)?.try_checkpoint(run, trial).await.map_err(|error| match error {
+        LaunchError::Wish(sentence) => Error::change("refused", sentence),
+        other => refused(other),
+    })
+}
+
+/// Begins to evaluate a checkpoint.
+pub(crate) async fn evaluate(state: &AppState, run: &RunId, request: EvaluationRequest) -> Result<()> {
+    let run = state.store.run(run).await?;
+    launcher(state)?.evaluate(&run.id, request).await.map_err(refused)
 }

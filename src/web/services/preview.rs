@@ -2,12 +2,13 @@
 
 use crate::config::run::Preview;
 use crate::ids::{ExecutionId, RunId, TeacherId};
+use crate::launch::Trial;
 use crate::run::{Command, Tried};
 use crate::study::draw;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::visitor::Visitor;
 use crate::web::page::run_view::RunView;
-use crate::web::services::{commands, participation};
+use crate::web::services::{commands, launching, participation};
 use crate::web::state::AppState;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -33,13 +34,23 @@ fn chance(run: &RunId, teacher: TeacherId) -> bool {
     draw(&[run, "preview", &teacher.to_string()], 2) == 1
 }
 
-/// Carries out a request from the start that a form describes.
-pub(crate) async fn carry_out(state: &AppState, view: &RunView, request: String, start: Value) -> Result<Tried> {
+/// Carries out a request from the start that a form describes. A run that has ended is asked by its best checkpoint, and any run by
+/// the checkpoint that is named.
+pub(crate) async fn carry_out(
+    state: &AppState,
+    view: &RunView,
+    request: String,
+    start: Value,
+    checkpoint: Option<String>,
+) -> Result<Tried> {
     if request.trim().is_empty() {
         return Err(Error::change("empty", "Write what the agent should do first."));
     }
     if request.chars().count() > REQUEST_LIMIT {
         return Err(Error::change("too-long", format!("A request may have {REQUEST_LIMIT} characters; shorten it.")));
+    }
+    if checkpoint.is_some() || view.ended() {
+        return launching::try_checkpoint(state, &view.run.id, Trial { checkpoint, request, start }).await;
     }
     commands::is_ready(view)?;
     let (send, receive) = oneshot::channel();
@@ -67,7 +78,7 @@ pub(crate) async fn preview(
     if start.is_null() {
         return Err(Error::change("refused", "This cannot be previewed. Send your words as they are."));
     }
-    carry_out(state, view, text, start).await
+    carry_out(state, view, text, start, None).await
 }
 
 #[cfg(test)]

@@ -1,0 +1,144 @@
+//! The checkpoints of a run, and what they are good for: they are downloaded, evaluated, and continued from.
+
+use crate::ids::RunId;
+use crate::launch::{Continuation, Evaluating, EvaluationRequest};
+use crate::run::CheckpointRow;
+use crate::store::RunEvaluation;
+use crate::web::error::{Error, Result};
+use crate::web::extractors::access::Steering;
+use crate::web::extractors::input::{Form, Json, Path};
+use crate::web::format;
+use crate::web::page::Page;
+use crate::web::services::launching;
+use crate::web::state::AppState;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tokio_util::io::ReaderStream;
+
+/// A checkpoint, and whether it is still there as a file.
+#[derive(Serialize)]
+pub(crate) struct Listed {
+    #[serde(flatten)]
+    row: CheckpointRow,
+    kept: bool,
+}
+
+/// `GET /api/runs/{run}/checkpoints`: newest first.
+pub(crate) async fn list(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<RunId>,
+) -> Result<axum::Json<Vec<Listed>>> {
+    let run = state.store.run(&run).await?;
+    let files = match &state.launcher {
+        Some(launcher) => launcher.checkpoint_files(&run.id).await.map_err(launching::refused)?,
+        None => Vec::new(),
+    };
+    let files: BTreeMap<&str, u64> = files.iter().map(|file| (file.name.as_str(), file.bytes)).collect();
+    let listed = |row: CheckpointRow| Listed { kept: files.contains_key(row.name.as_str()), row };
+    Ok(axum::Json(state.store.checkpoints(&run.id).await?.into_iter().map(listed).collect()))
+}
+
+/// `GET /runs/{run}/checkpoints/{name}`: the file.
+pub(crate) async fn download(
+    _: Steering,
+    State(state): State<AppState>,
+    Path((run, name)): Path<(RunId, String)>,
+) -> Result<Response> {
+    let files = launching::launcher(&state)?.checkpoint_files(&run).await.map_err(launching::refused)?;
+    let file = files.into_iter().find(|file| file.name == name).ok_or(Error::NotFound("the checkpoint"))?;
+    let opened = tokio::fs::File::open(&file.path).await.map_err(|_| Error::NotFound("the checkpoint"))?;
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let id: String = run.chars().map(plain).collect();
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH, file.bytes.to_string()),
+        // Weights do not become smaller, and a large file would keep a processor busy.
+        (header::CONTENT_ENCODING, "identity".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{id}-{name}\"")),
+    ];
+    Ok((headers, Body::from_stream(ReaderStream::new(opened))).into_response())
+}
+
+/// Answer of `GET /api/runs/{run}/evaluations`.
+#[derive(Serialize)]
+pub(crate) struct Evaluations {
+    /// Under way, or failed.
+    pending: Vec<Evaluating>,
+    /// Done, newest first.
+    done: Vec<RunEvaluation>,
+}
+
+/// `GET /api/runs/{run}/evaluations`.
+pub(crate) async fn evaluations(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<RunId>,
+) -> Result<axum::Json<Evaluations>> {
+    let run = state.store.run(&run).await?.id;
+    let pending = state.launcher.as_ref().map(|launcher| launcher.evaluating(&run)).unwrap_or_default();
+    Ok(axum::Json(Evaluations { pending, done: state.store.evaluations(&run).await? }))
+}
+
+/// `POST /api/runs/{run}/evaluations`: begins one.
+pub(crate) async fn evaluate(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<RunId>,
+    Json(request): Json<EvaluationRequest>,
+) -> Result<StatusCode> {
+    launching::evaluate(&state, &run, request).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// The new run.
+#[derive(Serialize)]
+pub(crate) struct Continued {
+    id: RunId,
+}
+
+/// `POST /api/runs/{run}/continue`: a new run that begins with a checkpoint of this one.
+pub(crate) async fn continue_from(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<RunId>,
+    Json(continuation): Json<Continuation>,
+) -> Result<(StatusCode, axum::Json<Continued>)> {
+    let id = launching::continue_from(&state, &run, continuation).await?;
+    Ok((StatusCode::CREATED, axum::Json(Continued { id })))
+}
+
+/// Body of `POST /api/runs/{run}/episodes`, and of the form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Budget {
+    /// Episodes after which the run ends; 0: it goes on until it is stopped.
+    episodes: u64,
+}
+
+/// `POST /api/runs/{run}/episodes`: a run that has ended goes on to another number of episodes.
+pub(crate) async fn extend(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<RunId>,
+    Json(Budget { episodes }): Json<Budget>,
+) -> Result<StatusCode> {
+    launching::extend(&state, &run, episodes).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// `POST /runs/{run}/episodes`: the form of the run's page.
+pub(crate) async fn extend_form(
+    _: Steering,
+    State(state): State<AppState>,
+    Path(run): Path<RunId>,
+    page: Page,
+    Form(Budget { episodes }): Form<Budget>,
+) -> Result<Response> {
+    launching::extend(&state, &run, episodes).await?;
+    Ok(Redirect::to(&page.url(&format!("/runs/{}", format::encode(&run)))).into_response())
+}

@@ -3,6 +3,7 @@
 
 pub mod interrupts;
 pub mod manager;
+pub mod outside;
 pub mod presets;
 mod recorder;
 pub(crate) mod start;

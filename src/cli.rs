@@ -26,6 +26,7 @@ mod serve;
 mod settings;
 mod study;
 mod teacher;
+mod token;
 mod train;
 
 use crate::command_line::{CliError, CliResult, Exit};
@@ -111,6 +112,8 @@ enum Command {
     Restore(restore::Args),
     /// List people who may sign in, invite them, and let them in again
     Accounts(accounts::Args),
+    /// Make tokens for programs, list them, and revoke them
+    Token(token::Args),
     /// List studies, print them, make them from files, open and close them, rehearse them
     Study(study::Args),
     /// Check the installation
@@ -245,6 +248,7 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Backup(args)) => backup::run(&args),
         Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Accounts(args)) => accounts::run(&args),
+        Some(Command::Token(args)) => token::run(&args),
         Some(Command::Study(args)) => study::run(&args, registry),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Dev(args)) => dev::run(&args, registry),

@@ -14,7 +14,9 @@ use std::str::FromStr;
 macro_rules! named_key {
     ($(#[$documentation:meta])* $name:ident) => {
         $(#[$documentation])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+        #[derive(
+            Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema,
+        )]
         #[serde(transparent)]
         #[sqlx(transparent)]
         pub struct $name(String);
@@ -116,6 +118,7 @@ macro_rules! numbered_key {
         $(#[$documentation])*
         #[derive(
             Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type,
+            utoipa::ToSchema,
         )]
         #[serde(transparent)]
         #[sqlx(transparent)]

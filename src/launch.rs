@@ -10,7 +10,7 @@ use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
 
 /// A named configuration that a new run can start from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct PresetInfo {
     /// Family and preset: `regex/small`.
     pub name: String,
@@ -26,7 +26,7 @@ pub struct PresetInfo {
 }
 
 /// The settings that a person chooses when they start a run.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRun {
     /// Name of a preset: `regex/small`, or `small` where only one family has it.
@@ -40,6 +40,14 @@ pub struct NewRun {
     /// Settings that differ from the preset's, as `key=value`.
     #[serde(default)]
     pub set: Vec<String>,
+}
+
+/// The settings of a run whose agent lives in another program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewOutsideRun {
+    /// Whether teachers see the request of an execution.
+    pub show_request: bool,
 }
 
 /// A seed for those who do not care which. The operating system's numbers are the only ones that are not made from a seed.
@@ -71,6 +79,11 @@ pub trait Launcher: Send + Sync {
 
     /// Starts a new run and returns its id. The run is then stored and alive.
     fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>>;
+
+    /// Starts a new run whose agent lives in another program and returns its id.
+    fn create_outside(&self, _: NewOutsideRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(async { Err(LaunchError::State("This server cannot start such runs.".to_owned())) })
+    }
 
     /// Resumes a stored run that has ended, from its last checkpoint.
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>>;

@@ -2,8 +2,10 @@
 //! passed to [`crate::cli::main_with`], and nowhere else.
 
 mod erased;
+mod outside;
 
 pub use erased::{AnyFamily, UnknownGrouping};
+pub use outside::{ELSEWHERE, OUTSIDE, outside};
 
 use crate::config::run::{ConfigError, LARGEST_SEED, Preset, RunConfig};
 use crate::suggest::did_you_mean;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot, watch};
 
 /// Where a description came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Typed by a person.
@@ -37,7 +37,7 @@ impl Source {
 }
 
 /// The activity of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum RunState {
     /// Loading, or warming up (pretraining on P_ω); `what` says which, in plain words; `done` in 0..=1 when known.
@@ -61,7 +61,8 @@ pub enum RunState {
 }
 
 /// The state of a run at one moment; always small, always current.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = RunStatus)]
 pub struct Status {
     /// Run id (the folder name and the key in the store).
     pub run: RunId,
@@ -101,7 +102,7 @@ pub struct Status {
 }
 
 /// One point of the learning curves. Fields are `None` where the point has no such reading.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Point {
     /// Update after which the point was read.
     pub update: u64,
@@ -141,7 +142,7 @@ pub struct Reference {
 }
 
 /// One finished episode as a researcher sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EpisodeRow {
     /// Running number of the episode.
     pub episode: u64,
@@ -167,7 +168,7 @@ pub struct EpisodeRow {
 }
 
 /// A checkpoint as listed on the dashboard.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CheckpointRow {
     /// File name within the run's folder.
     pub name: String,

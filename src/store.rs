@@ -13,7 +13,8 @@
 //! [`account_invites`](Store::invite), [`studies`](Store::create_study), [`participants`](Store::join_study),
 //! [`invitations`](Store::invite_to_study), [`qualification`](Store::choose_qualification), [`audit`](Store::audit),
 //! [`reviews`](Store::review), [`retracting`](Store::retract),
-//! [`webhooks`](Store::due_webhooks).
+//! [`webhooks`](Store::due_webhooks), [`api_tokens`](Store::api_token), [`kept_replies`](Store::keep_reply),
+//! [`descriptions`](Store::descriptions), [`outside`](Store::offer_outside).
 //!
 //! Invariants:
 //!
@@ -32,6 +33,7 @@ mod account_invites;
 mod account_sessions;
 mod accounts;
 mod answers;
+mod api_tokens;
 mod attention;
 mod audit;
 mod checkpoints;
@@ -42,6 +44,7 @@ mod connection;
 mod consistency;
 mod convert;
 mod counters;
+mod descriptions;
 mod drafts;
 mod episodes;
 mod error;
@@ -49,9 +52,11 @@ mod export;
 mod export_history;
 mod import;
 mod invitations;
+mod kept_replies;
 mod learned;
 mod leases;
 mod opening;
+mod outside;
 mod overlap;
 mod participants;
 mod points;
@@ -81,17 +86,21 @@ use time::OffsetDateTime;
 pub use account_invites::{Invite, InviteId, Joined};
 pub use account_sessions::{Session, SessionId, SignedIn};
 pub use accounts::{Account, Credentials, NAME_LIMIT, Role, account_name};
+pub use api_tokens::{ApiToken, KnownToken, Scope, TokenId};
 pub use attention::{AttentionItem, Choice};
 pub use audit::AuditEntry;
 pub use comprehension::{LatestComprehension, NewestDescription, Reading, TeacherReading};
 pub use connection::Store;
 pub use counters::Standing;
+pub use descriptions::{Description, Stand};
 pub use error::{Result, StoreError};
 pub use export::{Extent, Filter, ReviewFilter};
 pub use export_history::{ExportEpisode, ExportEvent};
 pub use import::Imported;
 pub use invitations::Invitation;
+pub use kept_replies::KeptReply;
 pub use learned::{Learned, LearnedPage};
+pub use outside::{OutsideExecution, PostedExecution};
 pub use participants::{Joining, Participant, ParticipantFigures, Person, SELF};
 pub use qualification::{QualificationAnswer, QualificationItem};
 pub use requests::Asked;
@@ -146,7 +155,7 @@ pub struct NewExecution {
 }
 
 /// Sizes of a run's pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PoolCounts {
     /// Fresh ones: waiting, nobody at them, and nobody has answered or skipped them. One that somebody skipped (or the
     /// first of several has answered) waits for others, but takes no fresh one's room: else a person who skips
@@ -185,7 +194,7 @@ pub struct Leased {
 }
 
 /// Kind of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
     /// A description, or what takes its place in the run's medium: a demonstration, a rating.
@@ -200,7 +209,8 @@ pub enum AnswerKind {
 }
 
 /// The part of an answer that is no text, in runs that people teach in another medium than descriptions.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = AnswerResponse)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
     /// None: the text is the answer.
@@ -284,7 +294,7 @@ pub struct Draft {
 }
 
 /// A draft as it was kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SavedDraft {
     /// Execution it is about.
     pub execution: ExecutionId,
@@ -380,7 +390,7 @@ pub struct Teacher {
 }
 
 /// A teacher's own figures in a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TeacherCounts {
     /// Descriptions this person gave (superseded ones not counted).
     pub described: u64,

@@ -22,7 +22,7 @@ use crate::ids::RunId;
 use serde::{Deserialize, Serialize};
 
 /// A run of a study.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyArm {
     /// The run.
@@ -35,7 +35,7 @@ pub struct StudyArm {
 macro_rules! words {
     ($(#[$documentation:meta])* $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$documentation])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum $name { $($(#[$meaning])* $variant),+ }
 

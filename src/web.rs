@@ -19,6 +19,7 @@ mod services;
 mod settings;
 mod state;
 
+pub use extractors::program::PREFIX as PROGRAM_TOKEN_PREFIX;
 pub use page::assets::vendor_files;
 pub use router::router;
 pub use server::serve;

@@ -14,6 +14,8 @@ mod comparison;
 mod comprehension;
 #[path = "web/describing.rs"]
 mod describing;
+#[path = "web/examples.rs"]
+mod examples;
 #[path = "web/export.rs"]
 mod export;
 #[path = "web/media.rs"]
@@ -36,6 +38,8 @@ mod studies;
 mod teaching;
 #[path = "web/undo.rs"]
 mod undo;
+#[path = "web/v1.rs"]
+mod v1;
 #[path = "web/visitors.rs"]
 mod visitors;
 #[path = "web/webhooks.rs"]
@@ -55,7 +59,7 @@ use tower::ServiceExt;
 pub struct Server {
     pub state: AppState,
     pub run: RunHandle,
-    router: Router,
+    pub router: Router,
     _folder: tempfile::TempDir,
 }
 

@@ -1,11 +1,12 @@
 //! The runs of a server: they are created, resumed and ended here.
 
+use super::outside;
 use super::presets::{configuration, failed, family_of, presets, refused, sentence};
 use super::recorder::record;
 use crate::config::run::{RunConfig, TeacherMode};
 use crate::ids::RunId;
-use crate::launch::{LaunchError, Launcher, NewRun, PresetInfo};
-use crate::registry::Registry;
+use crate::launch::{LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo};
+use crate::registry::{OUTSIDE, Registry};
 use crate::run::{Command, RunHandle, RunState};
 use crate::store::{Run, Store};
 use crate::trainer::{FinalReport, Launch, checkpoint};
@@ -104,12 +105,41 @@ impl Manager {
         Ok(id)
     }
 
+    /// Creates a run whose agent lives in another program; its id.
+    async fn create_outside(&self, wish: NewOutsideRun) -> Result<RunId, LaunchError> {
+        let now = time::OffsetDateTime::now_utc();
+        let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
+        let base = format!("{OUTSIDE}-{}", now.format(&format).unwrap_or_default());
+        let mut id = RunId::from(base.as_str());
+        for n in 2.. {
+            if self.store.run(&id).await.is_err() {
+                break;
+            }
+            id = format!("{base}-{n}").into();
+        }
+        self.store.create_run(&outside::row(id.clone(), wish.show_request)).await?;
+        self.host_outside(&id)?;
+        Ok(id)
+    }
+
+    /// Makes a run whose agent lives in another program known to pages.
+    fn host_outside(&self, id: &RunId) -> Result<(), LaunchError> {
+        let log = self.runs.keep_log(id);
+        let hosted = outside::host(self.store.clone(), self.runtime.clone(), id, Box::new(log));
+        self.runs.add(hosted.map_err(|error| failed(error.into()))?);
+        Ok(())
+    }
+
     /// Starts a stored run again where it stopped.
     ///
     /// # Errors
     /// [`LaunchError::State`] where it cannot go on as things are, for example because the folder of its data is gone.
     pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
+        if run.family == OUTSIDE {
+            self.store.set_active(id, true).await?;
+            return self.host_outside(id);
+        }
         let mut json = run.config.clone();
         if let Some(o) = json.as_object_mut() {
             o.remove("differences");
@@ -220,6 +250,10 @@ impl Launcher for Manager {
 
     fn create(&self, request: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
         Box::pin(async move { Manager::create(self, configuration(self.registry, &request)?).await })
+    }
+
+    fn create_outside(&self, wish: NewOutsideRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(Manager::create_outside(self, wish))
     }
 
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {

@@ -115,7 +115,8 @@ pub(super) fn run(args: &Args) -> CliResult {
     }
 }
 
-fn database(settings: &ServerConfig) -> Result<PathBuf, CliError> {
+/// The database of a server that was started once.
+pub(super) fn database(settings: &ServerConfig) -> Result<PathBuf, CliError> {
     let database = settings.database();
     if database.is_file() {
         return Ok(database);

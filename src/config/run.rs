@@ -189,7 +189,7 @@ pub struct PoolConfig {
 }
 
 /// To whom previews are shown: what the agent would do if it were asked in the words that are about to be sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Preview {
     /// To nobody.

@@ -31,7 +31,7 @@ impl LearnedWords {
 }
 
 /// How full the rows for words of people are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReserveRows {
     /// Rows in all.
     pub rows: u64,

@@ -113,6 +113,69 @@ impl Store {
         rows.into_iter().take(limit as usize).map(|(_, source, row)| row.read(source)).collect()
     }
 
+    /// Episodes by their numbers, the largest first, each with the answer of a person (0 for simulated ones). They begin
+    /// below `before`, an episode with its answer.
+    pub async fn episodes_before(
+        &self,
+        run: &RunId,
+        before: Option<(u64, AnswerId)>,
+        limit: u64,
+    ) -> Result<Vec<(EpisodeRow, AnswerId)>> {
+        let (episode, answer) = match before {
+            Some((episode, answer)) => (to_int("the episode", episode)?, answer),
+            None => (i64::MAX, AnswerId(i64::MAX)),
+        };
+        let rows = to_int("the limit", limit)?;
+        let simulated = select_simulated!(
+            "LEFT JOIN answers ON answers.id = episodes.answer
+             WHERE episodes.run = ? AND episodes.episode < ? ORDER BY episodes.episode DESC LIMIT ?",
+            run,
+            episode,
+            rows
+        )
+        .fetch_all(self.readers())
+        .await?;
+        let human = sqlx::query!(
+            r#"SELECT answers.id AS "answer!: AnswerId", answers.episode AS "episode!", answers.used_in_update AS update_no,
+                   executions.request AS "request!", body.view AS "view!", executions.summary AS "summary!",
+                   iif(answers.retracted_at IS NULL, answers.text, '') AS "text?: String",
+                   answers.kind = 'described' AS "described!: bool", executions.success AS "success!: bool"
+               FROM answers
+               CROSS JOIN executions ON executions.id = answers.execution
+               CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
+               WHERE answers.run = ? AND answers.used_position IS NOT NULL AND (answers.episode, answers.id) < (?, ?)
+               ORDER BY answers.episode DESC, answers.id DESC LIMIT ?"#,
+            run,
+            episode,
+            answer,
+            rows,
+        )
+        .fetch_all(self.readers())
+        .await?;
+        let mut all = Vec::with_capacity(simulated.len() + human.len());
+        for row in simulated {
+            all.push((row.read(Source::Simulated)?, AnswerId::default()));
+        }
+        for row in human {
+            let answer = row.answer;
+            let row = Row {
+                episode: row.episode,
+                update_no: row.update_no,
+                request: row.request,
+                view: row.view,
+                summary: row.summary,
+                text: row.text,
+                described: row.described,
+                candidates: None,
+                success: row.success,
+            };
+            all.push((row.read(Source::Human)?, answer));
+        }
+        all.sort_by_key(|(row, answer)| std::cmp::Reverse((row.episode, *answer)));
+        all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(all)
+    }
+
     /// Simulated episodes whose description an update up to `update` has used, in order of use.
     pub async fn simulated_descriptions(&self, run: &RunId, update: u64) -> Result<Vec<EpisodeRow>> {
         let update = to_int("the update", update)?;

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use time::OffsetDateTime;
 
 /// A teacher in a study.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Participant {
     /// Key.
     pub id: ParticipantId,
@@ -75,7 +75,7 @@ pub struct Person {
 }
 
 /// Figures about the answers of a participant; superseded and withdrawn answers are not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ParticipantFigures {
     /// Answers; skips are none.
     pub answers: u64,

@@ -130,6 +130,14 @@ impl Store {
         Ok(rows.into_iter().map(Point::from).collect())
     }
 
+    /// The points after an update, oldest first; all of them from the beginning where `after` is `None`.
+    pub async fn points_after(&self, run: &RunId, after: Option<u64>, limit: u64) -> Result<Vec<Point>> {
+        let after = after.map_or(Ok(-1), |after| to_int("the update", after))?;
+        let limit = to_int("the limit", limit)?;
+        let rows = select_points!("WHERE run = ? AND update_no > ? ORDER BY update_no LIMIT ?", run, after, limit);
+        Ok(rows.fetch_all(self.readers()).await?.into_iter().map(Point::from).collect())
+    }
+
     /// The run's newest point.
     pub(super) async fn last_point(&self, run: &RunId) -> Result<Option<Point>> {
         let last = select_points!("WHERE run = ? ORDER BY update_no DESC LIMIT 1", run);

@@ -171,13 +171,14 @@ impl Store {
     }
 }
 
-async fn offer_one(
+/// Adds an execution; its key, or `None` where the episode was there already.
+pub(super) async fn offer_one(
     tx: &mut Transaction<'_, Sqlite>,
     run: &RunId,
     new: &NewExecution,
     wanted: u32,
     now: i64,
-) -> Result<()> {
+) -> Result<Option<ExecutionId>> {
     let (episode, update) = (to_int("the episode", new.episode)?, to_int("the update", new.update)?);
     let (view, trace) = (to_json(&new.view)?, to_json(&new.trace)?);
     let known = sqlx::query_scalar!(
@@ -188,7 +189,7 @@ async fn offer_one(
     .fetch_optional(&mut **tx)
     .await?;
     if known.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let id = sqlx::query_scalar!(
         r#"INSERT INTO executions (run, episode, policy_update, wanted, success, request, summary, offered_at)
@@ -215,12 +216,12 @@ async fn offer_one(
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(Some(id))
 }
 
 /// Retires all but the newest executions that were skipped (or answered by the first of several people), unless
 /// somebody is at them by the clock of leases. Late answers are still taken.
-async fn retire_oldest_skipped(tx: &mut Transaction<'_, Sqlite>, run: &RunId, now: i64) -> Result<()> {
+pub(super) async fn retire_oldest_skipped(tx: &mut Transaction<'_, Sqlite>, run: &RunId, now: i64) -> Result<()> {
     sqlx::query!(
         "UPDATE executions SET state = 'retired'
          WHERE run = ?1 AND state = 'open' AND touched = 1

@@ -13,7 +13,7 @@ use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
 
 /// A study as stored.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Study {
     /// Key; also its name in addresses.
     pub id: StudyId,

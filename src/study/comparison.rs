@@ -62,14 +62,14 @@ pub struct TeacherReadings {
 }
 
 /// A comparison of the conditions of a study, in the order in which the study names them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Comparison {
     /// The conditions.
     pub conditions: Vec<Condition>,
 }
 
 /// Runs of one name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Condition {
     /// The arms' name.
     pub name: String,
@@ -82,7 +82,7 @@ pub struct Condition {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct RunOutcome {
     /// The run.
     pub run: Option<RunId>,
@@ -93,7 +93,7 @@ pub struct RunOutcome {
 }
 
 /// An evaluation, with the effort since the one before the study.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct EffortPoint {
     /// Update of the run.
     pub update: u64,
@@ -108,7 +108,7 @@ pub struct EffortPoint {
 }
 
 /// Success against effort: the run's evaluations with Wilson's intervals, or means over runs with Student's t.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Curves {
     /// Over active minutes of teachers.
     pub active_minutes: Vec<CurvePoint>,
@@ -119,7 +119,7 @@ pub struct Curves {
 }
 
 /// A point of a curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct CurvePoint {
     /// The effort.
     pub x: f64,
@@ -129,7 +129,7 @@ pub struct CurvePoint {
 }
 
 /// Figures of a run or of a condition. Shares lie between 0 and 1, also in gains.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Outcome {
     /// Teachers who gave something.
     pub teachers: u64,
@@ -158,7 +158,7 @@ pub struct Outcome {
 }
 
 /// The agent's understanding of the teachers' own words before it was told.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Understood {
     /// Share of descriptions, with its interval and number.
     pub share: Rate,

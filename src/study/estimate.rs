@@ -6,7 +6,7 @@ use super::StudySettings;
 pub const SECONDS_PER_ANSWER: f64 = 25.0;
 
 /// Minutes and cost of a study. Money is in the settings' currency.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, utoipa::ToSchema)]
 pub struct Estimate {
     /// Minutes of one teacher, guidelines and qualification included.
     pub minutes_each: f64,

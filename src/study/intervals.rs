@@ -7,7 +7,7 @@ use rand::RngExt;
 use serde::Serialize;
 
 /// An estimate with its 95% interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Interval {
     /// The estimate.
     pub value: f64,

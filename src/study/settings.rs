@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest;
 
 /// Everything that a researcher decides about a study, except its arms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StudySettings {
     /// Title that teachers see.
@@ -82,7 +82,7 @@ impl Default for StudySettings {
 }
 
 /// A description of the guide's example, with the reason why it is good or poor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WordedExample {
     /// The description.
@@ -127,7 +127,7 @@ super::words! {
 }
 
 /// Executions that everybody describes before they teach.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Qualification {
     /// How many; 0: there is no qualification.
@@ -147,7 +147,7 @@ impl Default for Qualification {
 }
 
 /// Questions with a known answer, between executions.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttentionChecks {
     /// One after so many answers; 0: none.
@@ -157,7 +157,7 @@ pub struct AttentionChecks {
 }
 
 /// How a study ends for a teacher.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Completion {
     /// The platform's code for who has finished. Empty: each teacher gets a code of their own.

@@ -16,7 +16,7 @@
 use crate::credentials::CredentialsError;
 use crate::family::RenderError;
 use crate::family::pages::PageError;
-use crate::store::{Role, StoreError};
+use crate::store::{Role, Scope, StoreError};
 use crate::web::limits::standing::{self, Standing};
 use axum::extract::rejection::{FormRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::header::HeaderValue;
@@ -71,6 +71,9 @@ pub enum Error {
     /// The role of the account that is signed in does not allow this (403).
     #[error("the role {0} does not allow this")]
     NotPermitted(Role),
+    /// The token of the program lacks the scope (403).
+    #[error("the token lacks the scope {0}")]
+    MissingScope(Scope),
     /// The store could not say whose session a cookie is (503).
     #[error("a session could not be looked up")]
     Unrecognised,
@@ -113,7 +116,7 @@ pub enum Error {
 }
 
 /// An error in words for people and programs; it travels with the response until it is rendered.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Problem {
     /// HTTP status.
     pub status: u16,
@@ -125,6 +128,7 @@ pub struct Problem {
     pub detail: String,
     /// Further members.
     #[serde(flatten)]
+    #[schema(ignore)]
     pub members: Map<String, Value>,
 }
 
@@ -239,6 +243,15 @@ impl Error {
                     "You are signed in as {} {role}, who {}. An owner of this server can give you another role.",
                     article(*role),
                     role.rights()
+                ),
+            ),
+            Error::MissingScope(scope) => Problem::new(
+                S::FORBIDDEN,
+                "missing-scope",
+                "The token does not allow this",
+                format!(
+                    "This needs a token with the scope {scope}, which {}. An owner of this server can make one.",
+                    scope.rights()
                 ),
             ),
             Error::Unrecognised => Problem::new(
@@ -450,6 +463,7 @@ mod tests {
             Error::SteeringOff,
             Error::NotSignedIn,
             Error::NotPermitted(Role::Reviewer),
+            Error::MissingScope(Scope::Steer),
             Error::Unrecognised,
             Error::CrossSite,
             Error::NoCookie,

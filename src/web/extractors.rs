@@ -5,6 +5,7 @@ pub(crate) mod account;
 pub(crate) mod actor;
 pub(crate) mod cookie;
 pub(crate) mod input;
+pub(crate) mod program;
 pub(crate) mod proxy;
 pub(crate) mod session;
 pub(crate) mod visitor;

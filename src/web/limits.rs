@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Try,
     /// A run is started.
     Run,
+    /// Any other request of a program.
+    Program,
 }
 
 /// The buckets of a server.
@@ -53,6 +55,7 @@ pub(crate) struct Limits {
     calls: Buckets<u64>,
     tries: Buckets<IpAddr>,
     runs: Buckets<IpAddr>,
+    programs: Buckets<u64>,
     /// Work that a family does for a request, by family.
     family_work: BTreeMap<&'static str, Buckets<IpAddr>>,
     /// Wrong access tokens.
@@ -89,6 +92,7 @@ impl Limits {
             calls: Buckets::new("teaching", 600, per_second(20)),
             tries: Buckets::new("tries", 300, per_second(10)),
             runs: Buckets::new("new-runs", 30, Duration::from_secs(5)),
+            programs: Buckets::new("api", 1_200, per_second(40)),
             family_work: family_work
                 .map(|(family, Quota { name, burst, each })| (family, Buckets::new(name, burst, each)))
                 .collect(),
@@ -128,6 +132,11 @@ impl Limits {
             }
             Kind::Run => {
                 standings.push(self.runs.take(client.0, now));
+                return standings;
+            }
+            Kind::Program => {
+                let key = cookie.map_or_else(|| self.hasher.hash_one(client.0), |name| self.hasher.hash_one(name));
+                standings.push(self.programs.take(key, now));
                 return standings;
             }
             Kind::Lease => &self.leases,

@@ -1,8 +1,10 @@
 //! Layers around the handlers.
 
 pub(crate) mod body;
+pub(crate) mod deprecation;
 pub(crate) mod errors;
 pub(crate) mod family_pages;
+pub(crate) mod idempotency;
 pub(crate) mod log;
 pub(crate) mod rate_limits;
 pub(crate) mod security;

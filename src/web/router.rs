@@ -4,12 +4,13 @@
 //! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
 //! but event streams and exports. Below all of them is the listener, with limits on connections.
 
+mod api;
+
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, charts, comparison, comprehension_api, describing_api, docs, events, export, export_page,
-    guide, health, home, invite, launch_api, learned, not_found, people, review, run, run_api, runs, sign_in, studies,
-    studies_api, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, teach_api,
-    undo,
+    access, account, answers, assets, charts, comparison, docs, events, export, export_page, guide, health, home, invite,
+    learned, not_found, people, review, run, runs, sign_in, studies, study, study_answers, study_people, study_questions,
+    study_settings, study_webhooks, teach, tokens, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -20,7 +21,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_extractor_with_state, from_fn, from_fn_with_state};
-use axum::routing::{get, post, put};
+use axum::routing::{get, post};
 use std::sync::Arc;
 use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -56,49 +57,32 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))
         .route("/export", get(export_page::page))
-        .route("/api/presets", get(launch_api::presets))
-        .route("/api/runs", get(run_api::list).post(launch_api::create))
-        .route("/api/runs/{run}/go-on", post(launch_api::resume_ended))
-        .route("/api/runs/{run}", get(run_api::status))
-        .route("/api/runs/{run}/points", get(run_api::points))
-        .route("/api/runs/{run}/episodes", get(run_api::episodes))
-        .route("/api/runs/{run}/checkpoints", get(run_api::checkpoints).post(run_api::checkpoint_now))
-        .route("/api/runs/{run}/pause", post(run_api::pause))
-        .route("/api/runs/{run}/resume", post(launch_api::resume))
-        .route("/api/runs/{run}/stop", post(run_api::stop))
-        .route("/api/runs/{run}/teacher", post(run_api::teacher))
-        .route("/api/runs/{run}/try", post(run_api::try_agent))
-        .route("/api/runs/{run}/readings", get(comprehension_api::readings))
-        .route("/api/runs/{run}/comprehension", get(comprehension_api::own))
-        .route("/api/runs/{run}/review", post(comprehension_api::review))
-        .route("/api/runs/{run}/lease", post(teach_api::lease))
-        .route("/api/runs/{run}/executions/{execution}/renew", post(teach_api::renew))
-        .route("/api/runs/{run}/executions/{execution}/release", post(teach_api::release))
-        .route(
-            "/api/runs/{run}/executions/{execution}/draft",
-            put(describing_api::save_draft).post(describing_api::save_draft),
-        )
-        .route("/api/runs/{run}/executions/{execution}/reveal", post(describing_api::reveal))
-        .route("/api/runs/{run}/executions/{execution}/preview", post(describing_api::preview))
-        .route("/api/runs/{run}/drafts", get(describing_api::drafts))
-        .route("/api/runs/{run}/answers", get(teach_api::own).post(teach_api::answer))
-        .route("/api/runs/{run}/answers/{answer}/correct", post(teach_api::correct))
-        .route("/api/runs/{run}/answers/{answer}/undo", post(undo::api))
         .merge(review_routes())
         .merge(account_routes())
         .merge(study_routes())
-        .merge(family_routes(state))
-        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT));
+        .merge(token_routes())
+        .merge(family_routes(state));
     let long = Router::new()
         .route("/events", get(events::shared))
         .route("/runs/{run}/events", get(events::stream))
-        .route("/api/runs/{run}/comprehension/events", get(comprehension_api::events))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema))
         .route("/export/count", get(export::count))
         .route("/export/{file}", get(export::file));
-    ordinary.merge(long)
+    timed(ordinary).merge(long).merge(api::routes(state))
+}
+
+/// Addresses whose requests have a limit of time.
+fn timed(routes: Router<AppState>) -> Router<AppState> {
+    routes.layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_LIMIT))
+}
+
+/// The addresses at which owners make and revoke the tokens of programs.
+fn token_routes() -> Router<AppState> {
+    Router::new()
+        .route("/tokens", get(tokens::show).post(tokens::create))
+        .route("/tokens/{token}/revoke", post(tokens::revoke))
 }
 
 /// The addresses of those who review what teachers said.
@@ -160,16 +144,12 @@ fn study_routes() -> Router<AppState> {
         .route("/studies/{study}/comparison", get(comparison::page))
         .route("/studies/{study}/comparison.csv", get(comparison::csv))
         .route("/studies/{study}/comparison-curves.csv", get(comparison::curves_csv))
-        .route("/api/studies/{study}/comparison", get(comparison::api))
         .route("/studies/{study}/invitations", post(study_people::invite))
         .route("/studies/{study}/invitations/{key}/revoke", post(study_people::revoke))
         .route("/studies/{study}/participants/{number}", get(study_people::participant))
         .route("/studies/{study}/participants/{number}/judge", post(study_people::judge))
         .route("/studies/{study}/participants/{number}/approval", post(study_people::approve))
         .route("/studies/{study}/participants/{number}/erase", post(study_people::erase))
-        .route("/api/studies", get(studies_api::list))
-        .route("/api/studies/{study}", get(studies_api::study).patch(studies_api::change))
-        .route("/api/studies/{study}/participants", get(studies_api::participants))
 }
 
 /// The addresses that the families bring, each family's below its own name.

@@ -7,7 +7,7 @@ pub use run_log::LogLine;
 pub use runs::Runs;
 
 use crate::launch::Launcher;
-use crate::registry::AnyFamily;
+use crate::registry::{self, AnyFamily};
 use crate::store::Store;
 use crate::web::settings::WebSettings;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The family called `name`.
+    /// The family called `name`; the one of outside runs among them.
     pub fn family(&self, name: &str) -> Option<&'static dyn AnyFamily> {
-        self.families.iter().copied().find(|family| family.name() == name)
+        self.families.iter().copied().find(|family| family.name() == name).or_else(|| registry::outside(name))
     }
 }

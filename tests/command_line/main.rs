@@ -7,6 +7,7 @@ mod damaged_input;
 mod dataset;
 mod rehearsal;
 mod studies;
+mod tokens;
 mod whole_files;
 
 use iliad::config::run::TeacherMode;

@@ -6,7 +6,9 @@ use crate::support::{Bench, RUN, TTL, answer, execution, run, simulated};
 use iliad::config::run::TeacherMode;
 use iliad::ids::{AnswerId, StudyId};
 use iliad::run::{Attempt, CheckpointRow, Comprehension, Point, Source};
-use iliad::store::{AgreementAttempt, Chosen, Draft, Filter, Joining, StudyArm, UpdateRecord};
+use iliad::store::{
+    AgreementAttempt, Chosen, Draft, Filter, Joining, KeptReply, OutsideExecution, Scope, StudyArm, UpdateRecord,
+};
 use iliad::study::agreement::Outcome;
 use iliad::study::{Approval, Entry, ParticipantState, ReviewState, StudySettings, StudyState};
 use sqlx::{Connection, Row, SqliteConnection};
@@ -145,9 +147,36 @@ async fn call_everything(bench: &Bench) {
         store.export_points(&filter, ("", None), 9).await.unwrap();
         store.export_updates(&filter, ("", None), 9).await.unwrap();
     }
+    call_everything_of_programs(bench).await;
     call_everything_of_studies(bench).await;
     store.retire_stale(&RUN, 2).await.unwrap();
     store.offer(&RUN, &[execution(20, 9)]).await.unwrap();
+}
+
+async fn call_everything_of_programs(bench: &Bench) {
+    let store = &bench.store;
+    store.descriptions(&RUN, AnswerId::default(), 9).await.unwrap();
+    store.points_after(&RUN, Some(3), 9).await.unwrap();
+    store.episodes_before(&RUN, Some((90, AnswerId(9))), 9).await.unwrap();
+    store.create_run(&run("run-3")).await.unwrap();
+    let outside = OutsideExecution {
+        request: "r".into(),
+        view: ().into(),
+        summary: "s".into(),
+        update: 0,
+        success: false,
+        wanted: 1,
+    };
+    store.offer_outside(&"run-3".into(), &[outside.clone(), outside]).await.unwrap();
+    assert_eq!(store.execution_count(&"run-3".into()).await.unwrap(), 2);
+    let reply = KeptReply { request: vec![1; 32], status: 201, content_type: "t".into(), body: vec![1] };
+    store.keep_reply(&[2; 32], &reply).await.unwrap();
+    assert_eq!(store.kept_reply(&[2; 32]).await.unwrap(), Some(reply));
+    let id = store.create_api_token("secret", "n", &[Scope::Read], "me", None).await.unwrap();
+    assert_eq!(store.api_token("secret").await.unwrap().unwrap().id, id);
+    assert!(store.api_token_stands(id).await.unwrap());
+    store.revoke_api_token(id).await.unwrap();
+    assert_eq!(store.api_token("secret").await.unwrap(), None);
 }
 
 async fn call_everything_of_studies(bench: &Bench) {

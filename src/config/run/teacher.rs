@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Who describes executions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "mode", rename_all = "lowercase")]
 pub enum TeacherMode {
     /// The simulated teacher answers every episode.

@@ -4,7 +4,7 @@
 use crate::store::Role;
 use crate::web::error::Error;
 use crate::web::extractors::session::Known;
-use crate::web::extractors::{cookie, proxy};
+use crate::web::extractors::{cookie, program, proxy};
 use crate::web::limits::{self, Client, Limits, Verdict};
 use crate::web::state::AppState;
 use axum::extract::FromRequestParts;
@@ -38,10 +38,16 @@ pub(crate) enum Permit {
     Token,
     /// It comes from somebody who is signed in, and whose role allows it.
     Account,
+    /// It brings the token of a program that has the scope.
+    Program,
 }
 
 /// Whether this request may steer, and by what.
 pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
+    // A token gives its scopes and no more, also where the machine alone would be enough.
+    if let Some(permit) = program::permit(state, parts) {
+        return permit;
+    }
     if from_this_machine(state, parts) {
         return Ok(Permit::ThisMachine);
     }
@@ -52,16 +58,12 @@ pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
     let Some(token) = state.settings.access_token.as_deref() else {
         return Err(known.refusal().unwrap_or(Error::SteeringOff));
     };
-    let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer =
-        bearer.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let bearer = program::bearer(&parts.headers);
     let jar = CookieJar::from_headers(&parts.headers);
     let cookie = jar.get(COOKIE).map(|cookie| cookie.value());
     let mut refused = known.refusal().unwrap_or(Error::NoAccess);
-    let offered = [
-        bearer.map(|(_, given)| (given.trim(), same(given.trim(), token))),
-        cookie.map(|given| (given, is_session(given, token))),
-    ];
+    let offered =
+        [bearer.map(|given| (given, same(given, token))), cookie.map(|given| (given, is_session(given, token)))];
     let limits = limits::of(parts);
     for (given, right) in offered.into_iter().flatten() {
         match judge(limits.as_ref(), given, right) {

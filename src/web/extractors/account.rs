@@ -1,9 +1,10 @@
 //! Extractors of handlers that are for some accounts only. [`access::Steering`] is the one for whoever steers.
 
-use crate::store::{Role, SessionId, SignedIn};
+use crate::store::{Role, SessionId, SignedIn, TokenId};
 use crate::web::error::Error;
 use crate::web::extractors::access::{self, Permit};
 use crate::web::extractors::actor::Actor;
+use crate::web::extractors::program::Program;
 use crate::web::extractors::session::Known;
 use crate::web::limits::{self, Client, Limits};
 use crate::web::state::AppState;
@@ -26,8 +27,19 @@ pub(crate) struct Reviewer(pub(crate) Actor);
 /// command. The access token is not enough: whoever has it would keep a way in after it was changed.
 pub(crate) struct Owner(pub(crate) Option<Arc<SignedIn>>);
 
-/// The session that lets a request steer; `None` where something else does.
-pub(crate) struct SteeringSession(pub(crate) Option<SessionId>);
+/// Whoever steers, with what can end while a stream goes on.
+pub(crate) struct SteeringSession(pub(crate) LetIn);
+
+/// By what the reader of a stream is let in, as far as it can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LetIn {
+    /// By something that lasts.
+    Always,
+    /// By a session.
+    Session(SessionId),
+    /// By the token of a program.
+    Program(TokenId),
+}
 
 /// The buckets of guesses, with the client that they are charged to.
 pub(crate) struct Guessing(pub(crate) Option<(Client, Arc<Limits>)>);
@@ -71,6 +83,10 @@ pub(crate) fn check_reviewer(state: &AppState, parts: &Parts) -> Result<Permit, 
 /// Whether a request may manage accounts.
 pub(crate) fn check_owner(state: &AppState, parts: &Parts) -> Result<(), Error> {
     let known = Known::of(parts);
+    // No program manages accounts and tokens: whoever had its token would keep a way in after it was revoked.
+    if !matches!(known.program, Program::None) {
+        return Err(Error::NotSignedIn);
+    }
     if access::from_this_machine(state, parts) || known.with(|role| role == Role::Owner).is_some() {
         return Ok(());
     }
@@ -91,8 +107,12 @@ impl FromRequestParts<AppState> for SteeringSession {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
         let permit = access::check(state, parts)?;
-        let signed = Known::of(parts).signed.filter(|_| permit == Permit::Account);
-        Ok(SteeringSession(signed.map(|signed| signed.session)))
+        let known = Known::of(parts);
+        Ok(SteeringSession(match (permit, known.signed, known.program) {
+            (Permit::Account, Some(signed), _) => LetIn::Session(signed.session),
+            (Permit::Program, _, Program::Known(token)) => LetIn::Program(token.id),
+            _ => LetIn::Always,
+        }))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::ids::AccountId;
 use crate::web::error::Error;
 use crate::web::extractors::access::{self, Permit};
+use crate::web::extractors::program::Program;
 use crate::web::extractors::session::Known;
 use crate::web::state::AppState;
 use axum::extract::FromRequestParts;
@@ -25,6 +26,9 @@ impl Actor {
     pub(crate) fn of(parts: &Parts, permit: Permit) -> Actor {
         if let Some(signed) = Known::of(parts).signed {
             return Actor { account: Some(signed.account), name: signed.name.clone() };
+        }
+        if let Program::Known(token) = Known::of(parts).program {
+            return Actor { account: None, name: format!("token {}", token.name) };
         }
         let name = if permit == Permit::ThisMachine { "this machine" } else { "access token" };
         Actor { account: None, name: name.to_owned() }

@@ -4,6 +4,7 @@ use crate::credentials::random_token;
 use crate::ids::AccountId;
 use crate::store::{Role, SignedIn};
 use crate::web::error::Error;
+use crate::web::extractors::program::{self, Program};
 use crate::web::extractors::{cookie, proxy};
 use crate::web::settings::WebSettings;
 use crate::web::state::AppState;
@@ -35,6 +36,8 @@ pub(crate) struct Known {
     pub(crate) signed: Option<Arc<SignedIn>>,
     /// Whether the store could not say who it is.
     pub(crate) failed: bool,
+    /// The token of a program.
+    pub(crate) program: Program,
 }
 
 impl Known {
@@ -43,23 +46,34 @@ impl Known {
         parts.extensions.get::<Known>().cloned().unwrap_or_default()
     }
 
-    /// Looks up who is behind the token of a cookie.
-    pub(crate) async fn look_up(state: &AppState, token: Option<String>) -> Known {
+    /// Looks up who is behind a request: by the token of a program, or by that of a cookie.
+    pub(crate) async fn look_up(state: &AppState, headers: &HeaderMap) -> Known {
+        let token = token_of(&state.settings, headers);
         let accounts = state.store.has_accounts().await.unwrap_or_else(|error| {
             tracing::debug!(%error, "it is not known whether there are accounts");
             false
         });
+        if let Some(given) = program::token_of(headers) {
+            return match state.store.api_token(given).await {
+                Ok(Some(token)) => Known { accounts, program: Program::Known(Arc::new(token)), ..Known::default() },
+                Ok(None) => Known { accounts, program: Program::Unknown(given.to_owned()), ..Known::default() },
+                Err(error) => {
+                    tracing::error!(%error, "a token could not be looked up");
+                    Known { accounts, failed: true, ..Known::default() }
+                }
+            };
+        }
         let Some(token) = token else { return Known { accounts, ..Known::default() } };
         let looked = tokio::time::timeout(PATIENCE, state.store.session(&token));
         let Ok(found) = looked.await else {
             tracing::error!("a session could not be looked up in time");
-            return Known { accounts, signed: None, failed: true };
+            return Known { accounts, failed: true, ..Known::default() };
         };
         match found {
-            Ok(signed) => Known { accounts, signed: signed.map(Arc::new), failed: false },
+            Ok(signed) => Known { accounts, signed: signed.map(Arc::new), ..Known::default() },
             Err(error) => {
                 tracing::error!(%error, "a session could not be looked up");
-                Known { accounts, signed: None, failed: true }
+                Known { accounts, failed: true, ..Known::default() }
             }
         }
     }

@@ -6,6 +6,7 @@
 use crate::store::Teacher;
 use crate::web::error::Error;
 use crate::web::extractors::cookie::new_token;
+use crate::web::extractors::program;
 use crate::web::state::AppState;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -85,6 +86,16 @@ pub(crate) fn tokens_of(headers: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
+/// The token by which a request is known, with the teacher's row where there is one: that of a program, or that of a cookie.
+async fn recognised_in(state: &AppState, parts: &Parts) -> Result<Option<(String, Option<Teacher>)>, Error> {
+    if let Some(name) = program::teacher(state, parts) {
+        let name = name?;
+        let teacher = state.store.known_teacher(&name).await?;
+        return Ok(Some((name, teacher)));
+    }
+    recognised(state, tokens_of(&parts.headers)).await
+}
+
 /// The token that this server knows as its own, with the teacher's row where there is one.
 async fn recognised(state: &AppState, tokens: Vec<String>) -> Result<Option<(String, Option<Teacher>)>, Error> {
     for token in tokens {
@@ -131,7 +142,7 @@ impl FromRequestParts<AppState> for Returned {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let (_, teacher) = recognised(state, tokens_of(&parts.headers)).await?.ok_or(Error::NoCookie)?;
+        let (_, teacher) = recognised_in(state, parts).await?.ok_or(Error::NoCookie)?;
         Ok(Returned(teacher.map(|teacher| Visitor { teacher })))
     }
 }
@@ -140,7 +151,7 @@ impl FromRequestParts<AppState> for KnownVisitor {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let (token, teacher) = recognised(state, tokens_of(&parts.headers)).await?.ok_or(Error::NoCookie)?;
+        let (token, teacher) = recognised_in(state, parts).await?.ok_or(Error::NoCookie)?;
         let teacher = match teacher {
             Some(teacher) => teacher,
             None => state.store.teacher(&token).await?,
@@ -153,7 +164,7 @@ impl FromRequestParts<AppState> for Browser {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let (token, teacher) = recognised(state, tokens_of(&parts.headers)).await?.ok_or(Error::NoCookie)?;
+        let (token, teacher) = recognised_in(state, parts).await?.ok_or(Error::NoCookie)?;
         Ok(Browser { token, visitor: teacher.map(|teacher| Visitor { teacher }) })
     }
 }

@@ -182,6 +182,10 @@ pub(crate) async fn page(
 }
 
 /// `GET /api/studies/{study}/comparison`.
+#[utoipa::path(get, path = "/studies/{study}/comparison", operation_id = "compare_conditions", tag = "studies",
+    summary = "What the runs of a study have come to", description = "",
+    params(("study" = String, Path, description = "Key of the study")),
+    responses((status = 200, body = Comparison, description = "The comparison")))]
 pub(crate) async fn api(
     _: Steering,
     State(state): State<AppState>,

@@ -20,6 +20,10 @@ use std::mem::discriminant;
 use tokio_stream::wrappers::BroadcastStream;
 
 /// `GET /api/runs/{run}/comprehension`: how the agent takes the visitor's words. Null for who has said nothing.
+#[utoipa::path(get, path = "/runs/{run}/comprehension", operation_id = "show_comprehension", tag = "teaching",
+    summary = "How the agent takes the sender's own words; null for who has said nothing", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, body = Option<Own>, description = "The figures")))]
 pub(crate) async fn own(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
@@ -32,6 +36,10 @@ pub(crate) async fn own(
 
 /// `GET /api/runs/{run}/comprehension/events`: [`own`] as server-sent events, now and whenever it changes. 204 where nothing can
 /// change: for a run that is not alive, and for who has said nothing.
+#[utoipa::path(get, path = "/runs/{run}/comprehension/events", operation_id = "stream_comprehension", tag = "teaching",
+    summary = "How the agent takes the sender's own words, as server-sent events", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, content_type = "text/event-stream", body = String, description = "The stream"), (status = 204, description = "Nothing can change")))]
 pub(crate) async fn events(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
@@ -73,6 +81,10 @@ pub(crate) async fn events(
 }
 
 /// `POST /api/runs/{run}/review`: the agent carries out a few of the visitor's descriptions now. The body is not read.
+#[utoipa::path(post, path = "/runs/{run}/review", operation_id = "review_own", tag = "teaching",
+    summary = "Lets the agent carry out a few of the sender's own descriptions", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, body = Review, description = "What it did")))]
 pub(crate) async fn review(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
@@ -83,6 +95,10 @@ pub(crate) async fn review(
 }
 
 /// `GET /api/runs/{run}/readings`: what the agent understood before it was told, a curve a teacher.
+#[utoipa::path(get, path = "/runs/{run}/readings", operation_id = "list_readings", tag = "runs",
+    summary = "What the agent understood before it was told, a curve for each teacher", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, body = Vec<Curve>, description = "The curves")))]
 pub(crate) async fn readings(
     _: Steering,
     State(state): State<AppState>,

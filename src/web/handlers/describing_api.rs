@@ -14,7 +14,8 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 /// Body of `PUT …/draft`.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = NewDraft)]
 pub(crate) struct DraftBody {
     client_key: String,
     #[serde(default)]
@@ -24,6 +25,11 @@ pub(crate) struct DraftBody {
 
 /// `PUT /api/runs/{run}/executions/{execution}/draft`: keeps what was typed; an empty text discards it. A page that closes
 /// sends it by POST.
+#[utoipa::path(put, path = "/runs/{run}/executions/{execution}/draft", operation_id = "save_draft", tag = "teaching",
+    summary = "Keeps a text that is not sent yet; an empty one discards the draft", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
+    request_body = DraftBody,
+    responses((status = 204, description = "It is kept")))]
 pub(crate) async fn save_draft(
     State(state): State<AppState>,
     Path((run, execution)): Path<(RunId, ExecutionId)>,
@@ -48,13 +54,17 @@ pub(crate) async fn drafts(
 }
 
 /// Answer of `POST …/reveal`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Revealed {
     request: String,
 }
 
 /// `POST /api/runs/{run}/executions/{execution}/reveal`: the request, for a person who believes that it was fulfilled. The body
 /// is not read.
+#[utoipa::path(post, path = "/runs/{run}/executions/{execution}/reveal", operation_id = "reveal_request", tag = "teaching",
+    summary = "The request of an execution, for who believes that it was fulfilled", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
+    responses((status = 200, body = Revealed, description = "The request")))]
 pub(crate) async fn reveal(
     State(state): State<AppState>,
     Path((run, execution)): Path<(RunId, ExecutionId)>,
@@ -67,13 +77,14 @@ pub(crate) async fn reveal(
 }
 
 /// Body of `POST …/preview`.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = PreviewRequest)]
 pub(crate) struct PreviewBody {
     text: String,
 }
 
 /// Answer of `POST …/preview`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Previewed {
     html: String,
     text: String,
@@ -81,6 +92,11 @@ pub(crate) struct Previewed {
 }
 
 /// `POST /api/runs/{run}/executions/{execution}/preview`: what the agent would do if it were asked in these words.
+#[utoipa::path(post, path = "/runs/{run}/executions/{execution}/preview", operation_id = "preview_description", tag = "teaching",
+    summary = "What the agent would do if it were asked in these words", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
+    request_body = PreviewBody,
+    responses((status = 200, body = Previewed, description = "The execution")))]
 pub(crate) async fn preview(
     State(state): State<AppState>,
     Path((run, execution)): Path<(RunId, ExecutionId)>,

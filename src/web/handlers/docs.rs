@@ -217,7 +217,8 @@ pub(crate) async fn index(page: Page) -> Result<Response> {
     show("", page)
 }
 
-/// `GET /docs/{page}`: one of the texts, a picture in them, or settings of a proxy to copy.
+/// `GET /docs/{page}`: one of the texts, a picture in them, settings of a proxy to copy, an example, or the
+/// description of the addresses of programs.
 pub(crate) async fn page(Path(name): Path<String>, page: Page) -> Result<Response> {
     if name.starts_with("images/")
         && let Some(file) = Folder::get(&name)
@@ -225,7 +226,7 @@ pub(crate) async fn page(Path(name): Path<String>, page: Page) -> Result<Respons
     {
         return Ok(([(header::CONTENT_TYPE, "image/png")], file.data.into_owned()).into_response());
     }
-    if name.starts_with("deploy/")
+    if (name.starts_with("deploy/") || name.starts_with("examples/") || name == "openapi.json")
         && let Some(file) = Folder::get(&name)
     {
         return Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], file.data.into_owned()).into_response());

@@ -10,9 +10,9 @@
 use crate::ids::RunId;
 use crate::registry::AnyFamily;
 use crate::run::{Event as RunEvent, RunHandle, Status};
-use crate::store::{Role, SessionId, Store};
+use crate::store::{Role, Store};
 use crate::web::error::{Error, Result};
-use crate::web::extractors::account::SteeringSession;
+use crate::web::extractors::account::{LetIn, SteeringSession};
 use crate::web::extractors::input::{Path, Query};
 use crate::web::page::episode::EpisodeJson;
 use crate::web::state::AppState;
@@ -130,17 +130,21 @@ pub(crate) fn response(state: &AppState, events: impl Stream<Item = Event> + Sen
     (unbuffered, sse).into_response()
 }
 
-/// Waits until the session that lets a stream's reader steer has ended or may steer no longer. A stream that something else
-/// lets in goes on.
-async fn until_signed_out(store: Store, session: Option<SessionId>) {
-    let Some(session) = session else { return std::future::pending().await };
+/// Waits until the session or the token that lets a stream's reader in has ended. A stream that something else lets in goes on.
+pub(crate) async fn until_signed_out(store: Store, let_in: LetIn) {
     let mut changes = store.account_changes();
     loop {
         changes.mark_unchanged();
-        match store.role_in_session(session).await {
-            Ok(role) if !role.is_some_and(Role::steers) => return,
-            // A failed lookup is repeated the next time.
-            Ok(_) | Err(_) => {}
+        // A failed lookup is repeated the next time.
+        let stands = match let_in {
+            LetIn::Always => return std::future::pending().await,
+            LetIn::Session(session) => {
+                store.role_in_session(session).await.map_or(true, |role| role.is_some_and(Role::steers))
+            }
+            LetIn::Program(token) => store.api_token_stands(token).await.unwrap_or(true),
+        };
+        if !stands {
+            return;
         }
         // Sessions also end by time, and by commands on the machine.
         let _ = tokio::time::timeout(ASK_AGAIN, changes.changed()).await;
@@ -148,6 +152,12 @@ async fn until_signed_out(store: Store, session: Option<SessionId>) {
 }
 
 /// `GET /runs/{run}/events`. 204 for a run that is not alive: browsers then do not come back.
+#[utoipa::path(get, path = "/runs/{run}/events", operation_id = "stream_run", tag = "runs",
+    summary = "What happens in a run, as server-sent events",
+    description = "Events named `status`, `point`, `episode`, `checkpoint`, `comprehension`, `log` and `resync`.",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, content_type = "text/event-stream", body = String, description = "The stream"),
+        (status = 204, description = "The run is not alive")))]
 pub(crate) async fn stream(
     SteeringSession(session): SteeringSession,
     State(state): State<AppState>,

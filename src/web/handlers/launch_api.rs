@@ -12,7 +12,8 @@ use axum::http::StatusCode;
 use serde::Serialize;
 
 /// The new run.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = CreatedRun)]
 pub(crate) struct Created {
     id: RunId,
     seed: u64,
@@ -24,6 +25,10 @@ pub(crate) async fn presets(_: Steering, State(state): State<AppState>) -> axum:
 }
 
 /// `POST /api/runs`: starts a run.
+#[utoipa::path(post, path = "/runs", operation_id = "create_run", tag = "runs",
+    summary = "Starts a run", description = "",
+    request_body = NewRun,
+    responses((status = 201, body = Created, description = "The run was started")))]
 pub(crate) async fn create(
     _: Steering,
     State(state): State<AppState>,
@@ -35,6 +40,10 @@ pub(crate) async fn create(
 }
 
 /// `POST /api/runs/{run}/resume`: a paused run learns again, and a run that has ended continues from its last checkpoint.
+#[utoipa::path(post, path = "/runs/{run}/resume", operation_id = "resume_run", tag = "runs",
+    summary = "Resumes a run: from its pause, or from its last checkpoint when it has ended", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 202, description = "The command was sent")))]
 pub(crate) async fn resume(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     launching::resume(&state, &run).await?;
     Ok(StatusCode::ACCEPTED)

@@ -24,7 +24,8 @@ use tokio::sync::oneshot;
 const POINTS: usize = 2_000;
 
 /// A run in one JSON object.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Run)]
 pub(crate) struct RunJson {
     id: RunId,
     family: String,
@@ -59,7 +60,8 @@ pub(crate) async fn list(_: Steering, State(state): State<AppState>) -> Result<a
 }
 
 /// Answer of `GET /api/runs/{run}`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = RunSnapshot)]
 pub(crate) struct Snapshot {
     #[serde(flatten)]
     run: RunJson,
@@ -69,6 +71,10 @@ pub(crate) struct Snapshot {
 }
 
 /// `GET /api/runs/{run}`: status, configuration, pool and log.
+#[utoipa::path(get, path = "/runs/{run}", operation_id = "show_run", tag = "runs",
+    summary = "A run with its settings, its pool and its log", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 200, body = Snapshot, description = "The run")))]
 pub(crate) async fn status(
     _: Steering,
     State(state): State<AppState>,
@@ -120,18 +126,31 @@ pub(crate) async fn checkpoints(
 }
 
 /// `POST /api/runs/{run}/pause`.
+#[utoipa::path(post, path = "/runs/{run}/pause", operation_id = "pause_run", tag = "runs",
+    summary = "Pauses a run: it learns no more until it is resumed", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 202, description = "The command was sent")))]
 pub(crate) async fn pause(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     commands::send(&state, &run, Command::Pause).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
 /// `POST /api/runs/{run}/stop`: a checkpoint is written and the run ends.
+#[utoipa::path(post, path = "/runs/{run}/stop", operation_id = "stop_run", tag = "runs",
+    summary = "Writes a checkpoint and ends a run", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 202, description = "The command was sent")))]
 pub(crate) async fn stop(_: Steering, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
     commands::send(&state, &run, Command::Stop).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
 /// `POST /api/runs/{run}/teacher`: who teaches from now on. The body is a teacher mode.
+#[utoipa::path(post, path = "/runs/{run}/teacher", operation_id = "set_teacher", tag = "runs",
+    summary = "Says who teaches from now on", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = TeacherMode,
+    responses((status = 202, description = "The command was sent")))]
 pub(crate) async fn teacher(
     _: Steering,
     State(state): State<AppState>,
@@ -168,6 +187,10 @@ pub(crate) async fn teacher(
 }
 
 /// `POST /api/runs/{run}/checkpoints`: writes one now.
+#[utoipa::path(post, path = "/runs/{run}/checkpoints", operation_id = "write_checkpoint", tag = "runs",
+    summary = "Writes a checkpoint now", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 201, body = CheckpointRow, description = "The checkpoint")))]
 pub(crate) async fn checkpoint_now(
     _: Steering,
     State(state): State<AppState>,
@@ -180,14 +203,16 @@ pub(crate) async fn checkpoint_now(
 }
 
 /// Body of `POST …/try`.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = TryRequest)]
 pub(crate) struct TryBody {
     request: String,
     start: Value,
 }
 
 /// Answer of `POST …/try`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Tried)]
 pub(crate) struct TriedJson {
     html: String,
     text: String,
@@ -212,6 +237,11 @@ async fn may_try(state: &AppState, run: &RunId, steering: Result<Steering>, visi
 }
 
 /// `POST /api/runs/{run}/try`: what the agent would do now. Teachers get the drawing without the line for researchers.
+#[utoipa::path(post, path = "/runs/{run}/try", operation_id = "try_agent", tag = "runs",
+    summary = "What the agent would do now", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = TryBody,
+    responses((status = 200, body = TriedJson, description = "The execution")))]
 pub(crate) async fn try_agent(
     steering: Result<Steering>,
     visitor: Result<Returned>,

@@ -13,17 +13,22 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A study with what it has come to.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = StudyFigures)]
 pub(crate) struct StudyJson {
     #[serde(flatten)]
     study: Study,
+    /// Everybody who joined.
     teachers: u64,
+    /// Those who have given what was asked.
     finished: u64,
+    /// Answers of all.
     answers: u64,
+    /// Minutes and cost.
     estimate: Estimate,
 }
 
-async fn with_figures(state: &AppState, study: Study) -> Result<StudyJson> {
+pub(crate) async fn with_figures(state: &AppState, study: Study) -> Result<StudyJson> {
     let people = state.store.participants(&study.id).await?;
     let figures = state.store.participant_figures(&study.id).await?;
     let (timed, active) = figures.values().fold((0, 0), |(timed, active), f| (timed + f.timed, active + f.active_ms));
@@ -47,6 +52,10 @@ pub(crate) async fn list(_: Steering, State(state): State<AppState>) -> Result<a
 }
 
 /// `GET /api/studies/{study}`.
+#[utoipa::path(get, path = "/studies/{study}", operation_id = "show_study", tag = "studies",
+    summary = "A study with what it has come to", description = "",
+    params(("study" = String, Path, description = "Key of the study")),
+    responses((status = 200, body = StudyJson, description = "The study")))]
 pub(crate) async fn study(
     _: Steering,
     State(state): State<AppState>,
@@ -73,6 +82,11 @@ fn merge(target: &mut Value, patch: Value) {
 }
 
 /// `PATCH /api/studies/{study}`: changes the settings that the body names.
+#[utoipa::path(patch, path = "/studies/{study}", operation_id = "change_study", tag = "studies",
+    summary = "Changes the settings that the body names", description = "",
+    params(("study" = String, Path, description = "Key of the study")),
+    request_body = Object,
+    responses((status = 200, body = StudyJson, description = "The study")))]
 pub(crate) async fn change(
     actor: Actor,
     State(state): State<AppState>,
@@ -99,12 +113,20 @@ pub(crate) async fn change(
 }
 
 /// A participant, by number, with what they gave. What is known of the person is no part of it.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = ParticipantWithFigures)]
 pub(crate) struct ParticipantJson {
     pseudonym: String,
     #[serde(flatten)]
     who: Participant,
     figures: Option<ParticipantFigures>,
+}
+
+impl ParticipantJson {
+    /// The key, for a cursor.
+    pub(crate) fn key(&self) -> String {
+        self.pseudonym.clone()
+    }
 }
 
 /// `GET /api/studies/{study}/participants`: everybody in a study, in the order in which they joined.
@@ -113,7 +135,12 @@ pub(crate) async fn participants(
     State(state): State<AppState>,
     Path(id): Path<StudyId>,
 ) -> Result<axum::Json<Vec<ParticipantJson>>> {
-    let study = state.store.study(&id).await?;
+    Ok(axum::Json(all_participants(&state, &id).await?))
+}
+
+/// Everybody in a study, in the order in which they joined.
+pub(crate) async fn all_participants(state: &AppState, id: &StudyId) -> Result<Vec<ParticipantJson>> {
+    let study = state.store.study(id).await?;
     let figures = state.store.participant_figures(&study.id).await?;
     let people = state.store.participants(&study.id).await?.into_iter();
     let read = |who: Participant| ParticipantJson {
@@ -121,7 +148,7 @@ pub(crate) async fn participants(
         figures: figures.get(&who.teacher).copied(),
         who,
     };
-    Ok(axum::Json(people.map(read).collect()))
+    Ok(people.map(read).collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::ids::{AnswerId, ExecutionId, RunId};
 use crate::store::{AnswerKind, Response, StoreError, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::input::{Json, Path};
-use crate::web::extractors::visitor::{KnownVisitor, Returned};
+use crate::web::extractors::visitor::{KnownVisitor, Returned, Visitor};
 use crate::web::page::run_view::RunView;
 use crate::web::services::participation::{self, Gate, Progress};
 use crate::web::services::teaching::{self, EXCEPT, Given, OWN_ANSWERS, Shown, Thanks};
@@ -15,9 +15,12 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Body of `POST …/lease`.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = LeaseRequest)]
 pub(crate) struct Ask {
     /// Executions the page has already.
     #[serde(default)]
@@ -25,10 +28,11 @@ pub(crate) struct Ask {
 }
 
 /// Answer of `POST …/lease`: an execution, or the reason why there is none.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Offer {
     /// The execution; absent when there is none.
     #[serde(flatten)]
+    #[schema(value_type = MaybeShown)]
     shown: Option<Shown>,
     /// State of the run: `starting`, `running`, `paused`, `stopped`, `failed`.
     state: &'static str,
@@ -45,7 +49,31 @@ pub(crate) struct Offer {
     study: Option<Progress>,
 }
 
+/// The members of an execution that is shown, none of which is there when there is none.
+struct MaybeShown;
+
+impl PartialSchema for MaybeShown {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = Shown::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            object.required.clear();
+        }
+        schema
+    }
+}
+
+impl ToSchema for MaybeShown {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Shown::schemas(schemas);
+    }
+}
+
 /// `POST /api/runs/{run}/lease`.
+#[utoipa::path(post, path = "/runs/{run}/lease", operation_id = "lease_execution", tag = "teaching",
+    summary = "Takes an execution to describe", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = Ask,
+    responses((status = 200, body = Offer, description = "An execution, or the reason why there is none")))]
 pub(crate) async fn lease(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
@@ -77,7 +105,7 @@ pub(crate) async fn lease(
 }
 
 /// Answer of `POST …/renew`.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Renewed {
     /// When the lease now ends.
     #[serde(with = "time::serde::rfc3339")]
@@ -85,6 +113,10 @@ pub(crate) struct Renewed {
 }
 
 /// `POST /api/runs/{run}/executions/{execution}/renew`.
+#[utoipa::path(post, path = "/runs/{run}/executions/{execution}/renew", operation_id = "renew_lease", tag = "teaching",
+    summary = "Keeps an execution", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
+    responses((status = 200, body = Renewed, description = "The lease was renewed")))]
 pub(crate) async fn renew(
     State(state): State<AppState>,
     Path((run, execution)): Path<(RunId, ExecutionId)>,
@@ -97,6 +129,10 @@ pub(crate) async fn renew(
 }
 
 /// `POST /api/runs/{run}/executions/{execution}/release`. The body is not read: the page sends it while it closes.
+#[utoipa::path(post, path = "/runs/{run}/executions/{execution}/release", operation_id = "release_execution", tag = "teaching",
+    summary = "Gives an execution back", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
+    responses((status = 204, description = "It was given back")))]
 pub(crate) async fn release(
     State(state): State<AppState>,
     Path((run, execution)): Path<(RunId, ExecutionId)>,
@@ -110,7 +146,8 @@ pub(crate) async fn release(
 }
 
 /// Body of `POST …/answers` and `POST …/answers/{answer}/correct`.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = NewAnswer)]
 pub(crate) struct AnswerBody {
     client_key: String,
     execution: ExecutionId,
@@ -129,6 +166,7 @@ pub(crate) struct AnswerBody {
     demonstration: Value,
     /// The demonstration by the fields of a page, without the `show-` of their names.
     #[serde(default)]
+    #[schema(value_type = Object)]
     show: Fields,
     rating: Option<f64>,
 }
@@ -174,6 +212,11 @@ fn status_of(thanks: &Thanks) -> StatusCode {
 }
 
 /// `POST /api/runs/{run}/answers`: 201 when stored, 200 when it had been stored before.
+#[utoipa::path(post, path = "/runs/{run}/answers", operation_id = "answer_execution", tag = "teaching",
+    summary = "Answers an execution", description = "",
+    params(("run" = String, Path, description = "Key of the run")),
+    request_body = AnswerBody,
+    responses((status = 201, body = Thanks, description = "The answer is stored"), (status = 200, body = Thanks, description = "It had been stored before")))]
 pub(crate) async fn answer(
     State(state): State<AppState>,
     Path(run): Path<RunId>,
@@ -188,6 +231,11 @@ pub(crate) async fn answer(
 }
 
 /// `POST /api/runs/{run}/answers/{answer}/correct`.
+#[utoipa::path(post, path = "/runs/{run}/answers/{answer}/correct", operation_id = "correct_answer", tag = "teaching",
+    summary = "Corrects an answer", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("answer" = i64, Path, description = "Key of the answer")),
+    request_body = AnswerBody,
+    responses((status = 201, body = Thanks, description = "The correction is stored"), (status = 200, body = Thanks, description = "It had been stored before")))]
 pub(crate) async fn correct(
     State(state): State<AppState>,
     Path((run, answer)): Path<(RunId, AnswerId)>,
@@ -201,9 +249,11 @@ pub(crate) async fn correct(
 }
 
 /// One of the person's own answers.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = OwnAnswer)]
 pub(crate) struct Own {
-    answer: AnswerId,
+    /// Key; a cursor names it.
+    pub(crate) answer: AnswerId,
     execution: ExecutionId,
     kind: AnswerKind,
     text: String,
@@ -222,9 +272,14 @@ pub(crate) async fn own(
     Path(run): Path<RunId>,
     Returned(visitor): Returned,
 ) -> Result<axum::Json<Vec<Own>>> {
-    let view = RunView::load(&state, &run).await?;
-    let Some(visitor) = visitor else { return Ok(axum::Json(Vec::new())) };
-    let answers = state.store.own_answers(&run, visitor.teacher.id, OWN_ANSWERS).await?;
+    Ok(axum::Json(own_answers(&state, &run, visitor).await?))
+}
+
+/// The latest answers of a visitor that may still be corrected, newest first.
+pub(crate) async fn own_answers(state: &AppState, run: &RunId, visitor: Option<Visitor>) -> Result<Vec<Own>> {
+    let view = RunView::load(state, run).await?;
+    let Some(visitor) = visitor else { return Ok(Vec::new()) };
+    let answers = state.store.own_answers(run, visitor.teacher.id, OWN_ANSWERS).await?;
     let own = answers.into_iter().map(|own| {
         Ok(Own {
             html: view.family.render(&own.view, Audience::Researcher).map_err(Error::Render)?,
@@ -238,5 +293,5 @@ pub(crate) async fn own(
             used_in_update: own.used_in_update,
         })
     });
-    Ok(axum::Json(own.collect::<Result<_>>()?))
+    own.collect()
 }

@@ -14,6 +14,10 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 
 /// `POST /api/runs/{run}/answers/{answer}/undo`. The body is not read.
+#[utoipa::path(post, path = "/runs/{run}/answers/{answer}/undo", operation_id = "undo_answer", tag = "teaching",
+    summary = "Takes an answer back", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("answer" = i64, Path, description = "Key of the answer")),
+    responses((status = 200, body = TakenBack, description = "The answer with its execution")))]
 pub(crate) async fn api(
     State(state): State<AppState>,
     Path((run, answer)): Path<(RunId, AnswerId)>,

@@ -52,3 +52,13 @@ fn made_up_cookies_count_for_their_address() {
     assert!(!allowed(None) && !allowed(Some("one more")));
     assert!(allowed(Some("made up 5")), "those who were here before go on");
 }
+
+#[test]
+fn programs_have_buckets_of_their_own() {
+    let limits = Limits::new(&WebSettings::default(), []);
+    let (client, now) = (Client(IpAddr::from([10, 0, 0, 1])), Instant::now());
+    let charge = |name: Option<&str>| limits.charge(Kind::Program, client, name, now)[0];
+    let refused = (0..2_000).map(|_| charge(Some("api-token-1"))).find(|standing| !standing.allowed).unwrap();
+    assert!(refused.quota.name == "api" && !refused.wait.is_zero());
+    assert!(charge(Some("api-token-2")).allowed && charge(None).allowed);
+}

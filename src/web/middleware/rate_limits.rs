@@ -4,6 +4,7 @@
 //! gets 429 with `Retry-After`.
 
 use crate::web::error::Error;
+use crate::web::extractors::program::{self, V1};
 use crate::web::extractors::proxy;
 use crate::web::extractors::visitor::Counted;
 use crate::web::limits::{Client, Kind, Limits, standing};
@@ -21,6 +22,14 @@ use std::time::Instant;
 /// The kind of a request; `None` for requests that are not counted.
 fn kind(method: &Method, path: &str, base: &str) -> Option<Kind> {
     let path = path.strip_prefix(base).unwrap_or(path);
+    match path.strip_prefix(V1) {
+        // Under both prefixes an address costs as much; what is counted under neither is counted as a program's.
+        Some(rest) => Some(kind_of(method, &format!("/api{rest}")).unwrap_or(Kind::Program)),
+        None => kind_of(method, path),
+    }
+}
+
+fn kind_of(method: &Method, path: &str) -> Option<Kind> {
     let post = *method == Method::POST;
     Some(match path {
         "/teach/{run}" | "/teach/{run}/answers/{answer}" | "/teach/{run}/answers/{answer}/undo" if post => Kind::Words,
@@ -39,6 +48,7 @@ fn kind(method: &Method, path: &str, base: &str) -> Option<Kind> {
         "/api/runs/{run}/executions/{execution}/preview" => Kind::Try,
         "/api/runs/{run}/drafts" => Kind::Call,
         path if path.starts_with("/api/runs/{run}/executions/") => Kind::Call,
+        "/api/outside-runs" => Kind::Run,
         "/api/runs/{run}/comprehension" | "/api/runs/{run}/comprehension/events" => Kind::Call,
         "/api/runs/{run}/try" | "/api/runs/{run}/review" => Kind::Try,
         "/api/runs" | "/runs" if post => Kind::Run,
@@ -73,8 +83,13 @@ pub(crate) async fn count(State((state, limits)): State<RateLimits>, request: Re
     let (Some(kind), Some(client)) = (kind, request.extensions().get::<Client>().copied()) else {
         return next.run(request).await;
     };
-    let teacher = request.extensions().get::<Counted>().map(|Counted(teacher)| teacher.as_str());
-    let standings = limits.charge(kind, client, teacher, Instant::now());
+    let (parts, body) = request.into_parts();
+    let teacher = match parts.extensions.get::<Counted>() {
+        Some(Counted(name)) => Some(name.clone()),
+        None => program::teacher(&state, &parts).and_then(Result::ok),
+    };
+    let request = Request::from_parts(parts, body);
+    let standings = limits.charge(kind, client, teacher.as_deref(), Instant::now());
     let mut response = match standings.iter().filter(|standing| !standing.allowed).max_by_key(|s| s.wait) {
         Some(refused) => {
             let error = Error::TooMany(Box::new(*refused));
@@ -133,6 +148,8 @@ mod tests {
             (Method::GET, "/iliad/api/runs/{run}/comprehension/events", Some(Kind::Call)),
             (Method::POST, "/api/runs", Some(Kind::Run)),
             (Method::GET, "/api/runs", None),
+            (Method::GET, "/iliad/api/v1/runs", Some(Kind::Program)),
+            (Method::POST, "/api/v1/runs/{run}/lease", Some(Kind::Lease)),
             (Method::GET, "/", None),
         ] {
             assert_eq!(kind(&method, path, "/iliad"), expected, "{method} {path}");
@@ -166,7 +183,7 @@ mod tests {
     #[test]
     fn everything_that_can_be_sent_is_counted() {
         // Wrong tokens have a count of their own, and the rest is for who steers.
-        const NOT_COUNTED: [&str; 15] = [
+        const NOT_COUNTED: [&str; 11] = [
             "/access",
             "/access/leave",
             "/studies",
@@ -178,21 +195,32 @@ mod tests {
             "/studies/{study}/participants/{number}/judge",
             "/studies/{study}/participants/{number}/approval",
             "/studies/{study}/participants/{number}/erase",
-            "/api/runs/{run}/checkpoints",
-            "/api/runs/{run}/pause",
-            "/api/runs/{run}/stop",
-            "/api/runs/{run}/teacher",
         ];
         let source = include_str!("../router.rs");
         let routes = source.split("\nfn routes(").nth(1).unwrap().split("\n}\n").next().unwrap();
         let sent = routes.split(".route(").skip(1).filter(|route| route.contains("post("));
         let sent: Vec<&str> = sent.map(|route| route.split('"').nth(1).unwrap()).collect();
-        for known in ["/teach/{run}", "/teach/{run}/answers/{answer}/undo", "/api/runs/{run}/answers/{answer}/undo"] {
+        for known in ["/teach/{run}", "/teach/{run}/answers/{answer}/undo"] {
             assert!(sent.contains(&known), "{known} is not among {sent:?}");
         }
         for path in sent {
             let counted = kind(&Method::POST, path, "").is_some();
             assert_eq!(counted, !NOT_COUNTED.contains(&path), "POST {path}");
+        }
+    }
+
+    /// What programs can send, from their document. Everything is counted; what costs people something has a bucket of its own.
+    #[test]
+    fn everything_that_programs_can_send_is_counted() {
+        const AS_PROGRAM: [&str; 6] = ["checkpoints", "pause", "stop", "teacher", "executions", "updates"];
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.json");
+        let document: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let paths = document["paths"].as_object().unwrap().iter();
+        let sent: Vec<&String> = paths.filter(|(_, item)| item["post"].is_object()).map(|(path, _)| path).collect();
+        assert!(sent.len() > 15, "{sent:?}");
+        for path in sent {
+            let plain = AS_PROGRAM.iter().any(|end| **path == format!("/api/v1/runs/{{run}}/{end}"));
+            assert_eq!(kind(&Method::POST, path, "") == Some(Kind::Program), plain, "POST {path}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Finds out who is signed in, once for each request.
 
-use crate::web::extractors::session::{Known, token_of};
+use crate::web::extractors::program::Program;
+use crate::web::extractors::session::Known;
+use crate::web::extractors::visitor::Counted;
 use crate::web::state::AppState;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -11,8 +13,10 @@ pub(crate) async fn recognise(State(state): State<AppState>, mut request: Reques
     let path = request.uri().path();
     let path = path.strip_prefix(state.settings.base_path.as_str()).unwrap_or(path);
     if !path.starts_with("/static/") && path != "/healthz" {
-        let token = token_of(&state.settings, request.headers());
-        let known = Known::look_up(&state, token).await;
+        let known = Known::look_up(&state, request.headers()).await;
+        if let Program::Known(token) = &known.program {
+            request.extensions_mut().insert(Counted(format!("api-token-{}", token.id)));
+        }
         request.extensions_mut().insert(known);
     }
     next.run(request).await

@@ -1,6 +1,6 @@
 //! The cookie of a visitor who has none yet.
 
-use crate::web::extractors::visitor::{COOKIE, NewCookie, counted_by, tokens_of};
+use crate::web::extractors::visitor::{COOKIE, Counted, NewCookie, counted_by, tokens_of};
 use crate::web::extractors::{cookie, proxy};
 use crate::web::state::AppState;
 use axum::extract::{Request, State};
@@ -15,6 +15,7 @@ pub(crate) async fn keep_cookie(State(state): State<AppState>, mut request: Requ
     let tokens = tokens_of(request.headers());
     // Without the key nobody is known; who needs it says so.
     if !tokens.is_empty()
+        && request.extensions().get::<Counted>().is_none()
         && let Ok(key) = state.store.visitor_key().await
         && let Some(counted) = counted_by(key, &tokens)
     {

@@ -6,7 +6,8 @@ use crate::run::EpisodeRow;
 use serde::Serialize;
 
 /// An episode with its drawing.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Episode)]
 pub(crate) struct EpisodeJson {
     #[serde(flatten)]
     row: EpisodeRow,

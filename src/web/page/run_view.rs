@@ -4,7 +4,7 @@ use crate::config::run::TeacherMode;
 use crate::config::run::{AlgorithmName, Feedback, RatingScale};
 use crate::ids::RunId;
 use crate::protocol::Medium;
-use crate::registry::AnyFamily;
+use crate::registry::{AnyFamily, OUTSIDE};
 use crate::run::{RunState, Status};
 use crate::store::Run;
 use crate::web::error::{Error, Result};
@@ -86,6 +86,11 @@ impl RunView {
             RunState::Stopped => "stopped",
             RunState::Failed { .. } => "failed",
         }
+    }
+
+    /// Whether the agent lives in another program.
+    pub(crate) fn outside(&self) -> bool {
+        self.run.family == OUTSIDE
     }
 
     /// Whether the run can still learn.

@@ -31,7 +31,8 @@ const READINGS: u32 = 2_000;
 const REVIEWABLE: u32 = 100;
 
 /// An attempt of the agent, drawn.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DrawnAttempt)]
 pub(crate) struct Drawn {
     /// The family's drawing; empty where it cannot be drawn.
     html: String,
@@ -50,7 +51,8 @@ impl Drawn {
 }
 
 /// A description that the agent has carried out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = LatestComprehension)]
 pub(crate) struct Latest {
     /// The answer.
     answer: AnswerId,
@@ -68,7 +70,8 @@ pub(crate) struct Latest {
 }
 
 /// A description that waits for its update.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = WaitingDescription)]
 pub(crate) struct Waiting {
     /// The answer.
     answer: AnswerId,
@@ -79,14 +82,16 @@ pub(crate) struct Waiting {
 }
 
 /// Whether the agent understood an answer before it was told.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Reading)]
 pub(crate) struct ReadingJson {
     answer: AnswerId,
     understood: bool,
 }
 
 /// How the agent takes one person's words.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = OwnComprehension)]
 pub(crate) struct Own {
     /// The person's figures in this run.
     counts: TeacherCounts,
@@ -144,7 +149,8 @@ pub(crate) async fn own(state: &AppState, run: &RunId, teacher: TeacherId) -> Re
 }
 
 /// A description of a person, carried out anew.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = ReviewedDescription)]
 pub(crate) struct ReviewedJson {
     /// The description, exactly as typed.
     text: String,
@@ -157,7 +163,7 @@ pub(crate) struct ReviewedJson {
 }
 
 /// A few of a person's descriptions, carried out anew.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Review {
     /// The person's descriptions that stand.
     described: u64,
@@ -194,7 +200,8 @@ pub(crate) async fn review(state: &AppState, run: &RunId, visitor: &Visitor) -> 
 }
 
 /// A point of a teacher's curve.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = ReadingPoint)]
 pub(crate) struct CurvePoint {
     answer: AnswerId,
     update: u64,
@@ -210,7 +217,8 @@ pub(crate) struct CurvePoint {
 }
 
 /// The curve of one teacher: what the agent understood before it was told.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = TeacherReadings)]
 pub(crate) struct Curve {
     teacher: TeacherId,
     points: Vec<CurvePoint>,

@@ -2,7 +2,7 @@
 
 use crate::config::run::{LARGEST_SEED, TeacherMode};
 use crate::ids::RunId;
-use crate::launch::{LaunchError, Launcher, NewRun};
+use crate::launch::{LaunchError, Launcher, NewOutsideRun, NewRun};
 use crate::run::Command;
 use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
@@ -34,6 +34,11 @@ pub(crate) async fn start(state: &AppState, wish: NewRun) -> Result<RunId> {
         return Err(Error::change("share", "The share that goes to people must lie between 0 and 1."));
     }
     launcher(state)?.create(wish).await.map_err(refused)
+}
+
+/// Starts a run whose agent lives in another program and returns its id.
+pub(crate) async fn start_outside(state: &AppState, wish: NewOutsideRun) -> Result<RunId> {
+    launcher(state)?.create_outside(wish).await.map_err(refused)
 }
 
 /// Resumes a run: one that has ended from its last checkpoint, any other from its pause.

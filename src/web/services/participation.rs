@@ -12,7 +12,7 @@ use crate::web::state::AppState;
 use serde::Serialize;
 
 /// The progress of a teacher in a study, as the page shows it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Progress {
     /// The study.
     pub(crate) study: StudyId,

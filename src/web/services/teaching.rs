@@ -33,7 +33,8 @@ const DAY_MS: u64 = 24 * 3_600_000;
 const PASSED_OVER: usize = 5;
 
 /// An execution drawn for a teacher.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = ShownExecution)]
 pub(crate) struct Shown {
     /// Key of the execution.
     pub(crate) execution: ExecutionId,
@@ -218,7 +219,7 @@ impl Given {
 }
 
 /// The reply to an answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Thanks {
     /// Key of the stored answer.
     pub(crate) answer: AnswerId,
@@ -318,6 +319,7 @@ pub(crate) async fn correct(
 
 /// Tells the trainer to look into the store. It also looks by itself, so a run that just ended is no error here.
 fn arrived(state: &AppState, view: &RunView) {
+    state.runs.tell_answer();
     if let Some(handle) = state.runs.get(&view.run.id) {
         let _ = handle.commands.send(Command::DescriptionArrived);
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use time::OffsetDateTime;
 
 /// An answer that was taken back, or could not be: the execution again, with the words.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct TakenBack {
     /// Key of the answer.
     pub(crate) answer: AnswerId,

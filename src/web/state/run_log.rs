@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 const KEPT_LINES: usize = 200;
 
 /// A line of a run's log.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
 pub struct LogLine {
     /// When the line was written.
     #[serde(with = "time::serde::rfc3339")]

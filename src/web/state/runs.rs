@@ -22,6 +22,8 @@ struct Living {
     refused: BTreeMap<RunId, String>,
     /// Told whenever a run comes or goes.
     changed: watch::Sender<()>,
+    /// Told whenever somebody has answered.
+    answered: watch::Sender<()>,
 }
 
 /// The runs alive in this process. Runs come and go while the server is up; clones share one map.
@@ -77,6 +79,16 @@ impl Runs {
     /// Tells when a run comes or goes.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).changed.subscribe()
+    }
+
+    /// Says that somebody has answered.
+    pub(crate) fn tell_answer(&self) {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).answered.send_replace(());
+    }
+
+    /// Tells when somebody has answered.
+    pub(crate) fn answers(&self) -> watch::Receiver<()> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).answered.subscribe()
     }
 
     /// Removes a run; its pages then show what the store has of it.

@@ -1,0 +1,576 @@
+//! The addresses of programs: their document, pages of lists, tokens, keys, limits, and agents that live elsewhere.
+
+use crate::{Reply, Server, support};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use iliad::app::outside;
+use iliad::config::run::TeacherMode;
+use iliad::ids::{RunId, StudyId};
+use iliad::launch::{LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo};
+use iliad::store::{Scope, Store, StudyArm};
+use iliad::study::StudySettings;
+use iliad::web::{Runs, WebSettings};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tower::ServiceExt;
+
+/// Starts made-up runs that show previews, and hosts outside runs as the server does.
+pub struct MadeUp {
+    pub store: Store,
+    pub runs: Runs,
+}
+
+impl Launcher for MadeUp {
+    fn presets(&self) -> Vec<PresetInfo> {
+        vec![PresetInfo {
+            name: "pairs/tiny".to_owned(),
+            title: "Pairs".to_owned(),
+            about: "for tests".to_owned(),
+            teacher: TeacherMode::Human,
+            missing: None,
+        }]
+    }
+
+    fn create(&self, wish: NewRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(async move {
+            let mut row = support::run_row("second", wish.teacher.unwrap_or(TeacherMode::Human));
+            row.config["pool"] = json!({"preview": "on"});
+            self.runs.add(support::start_run(&self.store, row).await);
+            Ok("second".into())
+        })
+    }
+
+    fn create_outside(&self, wish: NewOutsideRun) -> BoxFuture<'_, Result<RunId, LaunchError>> {
+        Box::pin(async move {
+            let id = RunId::from("elsewhere");
+            self.store.create_run(&outside::row(id.clone(), wish.show_request)).await?;
+            let log = self.runs.keep_log(&id);
+            let runtime = tokio::runtime::Handle::current();
+            self.runs.add(outside::host(self.store.clone(), runtime, &id, Box::new(log)).unwrap());
+            Ok(id)
+        })
+    }
+
+    fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async move { Err(LaunchError::State(format!("{id} is not resumed here."))) })
+    }
+}
+
+/// A server that starts runs.
+pub async fn server_with(settings: WebSettings) -> Server {
+    let mut server = Server::with(settings, TeacherMode::Human).await;
+    let (store, runs) = (server.state.store.clone(), server.state.runs.clone());
+    server.launch_with(Arc::new(MadeUp { store, runs }));
+    server
+}
+
+/// A program, with or without a token.
+struct Program<'a> {
+    server: &'a Server,
+    bearer: Option<String>,
+}
+
+impl Program<'_> {
+    async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> Reply {
+        let mut headers = vec![("content-type", "application/json")];
+        if let Some(bearer) = &self.bearer {
+            headers.push(("authorization", bearer));
+        }
+        if let Some(key) = key {
+            headers.push(("idempotency-key", key));
+        }
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        self.server.call(method, path, &headers, body).await
+    }
+
+    async fn get(&self, path: &str) -> Reply {
+        self.send(Method::GET, path, None, None).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.send(Method::POST, path, None, Some(body)).await
+    }
+}
+
+fn program(server: &Server) -> Program<'_> {
+    Program { server, bearer: None }
+}
+
+async fn with_token<'a>(server: &'a Server, scopes: &[Scope]) -> Program<'a> {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    let token = format!("iliad_{:032x}", NEXT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    server.state.store.create_api_token(&token, "a program", scopes, "a test", None).await.unwrap();
+    Program { server, bearer: Some(format!("Bearer {token}")) }
+}
+
+#[tokio::test]
+async fn the_document_is_the_checked_in_one() {
+    let server = Server::new().await;
+    let served = program(&server).get("/api/v1/openapi.json").await;
+    assert_eq!((served.status, served.header("content-type")), (StatusCode::OK, "application/json"));
+    assert!(served.json()["openapi"].as_str().unwrap().starts_with("3.1"), "{}", served.json()["openapi"]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.json");
+    if std::env::var_os("WRITE_OPENAPI").is_some() {
+        std::fs::write(&file, &served.text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        kept == served.text,
+        "docs/openapi.json is not current; WRITE_OPENAPI=1 cargo test --test web -- the_document writes it anew"
+    );
+}
+
+/// Holds replies against the document, and remembers which operations were asked.
+struct Contract<'a> {
+    program: Program<'a>,
+    document: Value,
+    asked: Mutex<BTreeSet<(String, String)>>,
+}
+
+impl Contract<'_> {
+    /// Sends a request to an address of the document whose parameters are filled in, and checks the reply.
+    async fn ask(
+        &self,
+        method: Method,
+        template: &str,
+        filled: &[(&str, &str)],
+        body: Option<Value>,
+        status: u16,
+    ) -> Value {
+        let template = format!("/api/v1{template}");
+        let path =
+            filled.iter().fold(template.clone(), |path, (name, value)| path.replace(&format!("{{{name}}}"), value));
+        let reply = self.program.send(method.clone(), &path, None, body.as_ref()).await;
+        assert_eq!(reply.status.as_u16(), status, "{method} {path}: {}", reply.text);
+        assert!(
+            !reply.header("ratelimit-policy").is_empty() && !reply.header("ratelimit").is_empty(),
+            "{method} {path}"
+        );
+        let name = template.split('?').next().unwrap();
+        let operation = &self.document["paths"][name][method.as_str().to_lowercase()];
+        assert!(operation.is_object(), "{method} {name} is not in the document");
+        self.asked.lock().unwrap().insert((name.to_owned(), method.to_string()));
+        let described = &operation["responses"];
+        let kind = reply.header("content-type").to_owned();
+        let response =
+            described.get(status.to_string()).filter(|_| reply.status.is_success()).unwrap_or(&described["default"]);
+        let Some(content) = response["content"].as_object() else {
+            assert!(reply.text.is_empty(), "{method} {name} says nothing by the document: {}", reply.text);
+            return Value::Null;
+        };
+        let schema = content.get(&kind).unwrap_or_else(|| panic!("{method} {name}: {kind} is not in {content:?}"));
+        let value = reply.json();
+        self.check(&schema["schema"], &value, &format!("{method} {name}"));
+        value
+    }
+
+    fn check(&self, schema: &Value, value: &Value, what: &str) {
+        let mut root = schema.clone();
+        root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+        root["components"] = self.document["components"].clone();
+        let validator = jsonschema::validator_for(&root).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let errors: Vec<String> =
+            validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+        assert!(errors.is_empty(), "{what}: {errors:?}\n{value:#}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
+    let server = server_with(WebSettings::default()).await;
+    let document = program(&server).get("/api/v1/openapi.json").await.json();
+    let contract = Contract { program: program(&server), document, asked: Mutex::default() };
+    let (get, post, put) = (Method::GET, Method::POST, Method::PUT);
+    let run = [("run", "second")];
+    contract.ask(get.clone(), "/openapi.json", &[], None, 200).await;
+    contract.ask(get.clone(), "/presets", &[], None, 200).await;
+    contract.ask(post.clone(), "/runs", &[], Some(json!({"preset": "pairs/tiny", "seed": 3})), 201).await;
+    contract.ask(get.clone(), "/runs", &[], None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}", &run, None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}", &[("run", "nowhere")], None, 404).await;
+    contract.ask(post.clone(), "/runs", &[], Some(json!({"preset": 3})), 400).await;
+
+    // The teacher.
+    let leased = contract.ask(post.clone(), "/runs/{run}/lease", &run, Some(json!({})), 200).await;
+    let execution = leased["execution"].to_string();
+    let here = [("run", "second"), ("execution", execution.as_str())];
+    contract.ask(post.clone(), "/runs/{run}/executions/{execution}/renew", &here, None, 200).await;
+    let draft = json!({"client_key": leased["client_key"], "version": 1, "text": "add"});
+    contract.ask(put, "/runs/{run}/executions/{execution}/draft", &here, Some(draft), 204).await;
+    contract.ask(get.clone(), "/runs/{run}/drafts", &run, None, 200).await;
+    contract.ask(post.clone(), "/runs/{run}/executions/{execution}/reveal", &here, None, 200).await;
+    let words = json!({"text": "put un in front"});
+    contract.ask(post.clone(), "/runs/{run}/executions/{execution}/preview", &here, Some(words), 200).await;
+    contract.ask(get.clone(), "/runs/{run}/comprehension", &run, None, 200).await;
+    let mut answer = json!({"client_key": "one", "execution": leased["execution"], "kind": "described",
+        "text": "put un in front of it"});
+    let given = contract.ask(post.clone(), "/runs/{run}/answers", &run, Some(answer.clone()), 201).await;
+    contract.ask(post.clone(), "/runs/{run}/answers", &run, Some(answer.clone()), 200).await;
+    contract.ask(get.clone(), "/runs/{run}/answers", &run, None, 200).await;
+    let key = given["answer"].to_string();
+    let about = [("run", "second"), ("answer", key.as_str())];
+    (answer["client_key"], answer["text"]) = (json!("two"), json!("add an e at the end"));
+    let corrected = contract.ask(post.clone(), "/runs/{run}/answers/{answer}/correct", &about, Some(answer), 201).await;
+    let key = corrected["answer"].to_string();
+    let about = [("run", "second"), ("answer", key.as_str())];
+    let next = contract
+        .ask(post.clone(), "/runs/{run}/lease", &run, Some(json!({"except": [leased["execution"]]})), 200)
+        .await;
+    let other = next["execution"].to_string();
+    let there = [("run", "second"), ("execution", other.as_str())];
+    contract.ask(post.clone(), "/runs/{run}/executions/{execution}/release", &there, None, 204).await;
+    // The agent learns from it, and says how it took it.
+    for _ in 0..400 {
+        if contract.ask(get.clone(), "/runs/{run}/comprehension", &run, None, 200).await["latest"]["after"].is_object()
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    contract.ask(post.clone(), "/runs/{run}/answers/{answer}/undo", &about, None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}/answers", &run, None, 200).await;
+    contract.ask(post.clone(), "/runs/{run}/review", &run, None, 200).await;
+
+    // The analyst.
+    contract.ask(get.clone(), "/runs/{run}/readings", &run, None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}/descriptions", &run, None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}/episodes", &run, None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}/points", &run, None, 200).await;
+    contract.ask(post.clone(), "/runs/{run}/checkpoints", &run, None, 201).await;
+    contract.ask(get.clone(), "/runs/{run}/checkpoints", &run, None, 200).await;
+    let wish = json!({"request": "put un in front", "start": {"words": ["do"]}});
+    contract.ask(post.clone(), "/runs/{run}/try", &run, Some(wish), 200).await;
+    contract.ask(post.clone(), "/runs/{run}/pause", &run, None, 202).await;
+    contract.ask(post.clone(), "/runs/{run}/resume", &run, None, 202).await;
+    let mode = json!({"mode": "mixed", "share": 0.5});
+    contract.ask(post.clone(), "/runs/{run}/teacher", &run, Some(mode), 202).await;
+    contract.ask(get.clone(), "/runs/{run}", &run, None, 200).await;
+    contract.ask(post.clone(), "/runs/{run}/stop", &run, None, 202).await;
+    contract.ask(get.clone(), "/runs/{run}", &[("run", "study")], None, 200).await;
+
+    // Studies.
+    let study = StudyId::from("words");
+    let settings = StudySettings { title: "Words".into(), ..StudySettings::default() };
+    let arms = [StudyArm { run: "study".into(), name: "descriptions".into() }];
+    server.state.store.create_study(&study, &settings, &arms, "secret", "a test").await.unwrap();
+    let of = [("study", "words")];
+    contract.ask(get.clone(), "/studies", &[], None, 200).await;
+    contract.ask(get.clone(), "/studies/{study}", &of, None, 200).await;
+    contract.ask(Method::PATCH, "/studies/{study}", &of, Some(json!({"goal": 7})), 200).await;
+    contract.ask(get.clone(), "/studies/{study}/participants", &of, None, 200).await;
+    contract.ask(get.clone(), "/studies/{study}/comparison", &of, None, 200).await;
+
+    // The agent elsewhere.
+    contract.ask(post.clone(), "/outside-runs", &[], Some(json!({})), 201).await;
+    let away = [("run", "elsewhere")];
+    let body = json!({"executions": [{"request": "greet", "text": "It waved."}]});
+    contract.ask(post.clone(), "/runs/{run}/executions", &away, Some(body), 201).await;
+    let leased = contract.ask(post.clone(), "/runs/{run}/lease", &away, Some(json!({})), 200).await;
+    let answer = json!({"client_key": "away", "execution": leased["execution"], "kind": "described", "text": "wave"});
+    contract.ask(post.clone(), "/runs/{run}/answers", &away, Some(answer), 201).await;
+    let said = contract.ask(get.clone(), "/runs/{run}/descriptions", &away, None, 200).await;
+    let update = json!({"update": 1, "descriptions": [said["items"][0]["id"]], "validation": {"right": 3, "of": 4}});
+    contract.ask(post, "/runs/{run}/updates", &away, Some(update), 200).await;
+    contract.ask(get.clone(), "/runs/{run}/points", &away, None, 200).await;
+    contract.ask(get.clone(), "/runs/{run}", &away, None, 200).await;
+    contract.ask(get, "/runs", &[], None, 200).await;
+
+    let asked = contract.asked.lock().unwrap();
+    let paths = contract.document["paths"].as_object().unwrap();
+    for (path, item) in paths {
+        for (method, operation) in item.as_object().unwrap() {
+            let stream = operation["responses"]["200"]["content"].get("text/event-stream").is_some();
+            let tried = asked.contains(&(path.clone(), method.to_uppercase()));
+            assert!(tried || stream, "{method} {path} was not tried");
+            assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{method} {path}");
+            let open = path.ends_with("openapi.json");
+            assert_eq!(operation["security"].as_array().map(Vec::is_empty), Some(open), "{method} {path}");
+        }
+    }
+    assert!(asked.len() > 35, "{asked:?}");
+}
+
+/// Read from the source: an address that is added otherwise has no place in the document.
+#[test]
+fn every_address_of_programs_is_documented() {
+    let source = include_str!("../../src/web/router/api.rs");
+    for part in source.split("\nfn ").filter(|part| !part.starts_with("older(")) {
+        assert!(!part.contains(".route("), "{}", part.lines().next().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn lists_come_in_pages() {
+    let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
+    let mut status = server.run.status.clone();
+    tokio::time::timeout(Duration::from_secs(30), status.wait_for(|status| status.update >= 7)).await.unwrap().unwrap();
+    let program = program(&server);
+    for list in ["points", "episodes"] {
+        let (mut seen, mut query) = (Vec::new(), "?limit=3".to_owned());
+        loop {
+            let page = program.get(&format!("/api/v1/runs/study/{list}{query}")).await.json();
+            let items = page["items"].as_array().unwrap();
+            assert!(!items.is_empty() && items.len() <= 3, "{page}");
+            let name = if list == "points" { "update" } else { "episode" };
+            seen.extend(items.iter().map(|item| item[name].as_u64().unwrap()));
+            match page["next"].as_str() {
+                Some(next) if seen.len() < 7 => query = format!("?limit=3&cursor={next}"),
+                _ => break,
+            }
+        }
+        let (mut sorted, newest_first) = (seen.clone(), list == "episodes");
+        sorted.sort_unstable();
+        sorted.dedup();
+        if newest_first {
+            sorted.reverse();
+        }
+        assert!(seen == sorted && seen.len() >= 7, "{list}: {seen:?}");
+    }
+    let refused = program.get("/api/v1/runs?cursor=%21").await;
+    assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (422, Some("cursor")));
+    assert_eq!(refused.header("content-type"), "application/problem+json");
+}
+
+#[tokio::test]
+async fn the_older_addresses_are_aliases_that_say_so() {
+    let server = Server::new().await;
+    let program = program(&server);
+    let older = program.get("/api/runs/study").await;
+    let current = program.get("/api/v1/runs/study").await;
+    assert_eq!(older.json()["config"], current.json()["config"]);
+    assert!(older.header("deprecation").starts_with('@'), "{:?}", older.headers);
+    assert_eq!(current.header("deprecation"), "");
+    let missing = program.get("/api/nothing").await;
+    assert_eq!((missing.status, missing.header("deprecation")), (StatusCode::NOT_FOUND, ""));
+}
+
+#[tokio::test]
+async fn tokens_give_their_scopes_and_no_more() {
+    const ACCESS: &str = "correct horse battery staple";
+    let remote = WebSettings { loopback: false, access_token: Some(ACCESS.to_owned()), ..WebSettings::default() };
+    // With and without another way in, a token gives its scopes alone.
+    for settings in [remote, WebSettings::default()] {
+        let server = server_with(settings).await;
+        let reader = with_token(&server, &[Scope::Read]).await;
+        assert_eq!(reader.get("/api/v1/runs").await.status, StatusCode::OK);
+        let refused = reader.post("/api/v1/runs/study/pause", &json!({})).await;
+        assert_eq!((refused.status, refused.json()["code"].as_str()), (StatusCode::FORBIDDEN, Some("missing-scope")));
+        assert_eq!(reader.post("/api/v1/runs/study/lease", &json!({})).await.status, StatusCode::FORBIDDEN);
+        for path in ["/runs", "/tokens", "/people", "/runs/study/export.jsonl", "/api/v1/runs/study/descriptions"] {
+            let reply = reader.get(path).await;
+            assert!(matches!(reply.status.as_u16(), 401 | 403), "{path}: {}", reply.status);
+        }
+        assert_eq!(
+            with_token(&server, &[Scope::Export]).await.get("/runs/study/export.jsonl").await.status,
+            StatusCode::OK
+        );
+        let steering = with_token(&server, &[Scope::Steer]).await;
+        assert_eq!(steering.post("/api/v1/runs/study/pause", &json!({})).await.status, StatusCode::ACCEPTED);
+        let admin = with_token(&server, &[Scope::Admin]).await;
+        assert_eq!(admin.get("/runs").await.status, StatusCode::OK);
+        assert!(matches!(admin.get("/tokens").await.status.as_u16(), 401 | 403), "no token makes tokens");
+
+        // Two tokens are two teachers, and neither needs a cookie.
+        let (one, two) = (with_token(&server, &[Scope::Teach]).await, with_token(&server, &[Scope::Teach]).await);
+        let first = one.post("/api/v1/runs/study/lease", &json!({})).await.json();
+        let other = two.post("/api/v1/runs/study/lease", &json!({})).await.json();
+        assert!(first["execution"].is_i64() && first["execution"] != other["execution"], "{first} {other}");
+        let answer =
+            json!({"client_key": "k", "execution": first["execution"], "kind": "described", "text": "add an e"});
+        assert_eq!(two.post("/api/v1/runs/study/answers", &answer).await.status, StatusCode::FORBIDDEN);
+        assert_eq!(one.post("/api/v1/runs/study/answers", &answer).await.status, StatusCode::CREATED);
+
+        // A token that was revoked opens nothing, not even where nothing is needed otherwise.
+        let known = server.state.store.api_tokens().await.unwrap();
+        assert!(
+            known.iter().all(|token| token.created_by == "a test") && known.iter().any(|token| token.used_at.is_some())
+        );
+        for token in known {
+            server.state.store.revoke_api_token(token.id).await.unwrap();
+        }
+        assert_eq!(reader.get("/api/v1/runs").await.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(one.post("/api/v1/runs/study/lease", &json!({})).await.status, StatusCode::UNAUTHORIZED);
+    }
+    let server = server_with(WebSettings::default()).await;
+    let past = time::OffsetDateTime::now_utc() - time::Duration::minutes(1);
+    let token = format!("iliad_{:032x}", 0);
+    server.state.store.create_api_token(&token, "old", &[Scope::Read], "a test", Some(past)).await.unwrap();
+    let expired = Program { server: &server, bearer: Some(format!("Bearer {token}")) };
+    assert_eq!(expired.get("/api/v1/runs").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn tokens_are_made_and_revoked_on_a_page() {
+    let server = Server::new().await;
+    let refused = server.form("/tokens", "", "name=robot&days=30").await;
+    assert!(
+        refused.status == StatusCode::UNPROCESSABLE_ENTITY && refused.text.contains("value=\"robot\""),
+        "{}",
+        refused.text
+    );
+    let made = server.form("/tokens", "", "name=robot&days=30&scope-read=on&scope-agent=on").await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    let token = crate::attribute(&made.text, "id=\"token\"", "value");
+    let robot = Program { server: &server, bearer: Some(format!("Bearer {token}")) };
+    assert_eq!(robot.get("/api/v1/runs").await.status, StatusCode::OK);
+    let page = server.page("/tokens", "").await.text;
+    assert!(page.contains("robot") && page.contains("Last used") && !page.contains(&token), "{page}");
+    let revoked = server.form("/tokens/1/revoke", "", "").await;
+    assert_eq!(revoked.header("location"), "/tokens?done=revoked");
+    assert!(server.page("/tokens?done=revoked", "").await.text.contains("There is no token yet"));
+    assert_eq!(robot.get("/api/v1/runs").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_request_with_a_key_is_carried_out_once() {
+    let server = server_with(WebSettings::default()).await;
+    let program = program(&server);
+    server.state.launcher.as_ref().unwrap().create_outside(NewOutsideRun::default()).await.unwrap();
+    let path = "/api/v1/runs/elsewhere/executions";
+    let body = json!({"executions": [{"request": "greet", "text": "It waved."}]});
+    let once = program.send(Method::POST, path, Some("first"), Some(&body)).await;
+    let twice = program.send(Method::POST, path, Some("first"), Some(&body)).await;
+    assert_eq!((once.status, twice.status), (StatusCode::CREATED, StatusCode::CREATED));
+    assert_eq!((once.text.as_str(), twice.header("idempotency-replayed")), (twice.text.as_str(), "true"));
+    assert_eq!(twice.header("content-type"), "application/json");
+    assert_eq!(server.state.store.execution_count(&"elsewhere".into()).await.unwrap(), 1);
+    let other = json!({"executions": [{"request": "greet", "text": "It bowed."}]});
+    let refused = program.send(Method::POST, path, Some("first"), Some(&other)).await;
+    assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (422, Some("key-of-another-request")));
+    let elsewhere = program.send(Method::POST, "/api/v1/runs/study/pause", Some("first"), None).await;
+    assert_eq!(elsewhere.status, StatusCode::UNPROCESSABLE_ENTITY, "the address belongs to the request");
+    // A key is its sender's own.
+    let agent = with_token(&server, &[Scope::Agent]).await;
+    assert_eq!(agent.send(Method::POST, path, Some("first"), Some(&other)).await.status, StatusCode::CREATED);
+    // What was refused is not kept.
+    let wrong = json!({"executions": []});
+    assert_eq!(program.send(Method::POST, path, Some("second"), Some(&wrong)).await.status.as_u16(), 422);
+    assert_eq!(program.send(Method::POST, path, Some("second"), Some(&other)).await.status, StatusCode::CREATED);
+    assert_eq!(program.send(Method::POST, path, Some("a b"), Some(&other)).await.status, StatusCode::BAD_REQUEST);
+    // Many at once are one, too.
+    let sent = (0..8).map(|_| program.send(Method::POST, path, Some("third"), Some(&body)));
+    let statuses: Vec<u16> = futures::future::join_all(sent).await.iter().map(|reply| reply.status.as_u16()).collect();
+    assert!(statuses.iter().all(|status| matches!(status, 201 | 409)) && statuses.contains(&201), "{statuses:?}");
+    assert_eq!(server.state.store.execution_count(&"elsewhere".into()).await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn programs_are_told_how_they_stand() {
+    let server = Server::new().await;
+    let reply = program(&server).get("/api/v1/runs/study").await;
+    assert!(reply.header("ratelimit-policy").starts_with("\"api\";q=1200"), "{:?}", reply.headers);
+    assert!(reply.header("ratelimit").starts_with("\"api\";r=1199"), "{:?}", reply.headers);
+    let token = with_token(&server, &[Scope::Read]).await;
+    let own = token.get("/api/v1/runs/study").await;
+    assert!(own.header("ratelimit").starts_with("\"api\";r=1199"), "a token has a bucket of its own: {:?}", own.headers);
+}
+
+/// The events of a stream, as many as are wanted.
+async fn events(server: &Server, path: &str, last: Option<i64>, wanted: usize) -> Vec<(String, Value)> {
+    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
+    if let Some(last) = last {
+        request = request.header("last-event-id", last.to_string());
+    }
+    let response = server.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut body = response.into_body().into_data_stream();
+    let (mut text, mut found) = (String::new(), Vec::new());
+    while found.len() < wanted {
+        let chunk = tokio::time::timeout(Duration::from_secs(60), body.next()).await.expect("in time");
+        text.push_str(std::str::from_utf8(&chunk.expect("it goes on").unwrap()).unwrap());
+        found = text
+            .split("\n\n")
+            .filter(|event| event.contains("event: description"))
+            .map(|event| {
+                let line =
+                    |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+                (line("id:"), serde_json::from_str(&line("data:")).unwrap())
+            })
+            .collect();
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_elsewhere_posts_executions_and_gets_descriptions_as_they_come() {
+    let server = server_with(WebSettings::default()).await;
+    let agent = program(&server);
+    let run = agent.post("/api/v1/outside-runs", &json!({"show_request": true})).await;
+    assert_eq!((run.status, run.json()["id"].as_str()), (StatusCode::CREATED, Some("elsewhere")));
+    let executions = json!({"executions": [
+        {"request": "replace c with w", "pairs": [{"in": "castle", "out": "wastle"}], "update": 4},
+        {"request": "tidy up", "text": "It took the <cup>.\nIt left.", "people": 2},
+    ]});
+    let posted = agent.post("/api/v1/runs/elsewhere/executions", &executions).await;
+    assert_eq!(posted.status, StatusCode::CREATED, "{}", posted.text);
+    assert_eq!(posted.json()["executions"][1]["episode"], 2);
+    for wrong in [
+        json!({"request": "x"}),
+        json!({"request": "x", "text": "a", "pairs": []}),
+        json!({"request": "", "text": "a"}),
+        json!({"request": "x", "text": "a", "people": 0}),
+    ] {
+        let reply = agent.post("/api/v1/runs/elsewhere/executions", &json!({ "executions": [wrong] })).await;
+        assert_eq!(reply.json()["code"], "execution", "{}", reply.text);
+    }
+    let own = agent.post("/api/v1/runs/study/executions", &executions).await;
+    assert_eq!((own.status, own.json()["code"].as_str()), (StatusCode::CONFLICT, Some("not-outside")));
+
+    // People teach it on the page, as any other run, and the dashboard says where the agent is.
+    let page = server.page("/teach/elsewhere", "").await;
+    let cookie = page.cookie("iliad_teacher").unwrap();
+    server.form("/teach/elsewhere/guide", &cookie, "").await;
+    assert!(server.page("/runs/elsewhere", "").await.text.contains("lives in another program"));
+    assert!(server.page("/runs", "").await.text.contains("elsewhere"));
+    let stream = events(&server, "/api/v1/runs/elsewhere/descriptions/events", None, 2);
+    let teach = async {
+        let mut drawn = String::new();
+        for n in 0..2 {
+            let leased = server.post("/api/v1/runs/elsewhere/lease", &cookie, &json!({})).await.json();
+            drawn += leased["html"].as_str().unwrap();
+            assert!(leased["request"].is_string(), "{leased}");
+            let answer = json!({"client_key": format!("k{n}"), "execution": leased["execution"], "kind": "described",
+                "text": format!("words {n}")});
+            let reply = server.post("/api/v1/runs/elsewhere/answers", &cookie, &answer).await;
+            assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text);
+        }
+        assert!(drawn.contains("edit-pair") && drawn.contains("&lt;cup&gt;"), "{drawn}");
+    };
+    let (told, ()) = tokio::join!(stream, teach);
+    assert_eq!((&told[0].1["text"], &told[1].1["text"]), (&json!("words 0"), &json!("words 1")));
+    assert_eq!(told[0].1["state"], "standing");
+    let first: i64 = told[0].0.parse().unwrap();
+    let again = events(&server, "/api/v1/runs/elsewhere/descriptions/events", Some(first), 1).await;
+    assert_eq!(again[0].0, told[1].0, "a stream that broke off goes on after the last one");
+    let later = agent.get(&format!("/api/v1/runs/elsewhere/descriptions?after={first}")).await.json();
+    assert_eq!((later["items"].as_array().unwrap().len(), &later["items"][0]["text"]), (1, &json!("words 1")));
+
+    // What it has learned from can no longer be undone, and teachers see it.
+    let update = json!({"update": 1, "descriptions": [first], "validation": {"right": 1, "of": 2}, "seconds": 3.5});
+    let point = agent.post("/api/v1/runs/elsewhere/updates", &update).await;
+    assert_eq!((point.status, point.json()["validation"]["n"].as_u64()), (StatusCode::OK, Some(2)), "{}", point.text);
+    assert_eq!(agent.post("/api/v1/runs/elsewhere/updates", &update).await.status, StatusCode::OK);
+    let undone = server.post(&format!("/api/v1/runs/elsewhere/answers/{first}/undo"), &cookie, &json!({})).await.json();
+    assert_eq!((&undone["undone"], &undone["used_in_update"]), (&json!(false), &json!(1)));
+    let second = told[1].0.clone();
+    server.post(&format!("/api/v1/runs/elsewhere/answers/{second}/undo"), &cookie, &json!({})).await;
+    let gone = json!({"update": 2, "descriptions": [second.parse::<i64>().unwrap()]});
+    let refused = agent.post("/api/v1/runs/elsewhere/updates", &gone).await;
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (StatusCode::CONFLICT, Some("superseded")));
+
+    // It is commanded as any other.
+    assert_eq!(agent.post("/api/v1/runs/elsewhere/pause", &json!({})).await.status, StatusCode::ACCEPTED);
+    let mut status = server.state.runs.get(&"elsewhere".into()).unwrap().status;
+    let paused = status.wait_for(|status| status.state == iliad::run::RunState::Paused);
+    let seen = tokio::time::timeout(Duration::from_secs(30), paused).await.unwrap().unwrap().clone();
+    assert_eq!((seen.update, seen.episodes, seen.descriptions_human), (1, 2, 1));
+    let waits = agent.post("/api/v1/runs/elsewhere/executions", &executions).await;
+    assert_eq!(waits.json()["code"], "paused");
+    let tried = agent.post("/api/v1/runs/elsewhere/try", &json!({"request": "x", "start": {}})).await;
+    assert!(tried.text.contains("lives in another program"), "{}", tried.text);
+}

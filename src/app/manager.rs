@@ -192,6 +192,10 @@ impl Manager {
     pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
         self.check_goes_on_here(id).await?;
+        if run.family == OUTSIDE {
+            self.store.set_active(id, true).await?;
+            return self.host_outside(id);
+        }
         let config = config_of(&run)?;
         family_of(self.registry, &config)?
             .at_hand(&config)
@@ -205,10 +209,6 @@ impl Manager {
         let label = self.store.run_label(id).await?;
         if label.trashed_at.is_some() {
             return Err(LaunchError::State("This run is in the trash. Put it back first.".to_owned()));
-        }
-        if run.family == OUTSIDE {
-            self.store.set_active(id, true).await?;
-            return self.host_outside(id);
         }
         if label.made_by == MadeBy::Reproduce {
             return Err(LaunchError::State(

@@ -8,7 +8,10 @@ use futures::future::BoxFuture;
 use iliad::app::outside;
 use iliad::config::run::TeacherMode;
 use iliad::ids::{RunId, StudyId};
-use iliad::launch::{LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo};
+use iliad::launch::{
+    Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo,
+};
+use iliad::protocol::Split;
 use iliad::store::{Scope, Store, StudyArm};
 use iliad::study::StudySettings;
 use iliad::web::{Runs, WebSettings};
@@ -58,6 +61,23 @@ impl Launcher for MadeUp {
 
     fn resume<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(async move { Err(LaunchError::State(format!("{id} is not resumed here."))) })
+    }
+
+    fn extend<'a>(&'a self, _: &'a RunId, _: u64) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn continue_from<'a>(&'a self, _: &'a RunId, _: Continuation) -> BoxFuture<'a, Result<RunId, LaunchError>> {
+        Box::pin(async { Ok("third".into()) })
+    }
+
+    fn evaluate<'a>(&'a self, _: &'a RunId, _: EvaluationRequest) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn evaluating(&self, _: &RunId) -> Vec<Evaluating> {
+        let request = EvaluationRequest { checkpoint: "best.safetensors".into(), split: Split::Test, limit: 5 };
+        vec![Evaluating { request, failed: None }]
     }
 }
 
@@ -252,6 +272,22 @@ async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
     contract.ask(get.clone(), "/runs/{run}", &run, None, 200).await;
     contract.ask(post.clone(), "/runs/{run}/stop", &run, None, 202).await;
     contract.ask(get.clone(), "/runs/{run}", &[("run", "study")], None, 200).await;
+
+    // A run that has ended.
+    let mut status = server.state.runs.get(&"second".into()).unwrap().status;
+    let stopped = status.wait_for(|status| status.state == iliad::run::RunState::Stopped);
+    tokio::time::timeout(Duration::from_secs(30), stopped).await.unwrap().unwrap();
+    let label = json!({"name": "Pilot", "tags": ["a", "b"], "archived": false});
+    contract.ask(Method::PATCH, "/runs/{run}", &run, Some(label), 200).await;
+    let measured = json!({"checkpoint": "best.safetensors", "split": "test", "limit": 5});
+    contract.ask(post.clone(), "/runs/{run}/evaluations", &run, Some(measured), 202).await;
+    contract.ask(get.clone(), "/runs/{run}/evaluations", &run, None, 200).await;
+    let from = json!({"checkpoint": "best.safetensors"});
+    contract.ask(post.clone(), "/runs/{run}/continue", &run, Some(from), 201).await;
+    contract.ask(post.clone(), "/runs/{run}/episodes", &run, Some(json!({"episodes": 9})), 202).await;
+    contract.ask(get.clone(), "/runs/{run}/losses", &run, None, 200).await;
+    contract.ask(Method::DELETE, "/runs/{run}", &run, None, 200).await;
+    contract.ask(post.clone(), "/runs/{run}/restore", &run, None, 204).await;
 
     // Studies.
     let study = StudyId::from("words");

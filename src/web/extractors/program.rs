@@ -56,7 +56,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> &'static [Scope] {
     let Some(api) = path.strip_prefix(V1).or_else(|| path.strip_prefix("/api")) else {
         return match path {
             "/events" | "/runs/{run}/events" => &[Scope::Read],
-            path if path.starts_with("/runs/{run}/export") => &[Scope::Export],
+            path if path.starts_with("/runs/{run}/export") || path.starts_with("/export/") => &[Scope::Export],
             _ => &[Scope::Admin],
         };
     };
@@ -142,6 +142,7 @@ mod tests {
             (Method::GET, "/api/v1/runs/{run}/answers", Scope::Teach),
             (Method::GET, "/api/v1/runs/{run}/descriptions", Scope::Export),
             (Method::GET, "/runs/{run}/export.jsonl", Scope::Export),
+            (Method::GET, "/export/{file}", Scope::Export),
             (Method::PATCH, "/api/v1/studies/{study}", Scope::Admin),
             (Method::GET, "/api/v1/studies/{study}", Scope::Read),
             (Method::GET, "/runs", Scope::Admin),

@@ -220,7 +220,7 @@ mod tests {
     /// What programs can send, from their document. Everything is counted; what costs people something has a bucket of its own.
     #[test]
     fn everything_that_programs_can_send_is_counted() {
-        const AS_PROGRAM: [&str; 6] = ["checkpoints", "pause", "stop", "teacher", "executions", "updates"];
+        const AS_PROGRAM: [&str; 7] = ["checkpoints", "pause", "restore", "stop", "teacher", "executions", "updates"];
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.json");
         let document: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         let paths = document["paths"].as_object().unwrap().iter();

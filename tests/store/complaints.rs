@@ -1,8 +1,9 @@
 //! What people suffered from in similar tools, by name.
 
 use crate::support::{AWKWARD, Bench, RUN, TTL, answer, execution, simulated};
-use iliad::export::{Format, Rows, write};
-use iliad::store::{AnswerKind, NewAnswer};
+use iliad::export::{Format, Snapshot, write};
+use iliad::registry::Registry;
+use iliad::store::{AnswerKind, Filter, NewAnswer};
 use serde_json::json;
 use std::time::Instant;
 use time::Duration;
@@ -182,8 +183,8 @@ async fn fifty_thousand_rows_are_exported_in_seconds_and_all_of_them() {
         let begin = Instant::now();
         let mut told = Vec::new();
         let mut bytes = Vec::new();
-        let written =
-            write(&bench.store, Some(&RUN), format, Rows::All, &mut bytes, |p| told.push(p.done)).await.unwrap();
+        let snapshot = Snapshot::take(&bench.store, Registry::builtin(), Filter::of_run(&RUN)).await.unwrap();
+        let written = write(snapshot, format, &mut bytes, |p| told.push(p.done)).await.unwrap();
         assert_eq!(written, counted);
         assert!(told.len() >= 100 && told.is_sorted(), "progress is told on the way");
         assert!(begin.elapsed().as_secs() < 30, "{format:?} took {:?}", begin.elapsed());

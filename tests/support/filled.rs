@@ -21,7 +21,7 @@ pub async fn fill(file: &Path, run: &str, teachers: [TeacherId; 3], n: i64) {
                  request, summary, offered_at)
              {numbers} SELECT i, '{run}', i, i, 1, 1, 'done', 1, 1, 0, 'r', 's', i FROM n"
         ),
-        format!("INSERT INTO execution_bodies {numbers} SELECT i, '{view}', '[]' FROM n"),
+        format!("INSERT INTO execution_bodies (execution, view, trace) {numbers} SELECT i, '{view}', '[]' FROM n"),
         format!(
             "INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
                  policy_update, created_at, used_in_update, used_position, used_at)

@@ -42,7 +42,8 @@ pub(super) fn text(manifest: &Manifest) -> String {
         "pretty_name: {}\nlanguage:\n- en\nsize_categories:\n- {size}\ntags:\n- iliad\n- learning-from-descriptions\nconfigs:\n",
         quoted(name)
     );
-    for table in Table::ALL {
+    // `datasets` opens no configuration without rows.
+    for table in Table::ALL.into_iter().filter(|table| *table == Table::Descriptions || manifest.rows(*table) > 0) {
         let folder = if table == Table::Descriptions { String::new() } else { format!("{}/", table.name()) };
         let _ = write!(
             card,

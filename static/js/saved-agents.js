@@ -40,7 +40,7 @@ export class SavedAgents {
     const doing = row.kept && this.config.can_start
       ? el("span", { class: "checkpoint-do" },
         el("a", { href: address, download: true, "aria-label": `Download ${called(row.name)}` }, "Download"),
-        el("a", { href: on, "aria-label": `Continue from ${called(row.name)} as another run` }, "Continue from it"),
+        el("a", { href: on, "aria-label": `Continue from it: ${called(row.name)}, as another run` }, "Continue from it"),
         evaluate)
       : row.kept ? null : el("span", { class: "sub" }, "no longer kept as a file");
     return el("tr", {},

@@ -59,7 +59,7 @@ test("a finished run is tried and measured, and its best checkpoint continues as
   await page.locator("#request").fill("add an e at the end");
   await page.locator("#try-go").click();
   await page.locator("#tried .drawing").waitFor({ timeout: PATIENCE });
-  assert.ok(await page.locator("#try-checkpoint option").count() >= 2);
+  await until("checkpoints can be chosen", async () => await page.locator("#try-checkpoint option").count() >= 2);
   await page.locator("#evaluate-limit").fill("8");
   await page.getByRole("button", { name: "Evaluate ★ best" }).click();
   await until("it is measured", async () => /of 8 /.test(await page.locator("#evaluations").innerText()));

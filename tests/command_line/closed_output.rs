@@ -69,6 +69,11 @@ const ROWS: &[Row] = &[
     row("export --format csv"),
     row("export --schema"),
     row("export -o /dev/stdout"),
+    // Without a file it is refused before it begins; what it does has tests of its own.
+    Row { arguments: "import nothing.jsonl", input: "", code: -1 },
+    row("token create robot --scope read"),
+    row("token list"),
+    Row { arguments: "token revoke 1", input: "", code: -1 },
     row("dev bench --preset tiny --device cpu --only updates --samples 1 --each 1 --warm 1 --batch 4"),
     row("accounts list"),
     row("accounts invite"),

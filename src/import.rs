@@ -185,8 +185,8 @@ impl Record {
 #[derive(Default)]
 struct Seen {
     keys: HashSet<AnswerId>,
-    /// Rows that name others, which may come later.
-    named: Vec<(PathBuf, u64, &'static str, AnswerId)>,
+    /// Rows that were corrected, each with the answer that corrects it, which may come later.
+    named: Vec<(PathBuf, u64, AnswerId)>,
     simulated: HashSet<(RunId, u64)>,
     standing: HashSet<(RunId, u64, u64, TeacherId)>,
 }
@@ -229,9 +229,9 @@ pub fn check(path: &Path, registry: Registry, name: Option<RunId>) -> Result<Che
         }
         checked.unknown.extend(rows.unknown());
     }
-    for (file, number, column, key) in seen.named {
+    for (file, number, key) in seen.named {
         if !seen.keys.contains(&key) {
-            let reason = format!("`{column}` names the answer {key}, which is not there");
+            let reason = format!("`superseded_by` names the answer {key}, which is not there");
             checked.bad.push(BadRow { file, number, reason });
         }
     }
@@ -278,7 +278,7 @@ impl Checked {
         let key = match record.integer("description_id") {
             Some(key) => AnswerId(key),
             // Keys of their own, which nothing names.
-            None => AnswerId(-1 - self.keys.len() as i64),
+            None => AnswerId(-1 - seen.keys.len() as i64),
         };
         if !seen.keys.insert(key) {
             return Err(format!("`description_id` {key} is there twice"));
@@ -291,10 +291,9 @@ impl Checked {
         {
             return Err(format!("the teacher {teacher} has two answers about the episode {} that stand", row.episode));
         }
-        for (column, named) in [("supersedes", row.supersedes), ("superseded_by", row.superseded_by)] {
-            if let Some(named) = named {
-                seen.named.push((file.to_owned(), number, column, named));
-            }
+        // The answer that this one corrects may have been left out of the file: it then stands without naming it.
+        if let Some(named) = row.superseded_by {
+            seen.named.push((file.to_owned(), number, named));
         }
         let seed = record.text("seed").unwrap_or("0");
         let facts = RunFacts {

@@ -99,7 +99,7 @@ pub struct EvaluationRequest {
 }
 
 /// An evaluation that is under way, or that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evaluating {
     /// What was asked for.
     #[serde(flatten)]

@@ -87,9 +87,8 @@ async fn rows(store: &Store, filter: Filter) -> Vec<Value> {
     }
     for row in &mut rows {
         for name in ["description_id", "supersedes", "superseded_by"] {
-            if !row[name].is_null() {
-                row[name] = json!(keys[&row[name].as_i64()]);
-            }
+            // What a filter left out is named by nothing.
+            row[name] = json!(keys.get(&row[name].as_i64()).filter(|_| !row[name].is_null()));
         }
         row["teacher_id"] = json!(teachers[&row["teacher_id"].as_i64()]);
     }

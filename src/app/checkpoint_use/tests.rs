@@ -153,6 +153,7 @@ async fn runs_of_commands_are_listed_and_the_trash_is_emptied_with_its_files() {
     recorded(&manager).await;
     // A data folder in which commands wrote the same.
     let other = tempfile::tempdir().unwrap();
+    let (manager, router) = server(other.path()).await;
     let copied = [other.path().join("runs/regex-tiny-mine"), other.path().join("reproduce/main/ADEL/seed-3")];
     for folder in &copied {
         std::fs::create_dir_all(folder).unwrap();
@@ -160,7 +161,6 @@ async fn runs_of_commands_are_listed_and_the_trash_is_emptied_with_its_files() {
             std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
         }
     }
-    let (manager, router) = server(other.path()).await;
     let mut seen = std::collections::BTreeMap::new();
     manager.take_up_found_runs(&mut seen).await;
     manager.take_up_found_runs(&mut seen).await;

@@ -2,6 +2,7 @@
 
 use crate::ids::RunId;
 use crate::launch::{Continuation, Evaluating, EvaluationRequest};
+use crate::protocol::Split;
 use crate::run::CheckpointRow;
 use crate::store::RunEvaluation;
 use crate::web::error::{Error, Result};
@@ -69,11 +70,31 @@ pub(crate) async fn download(
     Ok((headers, Body::from_stream(ReaderStream::new(opened))).into_response())
 }
 
+/// An evaluation that is under way, or that failed.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(crate) struct Pending {
+    /// File name of the checkpoint.
+    checkpoint: String,
+    /// The tasks on which it is evaluated.
+    split: Split,
+    /// Tasks of the split at most; 0: all.
+    limit: usize,
+    /// Why it failed; null while it is under way.
+    failed: Option<String>,
+}
+
+impl From<Evaluating> for Pending {
+    fn from(Evaluating { request, failed }: Evaluating) -> Pending {
+        let EvaluationRequest { checkpoint, split, limit } = request;
+        Pending { checkpoint, split, limit, failed }
+    }
+}
+
 /// Answer of `GET /api/runs/{run}/evaluations`.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Evaluations {
     /// Under way, or failed.
-    pending: Vec<Evaluating>,
+    pending: Vec<Pending>,
     /// Done, newest first.
     done: Vec<RunEvaluation>,
 }
@@ -90,6 +111,7 @@ pub(crate) async fn evaluations(
 ) -> Result<axum::Json<Evaluations>> {
     let run = state.store.run(&run).await?.id;
     let pending = state.launcher.as_ref().map(|launcher| launcher.evaluating(&run)).unwrap_or_default();
+    let pending = pending.into_iter().map(Pending::from).collect();
     Ok(axum::Json(Evaluations { pending, done: state.store.evaluations(&run).await? }))
 }
 

@@ -32,7 +32,14 @@ fn kind(method: &Method, path: &str, base: &str) -> Option<Kind> {
 fn kind_of(method: &Method, path: &str) -> Option<Kind> {
     let post = *method == Method::POST;
     Some(match path {
-        "/teach/{run}" | "/teach/{run}/answers/{answer}" | "/teach/{run}/answers/{answer}/undo" if post => Kind::Words,
+        "/teach/{run}"
+        | "/teach/{run}/answers/{answer}"
+        | "/teach/{run}/answers/{answer}/undo"
+        | "/teach/{run}/answers/{answer}/withdraw"
+            if post =>
+        {
+            Kind::Words
+        }
         "/api/runs/{run}/answers"
         | "/api/runs/{run}/answers/{answer}/correct"
         | "/api/runs/{run}/answers/{answer}/undo"

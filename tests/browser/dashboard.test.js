@@ -130,7 +130,7 @@ test("a preset that needs data says so, and starting it all the same says what t
 test("the documentation is read without leaving the server", async () => {
   await page.goto(server.address);
   await page.locator(".foot").getByRole("link", { name: "Documentation" }).click();
-  await page.locator(".docs-list").getByRole("link", { name: /dataset|export/i }).first().click();
+  await page.locator(".docs-list").getByRole("link", { name: /data set|export/i }).first().click();
   await page.locator(".docs-text h1").waitFor();
   assert.ok(await page.evaluate(() => [...document.querySelectorAll(".docs-text img")].every((img) => img.complete && img.naturalWidth > 0)));
 });

@@ -67,7 +67,7 @@ async fn titles_tell_runs_apart_and_names_are_given_by_patch_and_form() {
         assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (422, Some(code)));
         assert!(refused.json()["detail"].as_str().unwrap().ends_with('.'));
     }
-    assert_eq!(patch(&server, "one", &json!({"nam": "x"})).await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(patch(&server, "one", &json!({"title": "x"})).await.status, StatusCode::BAD_REQUEST);
     assert_eq!(patch(&server, "none", &json!({"name": "x"})).await.status, StatusCode::NOT_FOUND);
     let form = server.form("/runs/one/label", "", "name=Other&tags=c%2C+d&back=list").await;
     assert_eq!((form.status, form.header("location")), (StatusCode::SEE_OTHER, "/runs"));

@@ -1,4 +1,4 @@
--- What people say about a run, and what becomes of it. A run without a row has the defaults.
+-- Labels of runs: what people say about them, and what becomes of them. A run without a row has the defaults.
 CREATE TABLE run_labels (
     run         TEXT    NOT NULL PRIMARY KEY REFERENCES runs (id),
     name        TEXT    NOT NULL DEFAULT '',
@@ -8,7 +8,7 @@ CREATE TABLE run_labels (
     -- When it was put into the trash, and when its files were removed for good where its rows stay with a study.
     trashed_at  INTEGER,
     purged_at   INTEGER,
-    -- What made it: the server, or a command whose folder was found.
+    -- The maker: the server, or a command whose folder was found.
     made_by     TEXT    NOT NULL DEFAULT 'server'
         CONSTRAINT maker_is_known CHECK (made_by IN ('server', 'train', 'reproduce')),
     -- The run's folder within the data folder, where it is another than runs/ID.
@@ -16,7 +16,7 @@ CREATE TABLE run_labels (
     -- The run, and its checkpoint, that this one began with. The other run may be gone.
     parent            TEXT,
     parent_checkpoint TEXT,
-    -- What happened before the store began to record the run: its update by then, and the descriptions by people that it had
+    -- The history before the store began to record the run: its update by then, and the descriptions by people that it had
     -- learned from. NULL where the store has all of it.
     inherited_update  INTEGER,
     inherited_people  INTEGER

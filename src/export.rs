@@ -203,7 +203,7 @@ impl DescriptionsFile {
         Ok(Some((bytes, Progress { done: self.done, rows: self.snapshot.descriptions() })))
     }
 
-    /// What the file is, after its end.
+    /// The manifest of the file, known at its end.
     pub fn manifest(&self, about: Description, path: String, bytes: u64, sha256: String) -> Manifest {
         let table = Some(Table::Descriptions.name().to_owned());
         Manifest::new(&self.snapshot, about, vec![FileEntry { path, table, rows: Some(self.done), bytes, sha256 }])

@@ -35,7 +35,7 @@ pub struct BadRow {
     pub reason: String,
 }
 
-/// What the rows of a run have in common.
+/// The facts about a run that all of its rows state.
 #[derive(Clone, Debug)]
 struct RunFacts {
     family: String,
@@ -181,7 +181,7 @@ impl Record {
     }
 }
 
-/// What the first reading remembers of the rows before.
+/// The keys and places of the rows that the first reading has passed.
 #[derive(Default)]
 struct Seen {
     keys: HashSet<AnswerId>,

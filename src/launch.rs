@@ -101,7 +101,7 @@ pub struct EvaluationRequest {
 /// An evaluation that is under way, or that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evaluating {
-    /// What was asked for.
+    /// The request.
     #[serde(flatten)]
     pub request: EvaluationRequest,
     /// Why it failed; `None` while it is under way.
@@ -115,7 +115,7 @@ pub struct PresetSettings {
     pub preset: String,
     /// Title of the family.
     pub title: String,
-    /// What the preset is for.
+    /// The purpose of the preset.
     pub about: String,
     /// Who teaches unless told otherwise.
     pub teacher: TeacherMode,
@@ -130,7 +130,7 @@ pub struct PresetSettings {
 pub struct SettingProblem {
     /// The settings that the sentence is about.
     pub keys: Vec<String>,
-    /// What to change.
+    /// A sentence that says what to change.
     pub sentence: String,
 }
 

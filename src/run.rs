@@ -162,7 +162,7 @@ pub struct EpisodeRow {
     pub candidates: Vec<(String, bool)>,
     /// Whether the execution performs as well as the gold one.
     pub success: bool,
-    /// What would have been right, for the data set; pages do not get it.
+    /// The gold execution, for the data set; pages do not get it.
     #[serde(skip)]
     pub reference: Option<Reference>,
 }

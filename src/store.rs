@@ -157,7 +157,7 @@ pub struct NewExecution {
     pub success: bool,
     /// How many people should describe it; 1 unless overlap is asked for.
     pub wanted: u32,
-    /// What would have been right, for the data set; never shown to teachers.
+    /// The gold execution, for the data set; it is never shown to teachers.
     pub reference: Option<Reference>,
 }
 
@@ -426,7 +426,7 @@ pub struct ExportRow {
     pub execution: String,
     /// The view that the teacher was shown.
     pub view: serde_json::Value,
-    /// What would have been right; rows of earlier versions have none.
+    /// The gold execution; rows of earlier versions have none.
     pub reference: Option<Reference>,
     /// Whether the execution performs as well as the gold one.
     pub success: bool,

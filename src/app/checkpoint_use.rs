@@ -1,4 +1,4 @@
-//! What checkpoints are good for beside resuming their run: another run begins with one, its agent is tried, its success is
+//! The uses of checkpoints beside resuming their run: another run begins with one, its agent is tried, its success is
 //! measured.
 
 use super::manager::{Manager, config_of, new_run_id, stored_config};
@@ -128,7 +128,7 @@ impl Manager {
                 Ok((rows, curve::points(&target, header.counters.update)))
             };
             lay().map_err(|error| {
-                // What is half laid down is no run.
+                // A folder that was copied in part only would be taken for a run.
                 let _ = std::fs::remove_dir_all(&target);
                 failed(error)
             })

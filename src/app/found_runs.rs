@@ -21,7 +21,7 @@ struct Candidate {
     place: Option<String>,
 }
 
-/// What the folder of a run says of it.
+/// A run as its folder describes it.
 struct Found {
     header: Header,
     points: Vec<Point>,

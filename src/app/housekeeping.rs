@@ -1,4 +1,4 @@
-//! What the server does from time to time: it takes up runs that commands made, and empties the trash of what has been in it for 30 days.
+//! The work that the server does from time to time: it takes up runs that commands made, and empties the trash of what has been in it for 30 days.
 
 use super::manager::Manager;
 use crate::ids::RunId;

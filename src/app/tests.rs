@@ -41,7 +41,7 @@ async fn the_form_shows_every_setting_with_its_meaning_and_starts_what_it_says()
     );
     assert!(field(&text, "algorithm.name").contains("<option value=\"epoch-adel\""));
     assert!(field(&text, "model.reference_padding").contains("type=\"checkbox\""));
-    // What differs is marked, what is wrong is said beside its field and keeps what was typed.
+    // The form marks settings that differ from the preset. A wrong one has its problem beside its field, and keeps what was typed.
     let sent = "preset=regex%2Ftiny&seed=5&mode=simulated&s.algorithm.batch=0&s.pool.size=7&s.schedule.keep=many";
     let (status, text) = form(&router, "/runs/new", sent).await;
     assert_eq!(status, 422);

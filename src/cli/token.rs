@@ -51,7 +51,7 @@ pub(super) struct CreateArgs {
     /// Name of the token, after the program that uses it
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// What the program may do, with commas between
+    /// Scopes of the program, with commas between
     #[arg(long, value_name = "SCOPES", value_delimiter = ',', default_value = "read")]
     pub scope: Vec<Scope>,
     /// For how many days the token is good; 0: until it is revoked

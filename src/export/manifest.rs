@@ -1,4 +1,4 @@
-//! What a data set is: its name and version, what is in it, and how to tell that it is whole.
+//! The manifest of a data set: its name and version, what is in it, and how to tell that it is whole.
 
 use super::schema::SCHEMA_VERSION;
 use super::walk::{Snapshot, Table};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use time::OffsetDateTime;
 
-/// What the researcher says about a data set.
+/// The researcher's words about a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// Its name.
@@ -113,7 +113,7 @@ pub struct Manifest {
     pub code_version: String,
     /// Licence, if the researcher has chosen one.
     pub licence: Option<String>,
-    /// What was left out.
+    /// The filters, which leave rows out.
     pub filters: Filter,
     /// Rows of each table.
     pub counts: BTreeMap<String, u64>,

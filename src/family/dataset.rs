@@ -23,7 +23,7 @@ pub struct TrainingForm {
     pub list: bool,
 }
 
-/// What a row of the data set teaches: words, and the execution that they ask for.
+/// A teaching example from a row of the data set: words, and the execution that they ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct TaughtExample<'a> {
     /// Key of the answer.
@@ -34,6 +34,6 @@ pub struct TaughtExample<'a> {
     pub view: &'a Value,
     /// The agent's execution in one line.
     pub execution: &'a str,
-    /// What was demonstrated, where the words are a request that a person has shown how to do.
+    /// The demonstration, where the words are a request that a person has shown how to do.
     pub demonstration: Option<&'a Value>,
 }

@@ -30,7 +30,7 @@ impl Store {
         )
         .fetch_one(self.readers())
         .await?;
-        // What it learned before the store began to record it, the run or its folder brought along.
+        // A run that continues another, or was found as a folder, had learned from answers before the store began to record it.
         let inherited = self.run_label(run).await?.inherited;
         let known = from_int(known) + inherited.people;
         if known < people {

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 pub enum Stand {
     /// It stands.
     Standing,
-    /// The same teacher's later answer has taken its place.
+    /// A later answer of its teacher has taken its place.
     Superseded,
     /// The teacher took it back before an update had used it.
     Undone,
@@ -23,7 +23,7 @@ pub enum Stand {
     Rejected,
 }
 
-/// What a person said about an execution.
+/// An answer of a person about an execution.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Description {
     /// Key; answers that come later have larger keys.

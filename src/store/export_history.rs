@@ -25,7 +25,7 @@ pub struct ExportEpisode {
     pub execution: String,
     /// The view of it.
     pub view: serde_json::Value,
-    /// What would have been right.
+    /// The gold execution.
     pub reference: Option<crate::run::Reference>,
     /// Whether it performs as well as that.
     pub success: bool,
@@ -35,7 +35,7 @@ pub struct ExportEpisode {
     pub used_in_updates: Vec<i64>,
     /// Answers about it.
     pub answers: u64,
-    /// What the simulated teacher considered, with whether each qualified.
+    /// The candidates of the simulated teacher, each with whether it qualified.
     pub candidates: Option<serde_json::Value>,
     /// When it was offered or recorded.
     pub recorded_at: OffsetDateTime,

@@ -25,7 +25,7 @@ pub struct Learned {
     pub text: String,
     /// The request of the episode.
     pub request: String,
-    /// What the agent did, in one line.
+    /// The execution in one line.
     pub summary: String,
     /// The family's view of it.
     pub view: serde_json::Value,
@@ -37,7 +37,7 @@ pub struct Learned {
     pub understood_after: Option<bool>,
 }
 
-/// What a range of updates learned from, and how much of it there is in all.
+/// The answers that a range of updates learned from, and how many there are in all.
 #[derive(Clone, Debug)]
 pub struct LearnedPage {
     /// Answers of people first, each kind in order of use, at most as many as were asked for of each.

@@ -1,4 +1,4 @@
-//! What people say about runs: names, notes and tags; whether a run is archived; and where it came from.
+//! Labels of runs: names, notes and tags; whether a run is archived; and where it came from.
 
 use super::Store;
 use super::connection::Durability;
@@ -21,7 +21,7 @@ pub const TAGS_LIMIT: usize = 20;
 /// Most characters of a tag.
 pub const TAG_LIMIT: usize = 32;
 
-/// What made a run.
+/// The maker of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MadeBy {
@@ -58,7 +58,7 @@ pub struct RunParent {
     pub checkpoint: String,
 }
 
-/// What happened in a run before the store began to record it.
+/// The history of a run before the store began to record it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Inherited {
     /// Updates made by then.
@@ -70,17 +70,17 @@ pub struct Inherited {
 /// Where a run came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOrigin {
-    /// What made it.
+    /// Its maker.
     pub made_by: MadeBy,
     /// The run's folder within the data folder, with `/` between folders, where it is another than `runs/ID`.
     pub folder: Option<String>,
     /// The checkpoint with which it began, of a run that continues another.
     pub parent: Option<RunParent>,
-    /// What happened before the store began to record it.
+    /// Its history before the store began to record it.
     pub inherited: Inherited,
 }
 
-/// What is said about a run beside its configuration.
+/// The label of a run, beside its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct RunLabel {
     /// Name that people gave it; empty: none.
@@ -98,14 +98,14 @@ pub struct RunLabel {
     /// When its files were removed for good, of a run whose rows stay with a study.
     #[serde(skip)]
     pub purged_at: Option<OffsetDateTime>,
-    /// What made it.
+    /// Its maker.
     pub made_by: MadeBy,
     /// The run's folder within the data folder, with `/` between folders, where it is another than `runs/ID`.
     #[serde(skip)]
     pub folder: Option<String>,
     /// The checkpoint with which it began, of a run that continues another.
     pub parent: Option<RunParent>,
-    /// What happened before the store began to record it.
+    /// Its history before the store began to record it.
     pub inherited: Inherited,
 }
 

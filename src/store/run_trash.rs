@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 /// How long the trash keeps a run.
 pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What is lost with a run, as far as the store knows.
+/// The losses with a run, as far as the store knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct RunLosses {
     /// Descriptions, demonstrations or ratings by people that stand.
@@ -26,7 +26,7 @@ pub struct RunLosses {
 }
 
 impl Store {
-    /// What would be lost with a run.
+    /// Counts the rows that would be lost with a run.
     pub async fn run_losses(&self, run: &RunId) -> Result<RunLosses> {
         self.run(run).await?;
         let counts = sqlx::query!(

@@ -216,7 +216,7 @@ impl Store {
     /// the study as it is what it becomes; nobody else changes it meanwhile.
     ///
     /// # Errors
-    /// Whatever `change` refuses; [`StoreError::Conflict`] when the arms of a study that was opened would change, or no run has
+    /// The error of `change`; [`StoreError::Conflict`] when the arms of a study that was opened would change, or no run has
     /// the name of the agent that decides.
     pub async fn change_study<E: From<StoreError>>(
         &self,

@@ -33,7 +33,7 @@ pub(super) fn execution_for_people<W: World>(
     })
 }
 
-/// What would have been right for a task, for the data set.
+/// The gold execution of a task, for the data set.
 pub(super) fn reference<W: World>(world: &W, task: &Task<W::Start>) -> serde_json::Result<Reference> {
     let gold = world.gold(task.split, task.index);
     Ok(Reference { summary: world.summary(&gold), execution: serde_json::to_value(&gold)? })

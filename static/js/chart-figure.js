@@ -16,7 +16,7 @@ const colours = () => {
   return (name) => style.getPropertyValue(`--${name}`).trim();
 };
 
-// What is drawn: { series: [{ name, rows: [{ x, y, low, high, n }], faint: [[[x, y]]] }], x: { label, log, time, range }, y: { label,
+// Draws a chart of { series: [{ name, rows: [{ x, y, low, high, n }], faint: [[[x, y]]] }], x: { label, log, time, range }, y: { label,
 // log, percent }, title }. `zoomed` is told the range that was dragged, or null.
 export function draw(host, what, zoomed) {
   const colour = colours();

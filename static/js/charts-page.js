@@ -9,7 +9,7 @@ const $ = (id) => document.getElementById(id);
 const api = $("workbench").dataset.api;
 const rate = (member) => (point) => point[member]?.value;
 
-// What can be drawn, with a sentence for each.
+// The figures that can be drawn, with a sentence for each.
 const MEASURES = {
   validation: { label: "Validation success", read: rate("validation"), percent: true, about: "Share of validation tasks in which the agent, asked without chance, does what the request says." },
   smoothed: { label: "Validation success, trailing mean", read: (p) => p.validation_smoothed, percent: true, about: "The mean of the last evaluations; by it the best policy is kept where schedule.smooth is on." },
@@ -33,7 +33,7 @@ const known = new Map();
 let chart = null;
 let series = [];
 
-// What is chosen, read from the address.
+// Reads the choices from the address.
 function chosen() {
   const query = new URLSearchParams(location.search);
   const one = (name, from, otherwise) => (Object.hasOwn(from, query.get(name) ?? "") ? query.get(name) : otherwise);

@@ -2,7 +2,7 @@
 
 const filter = document.getElementById("run-filter");
 if (filter) {
-  // What is chosen holds at once; words are sent with Enter.
+  // A choice from a list applies at once; words are sent with Enter.
   filter.addEventListener("change", ({ target }) => { if (target.type !== "search") filter.requestSubmit(); });
   // Fields that say nothing would only make the address long.
   filter.addEventListener("formdata", ({ formData }) => {

@@ -99,7 +99,7 @@ test("all settings are in one form, which says at once what is wrong", async () 
   await page.locator("[id='s.algorithm.mixing.lambda']").fill("0.25");
   await until("it is right", async () => (await page.locator("#start-state").innerText()) === "It can start.");
   assert.equal(await page.locator("#setting-count").innerText(), "1 setting differs from the preset.");
-  // What needs data asks for it.
+  // A preset that needs data asks for its folder.
   await page.goto(`${server.address}runs`);
   await page.getByRole("link", { name: "Name it" }).first().click();
   await page.locator(".setting.wrong [id='s.task.path']").waitFor();

@@ -119,7 +119,7 @@ export const said = (row) => ({
   used_in_update: row.used_in_updates[0] ?? null,
 });
 
-// What people have said, as the data set has it.
+// The answers of people, as the data set has them.
 export async function answers(server) {
   const text = await (await fetch(`${server.address}runs/${server.run}/export.jsonl`)).text();
   return text.split("\n").filter(Boolean).map((line) => said(JSON.parse(line))).filter((row) => row.source === "human");

@@ -244,7 +244,7 @@ async fn an_export_is_of_the_moment_when_it_begins() {
     assert_eq!((told.done, told.rows), (500, 1201));
     let later: Vec<_> = (2000..2100).map(|e| simulated(e, Some(2), "meanwhile")).collect();
     bench.store.record_simulated(&RUN, &later).await.unwrap();
-    // What changes meanwhile is as it was, too.
+    // Rows that change meanwhile are exported as they were, too.
     bench.store.retract(key, ada).await.unwrap();
     let mut text = first;
     while let Some(piece) = pieces.next().await {
@@ -316,7 +316,7 @@ async fn a_data_set_is_a_folder_with_a_card_and_a_manifest() {
     assert!(card.starts_with("---\nlicense: cc-by-4.0\npretty_name: \"words\"\n"), "{card}");
     assert!(card.contains("path: data/train-*.parquet") && card.contains("| `teacher_id` |"), "{card}");
 
-    // The same as an archive.
+    // The archive has these files, too.
     let pieces = dataset::pieces(moment(&bench, &Filter::default()).await, about);
     let pieces: Vec<_> = tar(pieces, "words-2.1".into()).collect().await;
     let archive: Vec<u8> = pieces.into_iter().flat_map(Result::unwrap).collect();

@@ -87,7 +87,7 @@ async fn rows(store: &Store, filter: Filter) -> Vec<Value> {
     }
     for row in &mut rows {
         for name in ["description_id", "supersedes", "superseded_by"] {
-            // What a filter left out is named by nothing.
+            // No row names one that the filter left out.
             row[name] = json!(keys.get(&row[name].as_i64()).filter(|_| !row[name].is_null()));
         }
         row["teacher_id"] = json!(teachers[&row["teacher_id"].as_i64()]);
@@ -113,7 +113,7 @@ async fn what_is_exported_comes_in_again_without_loss() {
             assert_eq!((imported.answers, imported.teachers), (expected.len() as u64, 2));
             let mut back = rows(&store, Filter::default()).await;
             if expected.len() as u64 != bench.store.export_count(None).await.unwrap() {
-                // What was left out had been said before.
+                // A revision counts the answers that the filter left out, too.
                 back.iter_mut().zip(&expected).for_each(|(new, old)| new["revision"] = old["revision"].clone());
             }
             for (new, old) in back.iter().zip(&expected) {

@@ -483,7 +483,7 @@ async fn a_request_with_a_key_is_carried_out_once() {
     // A key is its sender's own.
     let agent = with_token(&server, &[Scope::Agent]).await;
     assert_eq!(agent.send(Method::POST, path, Some("first"), Some(&other)).await.status, StatusCode::CREATED);
-    // What was refused is not kept.
+    // A refusal is not kept under its key.
     let wrong = json!({"executions": []});
     assert_eq!(program.send(Method::POST, path, Some("second"), Some(&wrong)).await.status.as_u16(), 422);
     assert_eq!(program.send(Method::POST, path, Some("second"), Some(&other)).await.status, StatusCode::CREATED);
@@ -590,7 +590,7 @@ async fn an_agent_elsewhere_posts_executions_and_gets_descriptions_as_they_come(
     let later = agent.get(&format!("/api/v1/runs/elsewhere/descriptions?after={first}")).await.json();
     assert_eq!((later["items"].as_array().unwrap().len(), &later["items"][0]["text"]), (1, &json!("words 1")));
 
-    // What it has learned from can no longer be undone, and teachers see it.
+    // Descriptions that it has learned from can no longer be undone, and teachers see it.
     let update = json!({"update": 1, "descriptions": [first], "validation": {"right": 1, "of": 2}, "seconds": 3.5});
     let point = agent.post("/api/v1/runs/elsewhere/updates", &update).await;
     assert_eq!((point.status, point.json()["validation"]["n"].as_u64()), (StatusCode::OK, Some(2)), "{}", point.text);

@@ -130,7 +130,7 @@ async fn a_finished_run_is_tried_measured_downloaded_extended_and_continued_also
     let points = manager.store().points(&other, 1000).await.unwrap();
     assert!(points.first().unwrap().update <= label.inherited.update, "the curve begins where the other run did");
     assert_eq!(manager.store().run(&id).await.unwrap().config["schedule"]["episodes"], 96, "the first run stays");
-    // What cannot be continued with says why.
+    // A checkpoint that cannot be continued is refused with the reason.
     for (set, word) in [
         ("model.hidden=32", "model.hidden decides"),
         ("algorithm.name=dagger", "Another algorithm"),

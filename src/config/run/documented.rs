@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a value of a setting looks like.
+/// The type of a setting's value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "choices", rename_all = "lowercase")]
 pub enum SettingKind {
@@ -40,11 +40,11 @@ pub struct DocumentedSetting {
     pub key: String,
     /// Its meaning in a sentence or two.
     pub about: String,
-    /// What its number counts.
+    /// The unit of its number.
     pub unit: Option<String>,
     /// The paper's value, where the document has it.
     pub paper: Option<String>,
-    /// What a value looks like.
+    /// The type of its value.
     #[serde(flatten)]
     pub kind: SettingKind,
 }
@@ -54,7 +54,7 @@ pub struct DocumentedSetting {
 pub struct SettingGroup {
     /// The dotted key that their keys begin with.
     pub key: String,
-    /// What they have in common.
+    /// The subject that they have in common.
     pub about: String,
     /// The settings.
     pub settings: Vec<DocumentedSetting>,
@@ -94,7 +94,7 @@ fn setting(key: String, schema: &Value) -> Option<DocumentedSetting> {
     Some(DocumentedSetting { key, about, unit, paper, kind: kind(schema)? })
 }
 
-/// What a value looks like that a schema describes.
+/// The type of the values that a schema describes.
 fn kind(schema: &Value) -> Option<SettingKind> {
     let choices = schema["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let word = |choice: &Value| {

@@ -3,7 +3,7 @@
 use super::{ConfigError, RunConfig};
 use serde_json::Value;
 
-/// What a file of settings says.
+/// The settings of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFile {
     /// Family and preset: `regex/small`.

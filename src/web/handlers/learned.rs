@@ -1,4 +1,4 @@
-//! What a range of updates learned from, with how well the agent did before and after: the way from a point of a curve back to the
+//! The answers that a range of updates learned from, with how well the agent did before and after: the way from a point of a curve back to the
 //! words that moved it.
 
 use crate::family::Audience;

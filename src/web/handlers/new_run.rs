@@ -182,7 +182,7 @@ async fn fresh_seed(state: &AppState) -> Result<u64> {
     Ok(seeds.max().map_or(1, |seed| seed.saturating_add(1)).min(LARGEST_SEED))
 }
 
-/// What the form says is wrong, where the launcher finds anything.
+/// The problems that the launcher finds in the form.
 fn problems(state: &AppState, settings: &PresetSettings, form: &RunForm) -> Vec<SettingProblem> {
     let Some(launcher) = &state.launcher else { return Vec::new() };
     form.wish(settings).map(|wish| launcher.problems(&wish)).unwrap_or_default()
@@ -227,7 +227,7 @@ pub(crate) async fn page(
     };
     form.type_in("from", beginning.from);
     form.type_in("checkpoint", beginning.checkpoint);
-    // What is missing for the preset is said at once, beside the settings that can name it.
+    // The page says at once what is missing for the preset, beside the settings that can name it.
     let problems = problems(&state, &settings, &form);
     Ok(page::html(&NewRunPage { page, presets, settings, form, source, problems, problem: None }))
 }

@@ -84,9 +84,9 @@ pub(crate) struct WordPair {
 pub(crate) struct NewExecution {
     /// The request that the agent was given. People see it only in runs that show requests.
     request: String,
-    /// What the agent did, in words; each line is a paragraph.
+    /// The execution in words; each line is a paragraph.
     text: Option<String>,
-    /// What the agent did to words, drawn as the word-editing family does.
+    /// The execution as pairs of words, drawn as the word-editing family does.
     pairs: Option<Vec<WordPair>>,
     /// Update of the policy that made it, as the program counts.
     #[serde(default)]
@@ -227,7 +227,7 @@ pub(crate) struct NewUpdate {
     /// The descriptions that it learned from, in their order. None of them can be undone from now on.
     #[serde(default)]
     descriptions: Vec<AnswerId>,
-    /// What a test of the agent showed after the update.
+    /// The result of a test of the agent after the update.
     validation: Option<TestResult>,
     /// Seconds that the agent has trained by then.
     #[serde(default)]

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-/// What is lost with a run: rows of the store and files.
+/// The losses with a run: rows of the store and files.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct Losses {
     #[serde(flatten)]

@@ -168,7 +168,7 @@ async fn keep(state: &AppState, sender_key: &[u8], asked: Vec<u8>, response: Res
         content_type: content_type.to_owned(),
         body: body.to_vec(),
     };
-    // What was asked is done; a reply that cannot be kept is given all the same.
+    // The request was carried out, so its reply is given even where it cannot be kept.
     if let Err(error) = state.store.keep_reply(sender_key, &reply).await {
         tracing::warn!(%error, "the reply to a request with a key was not kept");
     }

@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// What programs can send, from their document. Everything is counted; what costs people something has a bucket of its own.
+    /// The requests that programs can send, from their document. All are counted; those that cost people something have buckets of their own.
     #[test]
     fn everything_that_programs_can_send_is_counted() {
         const AS_PROGRAM: [&str; 7] = ["checkpoints", "pause", "restore", "stop", "teacher", "executions", "updates"];

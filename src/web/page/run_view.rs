@@ -21,7 +21,7 @@ pub(crate) struct RunView {
     pub(crate) status: Status,
     /// Whether the run's trainer is alive in this process.
     pub(crate) live: bool,
-    /// What people said about it, and where it came from.
+    /// Its label: name, notes, tags, and where it came from.
     pub(crate) label: RunLabel,
     /// Whether the store has a description that a person typed, used or not.
     taught: bool,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What a visitor wants to see of the list, as the address says it.
+/// The filters and the order of the list, as the address says them.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Wanted {
     /// Words that must all occur in title, id, notes or tags.

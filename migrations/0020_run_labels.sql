@@ -10,7 +10,7 @@ CREATE TABLE run_labels (
     purged_at   INTEGER,
     -- The maker: the server, or a command whose folder was found.
     made_by     TEXT    NOT NULL DEFAULT 'server'
-        CONSTRAINT maker_is_known CHECK (made_by IN ('server', 'train', 'reproduce')),
+        CONSTRAINT maker_is_known CHECK (made_by IN ('server', 'train', 'reproduce', 'import')),
     -- The run's folder within the data folder, where it is another than runs/ID.
     folder      TEXT,
     -- The run, and its checkpoint, that this one began with. The other run may be gone.

@@ -164,14 +164,8 @@ impl Manager {
     async fn create_outside(&self, wish: NewOutsideRun) -> Result<RunId, LaunchError> {
         let now = time::OffsetDateTime::now_utc();
         let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
-        let base = format!("{OUTSIDE}-{}", now.format(&format).unwrap_or_default());
-        let mut id = RunId::from(base.as_str());
-        for n in 2.. {
-            if self.store.run(&id).await.is_err() {
-                break;
-            }
-            id = format!("{base}-{n}").into();
-        }
+        let wanted = format!("{OUTSIDE}-{}", now.format(&format).unwrap_or_default()).into();
+        let id = self.free_id(&wanted).await;
         self.store.create_run(&outside::row(id.clone(), wish.show_request)).await?;
         self.host_outside(&id)?;
         Ok(id)
@@ -209,6 +203,12 @@ impl Manager {
         let label = self.store.run_label(id).await?;
         if label.trashed_at.is_some() {
             return Err(LaunchError::State("This run is in the trash. Put it back first.".to_owned()));
+        }
+        if label.made_by == MadeBy::Import {
+            return Err(LaunchError::State(
+                "This run came in from a file: its answers can be read, reviewed and exported, and no agent belongs to them."
+                    .to_owned(),
+            ));
         }
         if label.made_by == MadeBy::Reproduce {
             return Err(LaunchError::State(

@@ -24,19 +24,33 @@ const SOURCES: Kind = Kind::Word(&["human", "simulated"]);
 /// Names of kinds of answers.
 const KINDS: Kind = Kind::Word(&["described", "nothing_changed", "cannot_describe", "skipped"]);
 
+/// Columns that descriptions and episodes have in common.
+const EPISODE_ID: Column = column("episode_id", Kind::Integer, "number of the episode within the run");
+const RUN_ID: Column = column("run_id", Kind::Text, "name of the run");
+const TASK: Column = column("task", Kind::Text, "task family");
+const REQUEST: Column = column("request", Kind::Text, "the request d* that the agent was given");
+const START_STATE: Column = optional("start_state", Kind::Json, "the state in which the agent began");
+const EXECUTION: Column = column("execution", Kind::Text, "what the agent did, as one line");
+const OUTPUTS: Column = optional("outputs", Kind::Json, "what came of it");
+const REFERENCE_EXECUTION: Column =
+    optional("reference_execution", Kind::Text, "what would have been right, as one line");
+const REFERENCE_OUTPUTS: Column = optional("reference_outputs", Kind::Json, "what would have come of that");
+const SUCCESS: Column =
+    column("success", Kind::Boolean, "whether the execution did what was asked, as the task itself judges it");
+
 /// Columns of descriptions, in the order of the file.
 pub const DESCRIPTIONS: [Column; 50] = [
     column("description_id", Kind::Integer, "key of the row, unique in the database, growing with time"),
-    column("episode_id", Kind::Integer, "number of the episode within the run"),
-    column("run_id", Kind::Text, "name of the run"),
-    column("task", Kind::Text, "task family"),
-    column("request", Kind::Text, "the request d* that the agent was given"),
-    optional("start_state", Kind::Json, "the state in which the agent began"),
-    column("execution", Kind::Text, "what the agent did, as one line"),
-    optional("outputs", Kind::Json, "what came of it"),
-    optional("reference_execution", Kind::Text, "what would have been right, as one line"),
-    optional("reference_outputs", Kind::Json, "what would have come of that"),
-    column("success", Kind::Boolean, "whether the execution did what was asked, as the task itself judges it"),
+    EPISODE_ID,
+    RUN_ID,
+    TASK,
+    REQUEST,
+    START_STATE,
+    EXECUTION,
+    OUTPUTS,
+    REFERENCE_EXECUTION,
+    REFERENCE_OUTPUTS,
+    SUCCESS,
     optional("description", Kind::Text, "the words, exactly as typed; empty for a skip"),
     column("kind", KINDS, "what kind of answer it is"),
     optional("skip_reason", Kind::Text, "the reason of a skip"),
@@ -108,16 +122,16 @@ pub const DESCRIPTIONS: [Column; 50] = [
 
 /// Columns of episodes.
 pub const EPISODES: [Column; 21] = [
-    column("episode_id", Kind::Integer, "number of the episode within the run"),
-    column("run_id", Kind::Text, "name of the run"),
-    column("task", Kind::Text, "task family"),
-    column("request", Kind::Text, "the request d* that the agent was given"),
-    optional("start_state", Kind::Json, "the state in which the agent began"),
-    column("execution", Kind::Text, "what the agent did, as one line"),
-    optional("outputs", Kind::Json, "what came of it"),
-    optional("reference_execution", Kind::Text, "what would have been right, as one line"),
-    optional("reference_outputs", Kind::Json, "what would have come of that"),
-    column("success", Kind::Boolean, "whether the execution did what was asked, as the task itself judges it"),
+    EPISODE_ID,
+    RUN_ID,
+    TASK,
+    REQUEST,
+    START_STATE,
+    EXECUTION,
+    OUTPUTS,
+    REFERENCE_EXECUTION,
+    REFERENCE_OUTPUTS,
+    SUCCESS,
     column("source", SOURCES, "whether people or the simulated teacher were asked about it"),
     column("descriptions", Kind::Integer, "answers about it"),
     optional(
@@ -137,7 +151,7 @@ pub const EPISODES: [Column; 21] = [
 
 /// Columns of events.
 pub const EVENTS: [Column; 9] = [
-    column("run_id", Kind::Text, "name of the run"),
+    RUN_ID,
     column("event", Kind::Word(&["point", "update"]), "a point of the curves, or the record of an update"),
     column("update", Kind::Integer, "number of the update"),
     optional("at", Kind::Time, "when it was recorded; a point has the training time alone"),

@@ -112,7 +112,14 @@ impl Snapshot {
     /// When there is no such run or study, or the store cannot be read.
     pub async fn take(store: &Store, families: Registry, filter: Filter) -> Result<Snapshot, ExportError> {
         let store = store.moment().await?;
-        let extent = store.export_extent(&filter).await?;
+        let extent = match store.export_extent(&filter).await {
+            Ok(extent) => extent,
+            Err(error) => {
+                // A connection that is only dropped closes in its own time, and leaves the log's files when the program ends first.
+                store.end_moment().await;
+                return Err(error.into());
+            }
+        };
         Ok(Snapshot { store, families, filter, extent, runs: HashMap::new(), flags: Flags::default() })
     }
 

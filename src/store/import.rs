@@ -6,7 +6,7 @@
 use super::connection::Durability;
 use super::convert::{to_int, to_json, to_nanos};
 use super::error::{Result, StoreError};
-use super::{ExportRow, Run, Store};
+use super::{ExportRow, MadeBy, Run, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use crate::run::Source;
 use sqlx::{Sqlite, Transaction};
@@ -84,10 +84,12 @@ async fn insert_run(tx: &mut Transaction<'_, Sqlite>, run: &Run) -> Result<()> {
     )
     .execute(&mut **tx)
     .await?;
-    match made.rows_affected() {
-        0 => Err(StoreError::Conflict(format!("there is a run named {:?} already", run.id))),
-        _ => Ok(()),
+    if made.rows_affected() == 0 {
+        return Err(StoreError::Conflict(format!("there is a run named {:?} already", run.id)));
     }
+    let made_by = MadeBy::Import.as_str();
+    sqlx::query!("INSERT INTO run_labels (run, made_by) VALUES (?, ?)", run.id, made_by).execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Stores one answer with what it is about.

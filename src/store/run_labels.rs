@@ -32,20 +32,31 @@ pub enum MadeBy {
     Train,
     /// `iliad reproduce`, whose folder was found in the data folder.
     Reproduce,
+    /// `iliad import`: its answers came from a file, and no agent belongs to it.
+    Import,
 }
 
 impl MadeBy {
+    /// Whether a server can go on with such a run: not where another command does, and not where there is no agent.
+    pub fn goes_on_here(self) -> bool {
+        matches!(self, MadeBy::Server | MadeBy::Train)
+    }
+
     /// The value as it is stored.
     pub fn as_str(self) -> &'static str {
         match self {
             MadeBy::Server => "server",
             MadeBy::Train => "train",
             MadeBy::Reproduce => "reproduce",
+            MadeBy::Import => "import",
         }
     }
 
     fn parse(word: &str) -> MadeBy {
-        [MadeBy::Train, MadeBy::Reproduce].into_iter().find(|made| made.as_str() == word).unwrap_or_default()
+        [MadeBy::Train, MadeBy::Reproduce, MadeBy::Import]
+            .into_iter()
+            .find(|made| made.as_str() == word)
+            .unwrap_or_default()
     }
 }
 

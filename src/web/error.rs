@@ -17,6 +17,7 @@ use crate::credentials::CredentialsError;
 use crate::family::RenderError;
 use crate::family::pages::PageError;
 use crate::store::{Role, Scope, StoreError};
+use crate::web::format;
 use crate::web::limits::standing::{self, Standing};
 use axum::extract::rejection::{FormRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::header::HeaderValue;
@@ -201,7 +202,7 @@ impl Error {
             Error::NotFound(what) => Problem::new(
                 S::NOT_FOUND,
                 "not-found",
-                &format!("{} does not exist", upper(what)),
+                &format!("{} does not exist", format::upper(what)),
                 "The address may have a typo, or what it named is gone. The start page lists what there is.",
             ),
             Error::Unreadable(why) => {
@@ -322,9 +323,12 @@ impl Error {
                     "The earlier words stand. Send these with a new client_key; they then replace the earlier ones.",
                 )
             },
-            Error::Store(StoreError::Conflict(sentence)) => {
-                Problem::new(S::CONFLICT, "conflict", "This cannot be done now", format!("{}.", upper(sentence)))
-            }
+            Error::Store(StoreError::Conflict(sentence)) => Problem::new(
+                S::CONFLICT,
+                "conflict",
+                "This cannot be done now",
+                format!("{}.", format::upper(sentence)),
+            ),
             Error::Store(StoreError::Busy) => Problem::new(
                 S::SERVICE_UNAVAILABLE,
                 "store-busy",
@@ -359,7 +363,7 @@ impl Error {
                 S::INTERNAL_SERVER_ERROR,
                 "failed",
                 "The database cannot be used",
-                format!("{}. Tell the people who run this server.", upper(sentence)),
+                format!("{}. Tell the people who run this server.", format::upper(sentence)),
             ),
             Error::Store(_) | Error::Render(_) | Error::FamilyPage(_) | Error::Template(_) | Error::Panic(_) => {
                 Problem::of_status(S::INTERNAL_SERVER_ERROR)
@@ -391,12 +395,6 @@ impl From<CredentialsError> for Error {
     fn from(error: CredentialsError) -> Error {
         Error::Panic(error.to_string())
     }
-}
-
-/// A text with its first letter in upper case.
-pub(crate) fn upper(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 impl IntoResponse for Error {

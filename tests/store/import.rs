@@ -123,6 +123,9 @@ async fn what_is_exported_comes_in_again_without_loss() {
             let again = checked.store(&store, Registry::builtin()).await.unwrap_err().to_string();
             assert!(again.contains("there is a run named"), "{again}");
             assert_eq!(store.export_count(None).await.unwrap(), imported.answers, "all or none");
+            let made_by = store.run_label(&RUN).await.unwrap().made_by;
+            assert_eq!(made_by, iliad::store::MadeBy::Import);
+            assert!(!made_by.goes_on_here(), "there is no agent");
             let copy = check(&file, Registry::builtin(), Some("copy".into())).unwrap();
             copy.store(&store, Registry::builtin()).await.unwrap();
             assert_eq!(store.export_count(Some(&"copy".into())).await.unwrap(), imported.answers);

@@ -180,3 +180,22 @@ async fn the_page_of_charts_lists_the_runs() {
     assert!(page.contains("value=\"study\"") && page.contains("Validation success"), "{page}");
     assert!(server.page("/runs", "").await.text.contains("href=\"/charts\""));
 }
+
+#[tokio::test]
+async fn an_answer_that_was_learned_from_is_withdrawn_from_the_data_set() {
+    let server = Server::new().await;
+    let cookie = server.teacher().await;
+    let given = describe(&server, &cookie, "my private words").await;
+    until(&server, &cookie, |own| !own["latest"]["after"].is_null()).await;
+    let list = server.page("/teach/study/answers", &cookie).await.text;
+    let path = format!("/teach/study/answers/{}/withdraw", given["answer"]);
+    assert!(list.contains(&format!("action=\"{path}\"")) && list.contains("my private words"), "{list}");
+    let stranger = server.teacher().await;
+    assert_eq!(server.form(&path, &stranger, "").await.status, StatusCode::NOT_FOUND);
+    let reply = server.form(&path, &cookie, "").await;
+    assert_eq!(reply.status, StatusCode::SEE_OTHER, "{}", reply.text);
+    let list = server.page("/teach/study/answers?withdrawn=1", &cookie).await.text;
+    assert!(!list.contains("my private words") && list.contains("your words are in no data set any more"), "{list}");
+    let export = server.get("/runs/study/export.jsonl", "").await.text;
+    assert!(!export.contains("my private words") && export.lines().count() == 1, "{export}");
+}

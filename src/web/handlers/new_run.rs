@@ -8,7 +8,7 @@ use crate::store::Run;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Form, Path, Query};
-use crate::web::format;
+use crate::web::handlers::runs;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
 use crate::web::services::launching;
@@ -17,7 +17,7 @@ use crate::web::state::AppState;
 use askama::Template;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -261,14 +261,10 @@ pub(crate) async fn create(
             Err(error) => Err(error),
         },
     };
-    let error = match started {
-        Ok(id) => return Ok(Redirect::to(&page.url(&format!("/runs/{}", format::encode(&id)))).into_response()),
-        Err(error) => error,
+    let problem = match runs::begun(&page, started) {
+        Ok(reply) => return Ok(reply),
+        Err(problem) => problem,
     };
-    let problem = error.problem();
-    if problem.status >= 500 {
-        tracing::error!(%error, "a run could not be started");
-    }
     let (status, presets) = (problem.status(), launcher.presets());
     let problems = problems(&state, &settings, &form);
     let problem = Some(problem.detail.replace('`', ""));

@@ -35,6 +35,8 @@ struct RunPage {
     can_start: bool,
     in_trash: bool,
     /// Whether it belongs to a table of `iliad reproduce`.
+    /// Whether this server can go on with the run.
+    goes_on_here: bool,
     of_reproduce: bool,
     /// Data for the script, as JSON.
     data: String,
@@ -129,7 +131,7 @@ pub(crate) async fn page(
         "learns": learns(&view),
         "live": view.live,
         "can_start": state.launcher.is_some() && view.label.trashed_at.is_none(),
-        "resumes": view.label.trashed_at.is_none() && view.label.made_by != MadeBy::Reproduce,
+        "resumes": view.label.trashed_at.is_none() && view.label.made_by.goes_on_here(),
     });
     Ok(page::html(&RunPage {
         settings: settings(&view.run.config),
@@ -137,6 +139,7 @@ pub(crate) async fn page(
         data: data.to_string(),
         can_start: state.launcher.is_some(),
         in_trash: view.label.trashed_at.is_some(),
+        goes_on_here: view.label.made_by.goes_on_here(),
         of_reproduce: view.label.made_by == MadeBy::Reproduce,
         page,
         view,

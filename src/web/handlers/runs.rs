@@ -5,7 +5,7 @@ use crate::config::run::TeacherMode;
 use crate::ids::RunId;
 use crate::launch::{NewRun, PresetInfo};
 use crate::run::RunState;
-use crate::web::error::{Error, Result};
+use crate::web::error::{Error, Problem, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::format;
@@ -186,6 +186,20 @@ pub(crate) async fn page(
     show(&state, page, wanted, None, None).await
 }
 
+/// Leads to the page of a run that was started, or gives the problem for the form, which then keeps its values.
+pub(crate) fn begun(page: &Page, started: Result<RunId>) -> std::result::Result<Response, Problem> {
+    match started {
+        Ok(id) => Ok(Redirect::to(&page.url(&format!("/runs/{}", format::encode(&id)))).into_response()),
+        Err(error) => {
+            let problem = error.problem();
+            if problem.status >= 500 {
+                tracing::error!(%error, "a run could not be started");
+            }
+            Err(problem)
+        }
+    }
+}
+
 /// `POST /runs`: the form. What cannot be used comes back with the form as it was.
 pub(crate) async fn create(
     _: Steering,
@@ -197,14 +211,10 @@ pub(crate) async fn create(
         Ok(new) => launching::start(&state, new).await,
         Err(error) => Err(error),
     };
-    let error = match started {
-        Ok(id) => return Ok(Redirect::to(&page.url(&format!("/runs/{}", format::encode(&id)))).into_response()),
-        Err(error) => error,
+    let problem = match begun(&page, started) {
+        Ok(reply) => return Ok(reply),
+        Err(problem) => problem,
     };
-    let problem = error.problem();
-    if problem.status >= 500 {
-        tracing::error!(%error, "a run could not be started");
-    }
     let status = problem.status();
     Ok((status, show(&state, page, Wanted::default(), Some(wish), Some(plain(&problem.detail))).await?).into_response())
 }

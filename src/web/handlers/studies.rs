@@ -3,7 +3,7 @@
 use crate::ids::StudyId;
 use crate::store::{AuditEntry, Invitation, Participant, ParticipantFigures, StoreError, Study, WebhookRecord};
 use crate::study::{Assignment, Entry, Estimate, ParticipantState, SettingsError, StudyState};
-use crate::web::error::{Error, Result, upper};
+use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::actor::Actor;
 use crate::web::extractors::cookie::new_token;
@@ -107,7 +107,7 @@ pub(crate) async fn edit(
 /// Why the store does not take a study; that belongs to no single field but the name.
 fn general(error: StoreError) -> SettingsError {
     let sentence = match error {
-        StoreError::Invalid(sentence) => format!("{}.", upper(&sentence)),
+        StoreError::Invalid(sentence) => format!("{}.", format::upper(&sentence)),
         error => Error::from(error).problem().detail,
     };
     SettingsError { field: "id", sentence }

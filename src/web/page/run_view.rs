@@ -109,6 +109,7 @@ impl RunView {
             MadeBy::Server => None,
             MadeBy::Train => Some("iliad train"),
             MadeBy::Reproduce => Some("iliad reproduce"),
+            MadeBy::Import => Some("iliad import"),
         }
     }
 

@@ -181,13 +181,15 @@ pub fn build<W: World>(
     let (a, seed) = (&config.algorithm, config.seed);
     Ok(match a.name {
         AlgorithmName::Adel => Box::new(adel::Adel::new(world, pretrained, a, seed)?),
-        AlgorithmName::Dagger => Box::new(SinglePolicy::new(world, pretrained, a, dagger::Dagger::new(a, seed))?),
+        AlgorithmName::Dagger => Box::new(SinglePolicy::new(world, pretrained, a, seed, dagger::Dagger::new(seed))?),
         AlgorithmName::ReinforceBinary | AlgorithmName::ReinforceContinuous => {
-            Box::new(SinglePolicy::new(world, pretrained, a, reinforce::Reinforce::new(a, seed))?)
+            Box::new(SinglePolicy::new(world, pretrained, a, seed, reinforce::Reinforce::new(a, seed))?)
         }
-        AlgorithmName::Supervised => Box::new(SinglePolicy::new(world, pretrained, a, supervised::Supervised)?),
+        AlgorithmName::Supervised => Box::new(SinglePolicy::new(world, pretrained, a, seed, supervised::Supervised)?),
         AlgorithmName::EpochAdel => Box::new(epoch_adel::EpochAdel::new(pretrained, a, seed)?),
-        AlgorithmName::TrueMarginal => Box::new(SinglePolicy::new(world, pretrained, a, true_marginal::TrueMarginal)?),
+        AlgorithmName::TrueMarginal => {
+            Box::new(SinglePolicy::new(world, pretrained, a, seed, true_marginal::TrueMarginal)?)
+        }
     })
 }
 

@@ -93,6 +93,24 @@ fn dagger_resumes_bit_identical() {
 }
 
 #[test]
+fn every_learner_of_examples_augments_them_and_resumes_bit_identical() {
+    let augmented = ["model.letters=renamed", "algorithm.word_dropout=0.3"];
+    for name in ["dagger", "supervised", "true-marginal"] {
+        let name = format!("algorithm.name={name}");
+        resumes_bit_identical(&[&[name.as_str()], &augmented[..]].concat());
+        let dir = tempfile::tempdir().unwrap();
+        let length = ["schedule.episodes=64", "schedule.checkpoint_every=2", "schedule.evaluate_every=2"];
+        let end = |settings: &[&str]| {
+            let folder = dir.path().join(settings.len().to_string());
+            train(&folder, &[&[name.as_str()], &length[..], settings].concat());
+            weights(&at(&folder, 2), "theta.weights.")
+        };
+        let (plain, renamed, both) = (end(&[]), end(&augmented[..1]), end(&augmented));
+        assert!(plain != renamed && renamed != both, "{name} learns from its examples as they are");
+    }
+}
+
+#[test]
 fn reinforce_resumes_bit_identical() {
     resumes_bit_identical(&["algorithm.name=reinforce-continuous"]);
 }

@@ -196,7 +196,7 @@ impl Agent<LineWorld> for LineAgent {
         match lesson {
             Lesson::Likelihood(groups) => self.likelihood(groups, None),
             Lesson::Varied(groups, varied) => self.likelihood(groups, Some(*varied)),
-            Lesson::Imitation { tasks, rolled, shown } => {
+            Lesson::Imitation { tasks, rolled, shown, .. } => {
                 let heard: Vec<_> = tasks.iter().zip(read(tasks)).map(|((start, _), ids)| (*start, ids)).collect();
                 let (rolled, shown): (Vec<_>, Vec<_>) = rolled.iter().zip(*shown).unzip();
                 let weights = Self::decisions(&heard, &rolled, &shown, &vec![1.0; shown.len()], &mut all);

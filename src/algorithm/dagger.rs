@@ -8,25 +8,19 @@ use super::practice::{excerpts, relocated};
 use super::single_policy::{Rule, SinglePolicy, gold_executions};
 use super::starts_and_requests;
 use super::{Learning, LearnsFromDemonstrations, LearnsFromDescriptions, LearnsFromEpisodes, StepContext};
-use crate::config::run::AlgorithmConfig;
-use crate::protocol::{Agent, Augmentation, Decoding, DescribedEpisode, Example, Lesson, Task, World};
+use crate::protocol::{Agent, Decoding, DescribedEpisode, Example, Lesson, Task, World};
 use crate::rng;
 use candle_core::Result;
 
 /// The rule of DAgger.
 pub struct Dagger {
-    word_dropout: f64,
     seed: u64,
 }
 
 impl Dagger {
-    /// The rule with the settings of a run.
-    pub fn new(settings: &AlgorithmConfig, seed: u64) -> Self {
-        Self { word_dropout: settings.word_dropout, seed }
-    }
-
-    fn augmentation(&self, step: StepContext) -> Augmentation {
-        Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose: "noise-theta", counter: step.counter }
+    /// The rule for a run with this seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed }
     }
 }
 
@@ -59,7 +53,8 @@ impl<W: World> LearnsFromEpisodes<W> for SinglePolicy<W, Dagger> {
     fn learn_from_episodes(&mut self, tasks: &[Task<W::Start>], executions: &[W::Execution]) -> Result<()> {
         let shown = gold_executions(&*self.world, tasks);
         let tasks = starts_and_requests(tasks);
-        let loss = self.step(&Lesson::Imitation { tasks: &tasks, rolled: executions, shown: &shown })?;
+        let augmentation = self.augmentation_of_episodes();
+        let loss = self.step(&Lesson::Imitation { tasks: &tasks, rolled: executions, shown: &shown, augmentation })?;
         self.count(loss)
     }
 }
@@ -72,7 +67,7 @@ impl<W: World> LearnsFromDescriptions<W> for SinglePolicy<W, Dagger> {
         }
         let own = relocated(&*self.world, demonstrated, &mut rng::stream(self.rule.seed, "elsewhere", step.counter));
         self.theta.learn_prior(&own)?;
-        let loss = self.step(&Lesson::Varied(&[(&own, 1.0)], self.rule.augmentation(step)))?;
+        let loss = self.step(&Lesson::Varied(&[(&own, 1.0)], self.augmentation(step.counter)))?;
         if step.fresh { self.count(loss) } else { Ok(()) }
     }
 
@@ -84,7 +79,7 @@ impl<W: World> LearnsFromDescriptions<W> for SinglePolicy<W, Dagger> {
         let own = excerpts(&*self.world, replayed, &mut rng::stream(self.rule.seed, "excerpt", step.counter));
         let whole: Vec<Example<W>> = replayed.iter().map(|d| d.example.clone()).collect();
         self.theta.learn_prior(&whole)?;
-        self.step(&Lesson::Varied(&[(&own, 1.0)], self.rule.augmentation(step)))?;
+        self.step(&Lesson::Varied(&[(&own, 1.0)], self.augmentation(step.counter)))?;
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::algorithm::explorer;
 use crate::algorithm::learner::{Learner, Losses, Tensors, part};
 use crate::algorithm::{Algorithm, AlgorithmState, Learning, LearnsInEpochs};
 use crate::config::run::{AlgorithmConfig, EpochSettings};
-use crate::protocol::{Agent, DescribedEpisode, Example, Lesson, Task, Utterance, World};
+use crate::protocol::{Agent, Augmentation, DescribedEpisode, Example, Lesson, Task, Utterance, World};
 use crate::rng;
 use candle_core::Result;
 use rand::RngExt;
@@ -30,6 +30,7 @@ pub struct EpochAdel<W: World> {
     state: State,
     settings: EpochSettings,
     batch: usize,
+    word_dropout: f64,
     seed: u64,
 }
 
@@ -59,6 +60,7 @@ impl<W: World> EpochAdel<W> {
             state: State::default(),
             settings: settings.epoch,
             batch: settings.batch,
+            word_dropout: settings.word_dropout,
             seed,
         })
     }
@@ -68,20 +70,22 @@ impl<W: World> EpochAdel<W> {
         std::iter::once(self.beta.agent()).chain(self.snapshots.iter().map(|s| &**s)).collect()
     }
 
-    /// Refits a policy on examples by several passes of maximum likelihood, each in another order.
+    /// Refits a policy on examples by several passes of maximum likelihood, each in another order. The augmentation's draws are
+    /// keyed by the policy's steps.
     fn refit(
         learner: &mut Learner<W>,
         examples: &[Example<W>],
-        passes: u64,
-        batch: usize,
+        (passes, batch): (u64, usize),
         mut order: rng::Stream,
+        augmentation: Augmentation,
         mut on_loss: impl FnMut(candle_core::Tensor) -> Result<()>,
     ) -> Result<()> {
         let mut examples = examples.to_vec();
         for _ in 0..passes {
             examples.shuffle(&mut order);
             for chunk in examples.chunks(batch) {
-                on_loss(learner.step(&Lesson::Likelihood(&[(chunk, 1.0)]))?)?;
+                let augmentation = Augmentation { counter: learner.steps(), ..augmentation };
+                on_loss(learner.step(&Lesson::Varied(&[(chunk, 1.0)], augmentation))?)?;
             }
         }
         Ok(())
@@ -191,12 +195,15 @@ impl<W: World> LearnsInEpochs<W> for EpochAdel<W> {
         let collected = std::mem::take(&mut self.collected);
         let (averaged, current): (Vec<_>, Vec<_>) = collected.into_iter().partition(|d| explorer::averaged(d.episode));
         let examples = |all: Vec<DescribedEpisode<W>>| all.into_iter().map(|d| d.example).collect::<Vec<_>>();
-        let (passes, batch) = (self.settings.passes, self.batch);
+        let passes = (self.settings.passes, self.batch);
+        let (word_dropout, seed) = (self.word_dropout, self.seed);
+        let augmentation = |purpose| Augmentation { word_dropout, seed, purpose, counter: 0 };
         let order = |purpose| rng::stream(self.seed, purpose, self.state.epoch);
         let losses = &mut self.losses;
         let (for_theta, for_beta) = (order("epoch-theta"), order("epoch-beta"));
-        Self::refit(&mut self.theta, &examples(averaged), passes, batch, for_theta, |loss| losses.add(loss))?;
-        Self::refit(&mut self.beta, &examples(current), passes, batch, for_beta, |_| Ok(()))?;
+        let (theta_noise, beta_noise) = (augmentation("noise-theta"), augmentation("noise-beta"));
+        Self::refit(&mut self.theta, &examples(averaged), passes, for_theta, theta_noise, |loss| losses.add(loss))?;
+        Self::refit(&mut self.beta, &examples(current), passes, for_beta, beta_noise, |_| Ok(()))?;
         self.state.epoch += 1;
         self.keep()
     }

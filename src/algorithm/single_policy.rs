@@ -4,7 +4,7 @@
 use crate::algorithm::learner::{Learner, Losses, Tensors};
 use crate::algorithm::{Algorithm, AlgorithmState, Learning};
 use crate::config::run::AlgorithmConfig;
-use crate::protocol::{Agent, Lesson, Task, Utterance, World};
+use crate::protocol::{Agent, Augmentation, Lesson, Task, Utterance, World};
 use candle_core::{Result, Tensor};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct SinglePolicy<W: World, R: Rule<W>> {
     pub(super) world: Arc<W>,
     pub(super) theta: Learner<W>,
     losses: Losses,
+    word_dropout: f64,
+    seed: u64,
     pub(super) rule: R,
     pub(super) state: R::State,
 }
@@ -57,9 +59,27 @@ impl<W: World, R: Rule<W>> SinglePolicy<W, R> {
     ///
     /// # Errors
     /// When the optimiser's tensors cannot be made.
-    pub fn new(world: Arc<W>, pretrained: Box<dyn Agent<W>>, settings: &AlgorithmConfig, rule: R) -> Result<Self> {
+    pub fn new(
+        world: Arc<W>,
+        pretrained: Box<dyn Agent<W>>,
+        settings: &AlgorithmConfig,
+        seed: u64,
+        rule: R,
+    ) -> Result<Self> {
         let theta = Learner::new(pretrained, R::learning_rate(settings), settings.average)?;
-        Ok(Self { world, theta, losses: Losses::default(), rule, state: R::State::default() })
+        let (losses, state) = (Losses::default(), R::State::default());
+        Ok(Self { world, theta, losses, word_dropout: settings.word_dropout, seed, rule, state })
+    }
+
+    /// The augmentation of the step with this number.
+    pub(super) fn augmentation(&self, counter: u64) -> Augmentation {
+        Augmentation { word_dropout: self.word_dropout, seed: self.seed, purpose: "noise-theta", counter }
+    }
+
+    /// The augmentation of the next step of an algorithm that learns from episodes. Its draws are keyed by the steps made, which
+    /// a resumed run knows.
+    pub(super) fn augmentation_of_episodes(&self) -> Augmentation {
+        Augmentation { purpose: "noise-episodes", ..self.augmentation(self.theta.steps()) }
     }
 
     /// One gradient step on a lesson; its loss, which is not counted yet.

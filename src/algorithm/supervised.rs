@@ -38,7 +38,7 @@ impl<W: World> LearnsFromEpisodes<W> for SinglePolicy<W, Supervised> {
             .zip(executions)
             .map(|(t, e)| Example { start: t.start.clone(), words: t.request.clone(), execution: e.clone() })
             .collect();
-        let loss = self.step(&Lesson::Likelihood(&[(&examples, 1.0)]))?;
+        let loss = self.step(&Lesson::Varied(&[(&examples, 1.0)], self.augmentation_of_episodes()))?;
         self.count(loss)
     }
 }

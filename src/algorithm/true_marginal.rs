@@ -39,7 +39,7 @@ impl<W: World> LearnsFromDescriptions<W> for SinglePolicy<W, TrueMarginal> {
             return Ok(());
         }
         let examples: Vec<Example<W>> = described.iter().map(|d| d.example.clone()).collect();
-        let loss = self.step(&Lesson::Likelihood(&[(&examples, 1.0)]))?;
+        let loss = self.step(&Lesson::Varied(&[(&examples, 1.0)], self.augmentation(step.counter)))?;
         if step.fresh { self.count(loss) } else { Ok(()) }
     }
 

@@ -52,7 +52,8 @@ pub enum Lesson<'a, W: World> {
     /// The likelihood of examples that are augmented on the way, as far as the agent's settings ask for it.
     Varied(&'a [(&'a [Example<W>], f32)], Augmentation),
     /// DAgger: the policy's own greedy roll-out `rolled` is fed position by position; −log π of the demonstrated symbol
-    /// or action at each position of `shown`, as a mean over the tasks that have this position, summed over positions.
+    /// or action at each position of `shown`, as a mean over the tasks that have this position, summed over positions. All
+    /// three are augmented alike.
     Imitation {
         /// Start and request of each task.
         tasks: &'a [(&'a W::Start, &'a str)],
@@ -60,6 +61,8 @@ pub enum Lesson<'a, W: World> {
         rolled: &'a [W::Execution],
         /// The executions that a demonstrator would have made.
         shown: &'a [W::Execution],
+        /// How they are varied.
+        augmentation: Augmentation,
     },
     /// REINFORCE: −advantage · log π(e) − entropy · H(π), as means over the episodes alive at a step, summed over steps.
     Reward {

@@ -30,6 +30,7 @@ pub mod setup;
 pub mod tables;
 pub mod teacher;
 pub mod tokenise;
+mod votes;
 pub mod world;
 
 use serde::{Deserialize, Serialize};

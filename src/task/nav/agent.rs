@@ -164,7 +164,7 @@ impl NavAgent {
         let mut noise = noise.map(|n| (n.word_dropout, n.stream()));
         let mut batch = Batch::default();
         let mut shares = Vec::with_capacity(groups.len());
-        let sides: &[bool] = if self.blueprint.mirror { &[false, true] } else { &[false] };
+        let sides = self.sides();
         for (number, (examples, share)) in groups.iter().enumerate() {
             for &mirrored in sides {
                 for example in *examples {
@@ -179,6 +179,25 @@ impl NavAgent {
         }
         let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
         Ok((batch, student::Lesson::likelihood(&actions, &shares)))
+    }
+
+    /// The sides from which a walk is learnt from: the house as it is, and in the mirror where the settings say so.
+    fn sides(&self) -> &'static [bool] {
+        if self.blueprint.mirror { &[false, true] } else { &[false] }
+    }
+
+    /// The walks with their requests, side by side and with words dropped at random.
+    fn varied_batch(&self, tasks: &[(&Start, &str)], walks: &[Walk], augmentation: Augmentation) -> Result<Batch> {
+        let mut noise = (augmentation.word_dropout, augmentation.stream());
+        let plain = self.batch(tasks, walks)?;
+        let mut batch = Batch::default();
+        for &mirrored in self.sides() {
+            let heard = tasks.iter().map(|(_, request)| self.heard(request, mirrored, Some(&mut noise)));
+            batch.requests.extend(heard);
+            let poses = self.around.poses();
+            batch.walks.extend(plain.walks.iter().map(|w| if mirrored { mirror::walk(w, poses) } else { w.clone() }));
+        }
+        Ok(batch)
     }
 
     fn batch(&self, tasks: &[(&Start, &str)], walks: &[Walk]) -> Result<Batch> {
@@ -196,12 +215,14 @@ impl NavAgent {
             Lesson::Likelihood(groups) => self.likelihood(groups, None),
             Lesson::Varied(groups, noise) => self.likelihood(groups, Some(*noise)),
             // A demonstration shows where to go: from wherever the agent is, the next step of a shortest path to there.
-            Lesson::Imitation { tasks, rolled, shown } => {
-                let batch = self.batch(tasks, rolled)?;
+            Lesson::Imitation { tasks, rolled, shown, augmentation } => {
+                let batch = self.varied_batch(tasks, rolled, *augmentation)?;
                 let ways = tasks.iter().zip(*rolled).zip(*shown);
                 let targets = ways
                     .map(|(((start, _), walk), shown)| self.around.way(start, walk, shown, self.blueprint.horizon))
                     .collect::<Result<Vec<_>>>()?;
+                // A mirror leaves the candidates' order as it is, so the targets are the same.
+                let targets: Vec<_> = std::iter::repeat_n(targets, self.sides().len()).flatten().collect();
                 Ok((batch, student::Lesson::likelihood(&targets, &[(targets.len(), 1.0)])))
             }
             Lesson::Reward { tasks, executions, advantages, entropy } => {

@@ -62,6 +62,13 @@ pub struct Blueprint {
     /// Weight of the network's log likelihood where the prior's proposals are ranked; 0: the prior alone ranks them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub network_weight: f64,
+    /// Renamings of letters under which a request is carried out beside the plain letters when the agent acts greedily.
+    #[serde(default, skip_serializing_if = "none_renamed")]
+    pub votes: usize,
+}
+
+fn none_renamed(votes: &usize) -> bool {
+    *votes == 0
 }
 
 fn is_zero(weight: &f64) -> bool {
@@ -86,22 +93,23 @@ impl Blueprint {
     }
 
     /// Whether weights of this blueprint can be used with another: what is renamed while learning is read as plain letters
-    /// are, and a prior stands beside the network.
+    /// are, a prior stands beside the network, and votes are taken of what the network writes.
     pub fn fits(&self, other: &Blueprint) -> bool {
         let slots = |b: &Blueprint| b.letters == Letters::Slots;
-        let (letters, prior, network_weight) = (self.letters, self.prior.clone(), self.network_weight);
-        slots(self) == slots(other) && *self == Blueprint { letters, prior, network_weight, ..other.clone() }
+        let (letters, prior) = (self.letters, self.prior.clone());
+        let (network_weight, votes) = (self.network_weight, self.votes);
+        slots(self) == slots(other) && *self == Blueprint { letters, prior, network_weight, votes, ..other.clone() }
     }
 }
 
 /// The agent.
 pub struct RegexAgent {
-    student: RegexStudent,
+    pub(super) student: RegexStudent,
     /// The optimizer, once the agent learns.
     adam: Option<Adam>,
-    blueprint: Blueprint,
+    pub(super) blueprint: Blueprint,
     /// Letters that renaming permutes.
-    alphabet: Vec<char>,
+    pub(super) alphabet: Vec<char>,
     /// The prior beside the network, and both models' parameters as one.
     prior: Option<(Mutex<NgramPrior>, ParamsWithPrior)>,
 }
@@ -118,13 +126,13 @@ pub fn request_ids(text: &str, requests: &Vocabulary) -> Vec<u32> {
 }
 
 /// As much of a request as the model reads, in tokens.
-fn request_tokens(text: &str, requests: &Vocabulary) -> Vec<String> {
+pub(super) fn request_tokens(text: &str, requests: &Vocabulary) -> Vec<String> {
     let mut tokens = tokenise(text, &|t| requests.get(t).is_some());
     tokens.truncate(LONGEST_REQUEST);
     tokens
 }
 
-fn token_ids(tokens: &[String], requests: &Vocabulary) -> Vec<u32> {
+pub(super) fn token_ids(tokens: &[String], requests: &Vocabulary) -> Vec<u32> {
     let mut ids: Vec<u32> = tokens.iter().map(|t| requests.id(t)).collect();
     if ids.is_empty() {
         ids.push(UNKNOWN);
@@ -176,6 +184,7 @@ impl RegexAgent {
             reference_padding: model.reference_padding,
             letters: model.letters,
             network_weight: model.network_weight,
+            votes: model.votes,
             prior: (model.prior == PriorKind::Ngrams).then(|| Grid::of(world.marginal())),
         })
     }
@@ -295,16 +304,8 @@ impl RegexAgent {
                 let (batch, shares) = self.batch(groups, Some(*noise));
                 return (batch, Asked::Shares(shares));
             }
-            Lesson::Imitation { tasks, rolled, shown } => {
-                let slots = self.read(tasks, &mut batch);
-                let expressions = &self.blueprint.expressions;
-                let written = |(e, slots): (&Edit, &Slots)| symbol_ids(&slots.expression(&e.expression), expressions);
-                batch.outputs = shown.iter().zip(&slots).map(written).collect();
-                let fed: Vec<_> = rolled
-                    .iter()
-                    .zip(&slots)
-                    .map(|(e, slots)| [&[START], self.actions(&e.expression, slots).as_slice()].concat())
-                    .collect();
+            Lesson::Imitation { tasks, rolled, shown, augmentation } => {
+                let fed = self.imitated(tasks, rolled, shown, *augmentation, &mut batch);
                 self.student.imitation(&batch, &fed)
             }
             Lesson::Reward { tasks, executions, advantages, entropy } => {
@@ -315,6 +316,39 @@ impl RegexAgent {
             }
         };
         (batch, Asked::Fed(fed))
+    }
+
+    /// Fills a batch with tasks and the expressions that were shown, augmented, and gives the symbols of the roll-outs that are
+    /// fed, in the same letters.
+    fn imitated(
+        &self,
+        tasks: &[(&Words, &str)],
+        rolled: &[Edit],
+        shown: &[Edit],
+        augmentation: Augmentation,
+        batch: &mut Batch,
+    ) -> Vec<Vec<u32>> {
+        let b = &self.blueprint;
+        let mut stream = augmentation.stream();
+        let mut fed = Vec::with_capacity(tasks.len());
+        for (((start, request), rolled), shown) in tasks.iter().zip(rolled).zip(shown) {
+            let tokens = request_tokens(request, &b.requests);
+            let slots = self.slots(&tokens);
+            // A renaming without letters leaves everything as it is.
+            let renaming = match b.letters {
+                Letters::Renamed => Renaming::draw(&self.alphabet, &mut stream),
+                Letters::Plain | Letters::Slots => Renaming::default(),
+            };
+            let word = renaming.word(start.words.first().map_or("", String::as_str));
+            batch.words.push(symbol_ids(&slots.word(&word), &b.characters));
+            let request = renaming.request(&slots.request(&tokens));
+            batch.requests.push(self.heard(&request, augmentation.word_dropout, &mut stream));
+            let shown = renaming.expression(&shown.expression);
+            batch.outputs.push(symbol_ids(&slots.expression(&shown), &b.expressions));
+            let rolled = renaming.expression(&rolled.expression);
+            fed.push([&[START], self.actions(&rolled, &slots).as_slice()].concat());
+        }
+        fed
     }
 
     /// Ids of a request of which some words were not understood. Letters always are: nothing else says which they were.
@@ -432,12 +466,13 @@ impl Agent<RegexWorld> for RegexAgent {
             stream,
         )?;
         let executions = outputs.iter().zip(tasks).zip(&slots);
-        let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start));
+        let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start)).collect();
         match (&self.prior, how) {
             (Some((prior, params)), Decoding::Greedy) if !params.prior().is_untaught() => {
-                self.reranked(executions.collect(), tasks, prior, params)
+                self.reranked(executions, tasks, prior, params)
             }
-            _ => Ok(executions.collect()),
+            (_, Decoding::Greedy) if self.blueprint.votes > 0 => self.voted(executions, tasks, stream),
+            _ => Ok(executions),
         }
     }
 

@@ -203,6 +203,11 @@ impl Renaming {
         letters.filter(|c| vocabularies.iter().all(|v| v.get(c.encode_utf8(&mut [0; 4])).is_some())).collect()
     }
 
+    /// The permutation that takes this one back.
+    pub fn inverse(&self) -> Renaming {
+        Renaming(self.0.iter().map(|(from, to)| (*to, *from)).collect())
+    }
+
     fn letter(&self, c: char) -> char {
         self.0.get(&c).copied().unwrap_or(c)
     }

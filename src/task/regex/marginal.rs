@@ -1,18 +1,36 @@
 //! P_ω, the approximate marginal: expressions without requests.
 
+use super::letters::form;
 use super::program::execute;
 use super::{Edit, Words};
 use crate::rng::Stream;
 use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The largest number of draws until one changes the first word.
 const TRIES: usize = 2000;
+
+/// The way in which P_ω draws from a list of expressions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarginalDraw {
+    /// Each with the same probability, as the paper says.
+    #[default]
+    Uniform,
+    /// A form with the same probability, then one of its expressions: kinds of edits that few expressions of the list are, are
+    /// explored as often as others.
+    ByForm,
+}
 
 /// Where expressions are drawn from.
 #[derive(Clone, Debug)]
 pub enum Marginal {
     /// Uniformly from a list (the paper: a dataset of unlabelled expressions).
     List(Vec<String>),
+    /// A list's expressions by form ([`form`]): a form is drawn uniformly, then one of its expressions.
+    Forms(Vec<Vec<String>>),
     /// Composed at random: broader than what the tasks use.
     Composed {
         /// Letters that patterns and replacements use.
@@ -24,10 +42,24 @@ pub enum Marginal {
 }
 
 impl Marginal {
+    /// This P_ω, with the expressions of a list drawn in this way.
+    pub fn drawn(self, draw: MarginalDraw) -> Marginal {
+        let (Marginal::List(list), MarginalDraw::ByForm) = (&self, draw) else { return self };
+        let mut forms: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for expression in list {
+            forms.entry(form(expression)).or_default().push(expression.clone());
+        }
+        Marginal::Forms(forms.into_values().collect())
+    }
+
     /// One expression, whatever it does.
     pub fn draw(&self, stream: &mut Stream) -> String {
         match self {
             Marginal::List(list) => list[stream.random_range(0..list.len())].clone(),
+            Marginal::Forms(forms) => {
+                let form = &forms[stream.random_range(0..forms.len())];
+                form[stream.random_range(0..form.len())].clone()
+            }
             Marginal::Composed { letters, forms } if !forms.is_empty() && stream.random_bool(0.5) => {
                 let form = &forms[stream.random_range(0..forms.len())];
                 fill(form, letters, stream)
@@ -126,6 +158,18 @@ mod tests {
             let found = drawn.iter().any(|e| format!("{e})").contains(part));
             assert!(found, "no expression has {part}");
         }
+    }
+
+    #[test]
+    fn forms_are_drawn_evenly_however_many_expressions_each_has() {
+        let mut list: Vec<String> = ('a'..='j').map(|c| format!("()({c})()@")).collect();
+        list.push("(^)(.)()@".into());
+        let count = |draw| {
+            let (marginal, mut draws) = (Marginal::List(list.clone()).drawn(draw), stream(4, "marginal test", 0));
+            (0..2000).filter(|_| marginal.draw(&mut draws) == "(^)(.)()@").count()
+        };
+        let (uniform, by_form) = (count(MarginalDraw::Uniform), count(MarginalDraw::ByForm));
+        assert!((100..280).contains(&uniform) && (900..1100).contains(&by_form), "{uniform} {by_form}");
     }
 
     #[test]

@@ -58,6 +58,7 @@ impl Grid {
         };
         match marginal {
             Marginal::List(list) => list.iter().for_each(|expression| count(expression)),
+            Marginal::Forms(forms) => forms.iter().flatten().for_each(|expression| count(expression)),
             Marginal::Composed { forms, .. } => {
                 forms.iter().for_each(|form| count(&form.replace("{x}", "k").replace("{yy}", "b").replace("{y}", "b")));
             }

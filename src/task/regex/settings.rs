@@ -1,6 +1,7 @@
 //! Settings of REGEX runs, their presets, and the models that come with the program.
 
 use super::letters::Letters;
+use super::marginal::MarginalDraw;
 use crate::config::run::TeacherMode;
 use crate::config::run::{
     AlgorithmConfig, PeopleConfig, PoolConfig, PracticeSettings, Preset, RunConfig, Schedule, TeacherConfig,
@@ -25,6 +26,10 @@ pub struct TaskSettings {
     #[serde(default)]
     #[schemars(extend("unit" = "words"))]
     pub more_words: usize,
+    /// How P_ω of a corpus draws its expressions: each with the same probability (`uniform`, paper), or first a form, then one of its
+    /// expressions (`by-form`).
+    #[serde(default)]
+    pub marginal: MarginalDraw,
 }
 
 /// The networks of the agent.
@@ -57,6 +62,11 @@ pub struct ModelSettings {
     /// Weight of the network's log likelihood where the prior's proposals are ranked, 0 to 10.
     #[serde(default)]
     pub network_weight: f64,
+    /// Renamings of letters under which a request is carried out, beside the plain letters, when the agent acts greedily; most
+    /// outputs decide. Not with `slots`; 0 to 32.
+    #[serde(default)]
+    #[schemars(extend("unit" = "renamings"))]
+    pub votes: usize,
     /// Policy pretrained on P_ω: `shipped`, a file that `iliad pretrain` wrote, or `none`.
     pub pretrained: String,
 }
@@ -91,7 +101,13 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "small",
             "the built-in word edits with a small agent that a laptop trains while people type",
-            TaskSettings { world: "builtin".into(), path: String::new(), seed: 1, more_words: 3 },
+            TaskSettings {
+                world: "builtin".into(),
+                path: String::new(),
+                seed: 1,
+                more_words: 3,
+                marginal: MarginalDraw::Uniform,
+            },
             ModelSettings {
                 hidden: 192,
                 word_embedding: 64,
@@ -102,6 +118,7 @@ pub fn presets() -> Vec<Preset> {
                 letters: Letters::Renamed,
                 prior: PriorKind::Ngrams,
                 network_weight: 0.0,
+                votes: 0,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -138,7 +155,13 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "tiny",
             "eight kinds of edits and six letters: learns visibly within two minutes on two cores, for tests",
-            TaskSettings { world: "tiny".into(), path: String::new(), seed: 1, more_words: 0 },
+            TaskSettings {
+                world: "tiny".into(),
+                path: String::new(),
+                seed: 1,
+                more_words: 0,
+                marginal: MarginalDraw::Uniform,
+            },
             ModelSettings {
                 hidden: 64,
                 word_embedding: 32,
@@ -149,6 +172,7 @@ pub fn presets() -> Vec<Preset> {
                 letters: Letters::Plain,
                 prior: PriorKind::None,
                 network_weight: 0.0,
+                votes: 0,
                 pretrained: "shipped".into(),
             },
             Rest {
@@ -186,7 +210,13 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "efficient",
             "the real requests with as few descriptions as possible; wants a teacher from `iliad teacher train`",
-            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1, more_words: 5 },
+            TaskSettings {
+                world: "corpus".into(),
+                path: "corpus".into(),
+                seed: 1,
+                more_words: 5,
+                marginal: MarginalDraw::Uniform,
+            },
             ModelSettings {
                 hidden: 256,
                 word_embedding: 128,
@@ -197,6 +227,7 @@ pub fn presets() -> Vec<Preset> {
                 letters: Letters::Renamed,
                 prior: PriorKind::None,
                 network_weight: 0.0,
+                votes: 0,
                 pretrained: "none".into(),
             },
             Rest {
@@ -230,7 +261,13 @@ pub fn presets() -> Vec<Preset> {
         preset(
             "paper",
             "the paper's sizes and settings on the real requests; wants a GPU and a teacher from `iliad teacher train`",
-            TaskSettings { world: "corpus".into(), path: "corpus".into(), seed: 1, more_words: 0 },
+            TaskSettings {
+                world: "corpus".into(),
+                path: "corpus".into(),
+                seed: 1,
+                more_words: 0,
+                marginal: MarginalDraw::Uniform,
+            },
             ModelSettings {
                 hidden: 512,
                 word_embedding: 128,
@@ -241,6 +278,7 @@ pub fn presets() -> Vec<Preset> {
                 letters: Letters::Plain,
                 prior: PriorKind::None,
                 network_weight: 0.0,
+                votes: 0,
                 pretrained: "none".into(),
             },
             Rest {

@@ -2,6 +2,8 @@
 
 use super::agent::{Blueprint, RegexAgent};
 use super::corpus;
+use super::letters::Letters;
+use super::marginal::MarginalDraw;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, RegexTeacher};
 use super::world::RegexWorld;
@@ -61,6 +63,14 @@ fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {
     if !(0.0..=10.0).contains(&model.network_weight) {
         anyhow::bail!("model.network_weight lies between 0 and 10")
     }
+    if model.votes > 32 {
+        anyhow::bail!("model.votes is at most 32")
+    }
+    if model.votes > 0 && model.letters == Letters::Slots {
+        anyhow::bail!(
+            "model.votes renames letters, which model.letters=slots does not read; use plain or renamed letters"
+        )
+    }
     Ok(model)
 }
 
@@ -82,6 +92,9 @@ pub(super) fn check(config: &RunConfig) -> anyhow::Result<()> {
     let file = &model.pretrained;
     if !["shipped", "none"].contains(&file.as_str()) && !Path::new(file).is_file() {
         anyhow::bail!("model.pretrained is `shipped`, `none` or a file, and there is no file `{file}`")
+    }
+    if task.world != "corpus" && task.marginal != MarginalDraw::Uniform {
+        anyhow::bail!("task.marginal is for a corpus; the built-in worlds compose their expressions")
     }
     at_hand(config)
 }
@@ -108,7 +121,7 @@ pub(super) fn world(config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
     let world = match task.world.as_str() {
         "builtin" => RegexWorld::builtin(task.seed),
         "tiny" => RegexWorld::tiny(task.seed),
-        "corpus" => RegexWorld::load(Path::new(&task.path))?,
+        "corpus" => RegexWorld::load(Path::new(&task.path))?.with_marginal(task.marginal),
         other => return Err(no_such_world(other)),
     };
     Ok(Arc::new(world.with_more_words(task.more_words)))

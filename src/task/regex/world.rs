@@ -3,7 +3,7 @@
 use super::corpus::{Corpus, Item, Vocabularies};
 use super::grammar::Grammar;
 use super::letters::form;
-use super::marginal::Marginal;
+use super::marginal::{Marginal, MarginalDraw};
 use super::marks::pair;
 use super::metric::similarity;
 use super::ngram_prior::shape;
@@ -74,6 +74,11 @@ impl RegexWorld {
     /// This world, with descriptions learnt from on so many further words of the dictionary.
     pub fn with_more_words(self, more_words: usize) -> RegexWorld {
         RegexWorld { more_words, ..self }
+    }
+
+    /// This world, with P_ω drawing from a corpus' list in this way. Built-in worlds have no list and stay as they are.
+    pub fn with_marginal(self, draw: MarginalDraw) -> RegexWorld {
+        RegexWorld { marginal: self.marginal.drawn(draw), ..self }
     }
 
     /// Characters of words, in the order of their ids: `<PAD>`, `<UNK>`, `<`, `>`, then `@` and letters.

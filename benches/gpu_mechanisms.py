@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times an update of the simulated teacher on a GPU, with all of the engine's mechanisms and without one after the other.
 
-  gpu_mechanisms.py ILIAD [--base OLD] --regex CORPUS --nav CORPUS [--rounds 3] -o FILE
+  gpu_mechanisms.py ILIAD [--base OLD] [--whole] --regex CORPUS --nav CORPUS [--rounds 3] -o FILE
   gpu_mechanisms.py --table FILE        prints the rows of the table in docs/gpu.md
 
 ILIAD is a binary that was built with the feature `cuda`; OLD is one of an earlier commit, timed in the same rounds. Every round
@@ -39,7 +39,8 @@ def measure(given):
     programs = {"everything": (given.iliad, [], ["dev", "bench"])}
     if given.base:
         programs["everything, before"] = (given.base, [], ["bench"])
-    programs |= {name: (given.iliad, flags, ["dev", "bench"]) for name, flags in VARIANTS.items() if flags}
+    if not given.whole:
+        programs |= {name: (given.iliad, flags, ["dev", "bench"]) for name, flags in VARIANTS.items() if flags}
     rounds, device = {name: [] for name in programs}, None
     for _ in range(given.rounds):
         for name, (program, flags, command) in programs.items():
@@ -57,6 +58,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("iliad", nargs="?")
     arguments.add_argument("--base")
+    arguments.add_argument("--whole", action="store_true", help="no mechanism is left out: compares with --base alone")
     arguments.add_argument("--regex")
     arguments.add_argument("--nav")
     arguments.add_argument("--rounds", type=int, default=3)

@@ -18,7 +18,7 @@ use crate::config::run::{AlgorithmName, Mixing, RunConfig};
 use crate::protocol::{Agent, DescribedEpisode, RatedEpisode, Task, Utterance, World};
 use candle_core::Result;
 use learner::Tensors;
-pub use pretraining::pretrain;
+pub use pretraining::{pretrain, teach_prior};
 use serde::{Deserialize, Serialize};
 use single_policy::SinglePolicy;
 use std::sync::Arc;

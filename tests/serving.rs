@@ -33,7 +33,7 @@ pub struct Server {
     child: Child,
     /// `127.0.0.1:PORT`.
     pub address: String,
-    /// What it said at its start.
+    /// The lines that it printed at its start.
     pub said: Vec<String>,
     _folder: tempfile::TempDir,
 }

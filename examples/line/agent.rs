@@ -27,7 +27,7 @@ const LONGEST_REQUEST: usize = 32;
 /// Numbers that say where the agent is: its offset from the start, and its place.
 const SITUATION: usize = 2 * HORIZON + 1 + PLACES as usize;
 
-/// What rebuilds an agent, beside the weights.
+/// Everything but the weights that rebuilds an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blueprint {
     /// Size of the word embeddings.

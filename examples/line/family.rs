@@ -1,4 +1,4 @@
-//! What pages show of LINE, and how its runs are made.
+//! LINE's pages, and how its runs are made.
 
 use crate::agent::{Blueprint, LineAgent};
 use crate::commands::LineCommands;

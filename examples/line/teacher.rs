@@ -22,7 +22,7 @@ fn sentences(start: &Place, walk: &Walk, miscount: usize) -> Vec<String> {
     }
 }
 
-/// What a listener does who was told a sentence: the number and the side in it count.
+/// The walk of a listener who was told a sentence: the number and the side in it count.
 fn walk_of(sentence: &str) -> Option<Walk> {
     let times = sentence.split(' ').find_map(|word| word.parse().ok())?;
     let side = sentence.split(' ').find_map(|word| match word {

@@ -12,7 +12,8 @@ use crate::output::{file, note, out};
 use crate::registry::Registry;
 use crate::run::{Event, RunState};
 use crate::suggest::did_you_mean;
-use std::collections::HashMap;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,19 +29,13 @@ pub(super) struct Args {
     /// Task family
     #[arg(value_name = "FAMILY")]
     pub family: String,
-    /// Table: main (algorithms), mixing (λ), anneal (annealing of λ), efficient (what each part of that preset brings), small and
-    /// tiny (the built-in worlds, on a processor)
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_parser = ["main", "mixing", "anneal", "efficient", "small", "tiny"],
-        required_unless_present = "figure"
-    )]
+    /// Table
+    #[arg(long, value_name = "NAME", required_unless_present = "figure")]
     pub table: Option<String>,
-    /// Figure: curves (learning curves of the main table's runs, which it shares)
-    #[arg(long, value_name = "NAME", value_parser = ["curves"])]
+    /// Figure: learning curves of a table's runs, which it shares
+    #[arg(long, value_name = "NAME")]
     pub figure: Option<String>,
-    /// Preset that all runs start from [default: paper; of the tables efficient, small and tiny: the one of this name]
+    /// Preset that all runs start from [default: the one with the table's name where there is one, else paper]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// Seeds
@@ -69,6 +64,9 @@ pub(super) struct Args {
     /// Folder to write the results to
     #[arg(long, value_name = "DIR", default_value = "benches/results")]
     pub results: PathBuf,
+    /// Name of the results' file [default: FAMILY-TABLE]
+    #[arg(long, value_name = "NAME", value_parser = file_name, conflicts_with = "figure")]
+    pub name: Option<String>,
     /// Train nothing; only tabulate what is there
     #[arg(long)]
     pub collect: bool,
@@ -92,7 +90,19 @@ pub(super) fn with_families(command: clap::Command, registry: Registry) -> clap:
         after.extend(family.tables().examples().iter().map(|e| example(family.name(), &e.arguments, &e.about)));
     }
     after += &example(first, "--table main --collect", "only tabulate what is there");
+    let tables: BTreeMap<&str, &str> = registry
+        .families()
+        .iter()
+        .flat_map(|family| family.tables().tables())
+        .map(|table| (table.name.as_str(), table.title.as_str()))
+        .collect();
+    let figures: BTreeSet<&str> = registry.families().iter().flat_map(|family| family.tables().figures()).collect();
+    let described = |(name, title): (&'static str, &'static str)| PossibleValue::new(name).help(title);
     command
+        .mut_arg("table", |argument| {
+            argument.value_parser(PossibleValuesParser::new(tables.into_iter().map(described)))
+        })
+        .mut_arg("figure", |argument| argument.value_parser(PossibleValuesParser::new(figures)))
         .mut_arg("family", |argument| argument.help(format!("Task family: {}", names.join(", "))))
         .after_help(format!("{after}\n{AFTER}, such as {first}-main.json."))
 }
@@ -127,7 +137,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         registry,
         family: args.family.clone(),
         folder: folder.join(&runs_of),
-        preset: preset(args),
+        preset: preset(args, registry),
         seeds: args.seeds.clone(),
         set: args.overrides.set.clone(),
         episodes: args.episodes,
@@ -150,7 +160,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     };
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
-        let results = collect::collect(family, table, &cells, args.until, &command(args))?;
+        let mut results = collect::collect(family, table, &cells, args.until, &command(args, registry))?;
+        if let Some(name) = &args.name {
+            results.name.clone_from(name);
+        }
         let path = args.results.join(format!("{}.json", results.name));
         file::write(&path, &serde_json::to_vec_pretty(&results)?)?;
         out!("{}", table::text(&results))?;
@@ -160,12 +173,20 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
 }
 
 /// The preset that runs start from.
-fn preset(args: &Args) -> String {
-    const NAMED_SO: [&str; 3] = ["efficient", "small", "tiny"];
-    let of_table = args.table.as_deref().filter(|table| NAMED_SO.contains(table)).unwrap_or("paper");
-    let name = args.preset.clone().unwrap_or_else(|| of_table.into());
-    // Both families have presets of these names.
-    if name.contains('/') { name } else { format!("{}/{name}", args.family) }
+fn preset(args: &Args, registry: Registry) -> String {
+    // Both families have presets of the same names.
+    let of_family = |name: &str| if name.contains('/') { name.to_owned() } else { format!("{}/{name}", args.family) };
+    let of_table = || args.table.as_deref().map(of_family).filter(|name| registry.preset(name).is_ok());
+    args.preset.as_deref().map(of_family).or_else(of_table).unwrap_or_else(|| of_family("paper"))
+}
+
+/// A name of a results' file: letters, digits, `-` and `.`, as rows have.
+fn file_name(name: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    match !name.is_empty() && !name.starts_with('.') && name.chars().all(fits) {
+        true => Ok(name.to_owned()),
+        false => Err("a name has letters, digits, `-` and `.`".into()),
+    }
 }
 
 fn restrict(table: &mut Table, rows: &[String]) -> Result<(), CliError> {
@@ -238,11 +259,11 @@ fn listener(cells: &[Cell]) -> Arc<grid::Listener> {
 }
 
 /// The command that makes the results again. Folders are this machine's business: of paths only the file name stays.
-fn command(args: &Args) -> String {
+fn command(args: &Args, registry: Registry) -> String {
     let mut words = vec![format!("iliad reproduce {}", args.family)];
     words.extend(args.table.as_ref().map(|t| format!("--table {t}")));
     words.extend(args.figure.as_ref().map(|f| format!("--figure {f}")));
-    words.push(format!("--preset {}", preset(args)));
+    words.push(format!("--preset {}", preset(args, registry)));
     let seeds: Vec<String> = args.seeds.iter().map(u64::to_string).collect();
     words.push(format!("--seeds {}", seeds.join(",")));
     for set in &args.overrides.set {
@@ -256,6 +277,7 @@ fn command(args: &Args) -> String {
         words.push(format!("--row {}", args.row.join(",")));
     }
     words.extend(args.episodes.map(|n| format!("--episodes {n}")));
+    words.extend(args.name.as_ref().map(|name| format!("--name {name}")));
     words.extend(args.until.map(|n| format!("--collect --until {n}")));
     if args.conclude {
         words.push(format!("--seconds {} --conclude", args.seconds));

@@ -90,6 +90,10 @@ pub struct AlgorithmConfig {
     /// Batch size of these (paper: 256).
     #[schemars(extend("unit" = "examples"))]
     pub pretrain_batch: usize,
+    /// Requests of training tasks that the prior of a new agent is taught, with their gold executions, before the first episode; 0
+    /// but for the presets `warm` (paper: none).
+    #[schemars(extend("unit" = "requests"))]
+    pub prior_examples: u64,
     /// For experiments: deal the descriptions of an iteration out to the wrong executions. Nothing should be learnt.
     pub shuffle_descriptions: bool,
 }
@@ -112,6 +116,7 @@ impl Default for AlgorithmConfig {
             ask: QuerySelection::default(),
             pretrain_updates: 10_000,
             pretrain_batch: 256,
+            prior_examples: 0,
             shuffle_descriptions: false,
         }
     }
@@ -413,6 +418,9 @@ impl RunConfig {
             return fail(
                 "algorithm.practice.most and explore_every are at most 10000, algorithm.practice.least is at most 100 and at most algorithm.practice.most",
             );
+        }
+        if a.prior_examples > 100_000 {
+            return fail("algorithm.prior_examples is at most 100000");
         }
         if !(1..=256).contains(&practice.batch) {
             return fail("algorithm.practice.batch lies between 1 and 256");

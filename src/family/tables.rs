@@ -84,6 +84,16 @@ impl Tables {
         &NONE
     }
 
+    /// All tables, in the file's order.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// The names of all figures.
+    pub fn figures(&self) -> impl Iterator<Item = &str> {
+        self.figures.iter().map(|figure| figure.name.as_str())
+    }
+
     /// The tables by name: `main`, `mixing`, `anneal`, `efficient`; `None` for another name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)

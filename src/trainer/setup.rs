@@ -72,6 +72,14 @@ pub(super) fn train<K: Family>(
                     return ended_in_pretraining(&launch.id, name, launch.store.as_ref(), &mut commands, events);
                 }
             }
+            let taught = algorithm::teach_prior(&*world, &mut *new.agent, &config, |share| {
+                let what = "Warming up: reading requests of the training tasks".to_owned();
+                events.publish_state(RunState::Starting { what, done: Some(share) });
+                !commands.end_requested()
+            })?;
+            if !taught {
+                return ended_in_pretraining(&launch.id, name, launch.store.as_ref(), &mut commands, events);
+            }
             (new.agent, None, None)
         }
     };

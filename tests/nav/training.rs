@@ -2,10 +2,12 @@
 //! and teachers are made, kept and refused.
 
 use candle_core::Device;
-use iliad::family::TeacherTraining;
+use iliad::family::{Family, TeacherTraining};
+use iliad::protocol::{Augmentation, Example, Lesson, Split, World};
 use iliad::registry::AnyFamily;
 use iliad::registry::Registry;
 use iliad::run::Point;
+use iliad::task::nav::family::NavFamily;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
 
@@ -90,9 +92,44 @@ fn resumes_bit_identical(overrides: &[&str]) {
     assert_eq!(end, weights(&broken, 8), "an interrupted run ends where the whole one does");
 }
 
+/// Along a shortest path the action that leads to its end is the path's own, so imitation of a gold walk that is rolled in is its
+/// likelihood: in the house as it is, and in the mirror.
+#[test]
+fn imitation_of_a_shortest_gold_walk_is_its_likelihood_in_mirrored_houses_too() {
+    let loss_of = |mirror: &str| {
+        let config = Registry::builtin().configure("nav/tiny", 1, &overridden(&[mirror])).unwrap();
+        let world = NavFamily::default().world(&config).unwrap();
+        let agent = NavFamily::default().agent(&config, &world, &Device::Cpu).unwrap().agent;
+        let tasks: Vec<_> = (0..12).map(|index| world.task(Split::Train, index)).collect();
+        let gold: Vec<_> = (0..12).map(|index| world.gold(Split::Train, index)).collect();
+        let asked: Vec<_> = tasks.iter().map(|task| (&task.start, task.request.as_str())).collect();
+        let examples: Vec<_> = tasks
+            .iter()
+            .zip(&gold)
+            .map(|(task, walk)| Example {
+                start: task.start.clone(),
+                words: task.request.clone(),
+                execution: walk.clone(),
+            })
+            .collect();
+        let augmentation = |word_dropout| Augmentation { word_dropout, seed: 1, purpose: "test", counter: 0 };
+        let imitation = |dropout| {
+            let augmentation = augmentation(dropout);
+            let lesson = Lesson::Imitation { tasks: &asked, rolled: &gold, shown: &gold, augmentation };
+            agent.loss(&lesson).unwrap().to_scalar::<f32>().unwrap()
+        };
+        let likelihood = agent.loss(&Lesson::Likelihood(&[(&examples, 1.0)])).unwrap().to_scalar::<f32>().unwrap();
+        assert!((imitation(0.0) - likelihood).abs() < 1e-4, "{} {likelihood}", imitation(0.0));
+        assert_ne!(imitation(0.9), imitation(0.0), "words are dropped");
+        likelihood
+    };
+    assert_ne!(loss_of("model.mirror=false"), loss_of("model.mirror=true"));
+}
+
 #[test]
 fn dagger_and_reinforce_resume_bit_identical() {
     resumes_bit_identical(&["algorithm.name=dagger"]);
+    resumes_bit_identical(&["algorithm.name=dagger", "model.mirror=true", "algorithm.word_dropout=0.2"]);
     resumes_bit_identical(&["algorithm.name=reinforce-continuous"]);
 }
 

@@ -69,7 +69,7 @@ fn twice(c: char) -> String {
     format!("{c}{c}")
 }
 
-/// What a kind does to a word, said without regular expressions.
+/// The effect of a kind on a word, without regular expressions.
 fn meaning(kind: &str, letters: &Letters, word: &str) -> String {
     let x = letters.before.unwrap_or('\0');
     let y = letters.after.as_str();
@@ -281,7 +281,7 @@ fn a_phrasing_names_the_letters_of_its_expression() {
     }
 }
 
-/// What training shows is what a person's typing becomes: the tokeniser leaves requests as they are.
+/// Requests of training look as a person's typing does after the tokeniser, which leaves them as they are.
 #[test]
 fn requests_pass_the_tokeniser_unchanged() {
     let grammar = Grammar::full();

@@ -1,4 +1,4 @@
-//! What people type, and the tokens the agent reads.
+//! The tokens that the agent reads of the text that people type.
 
 use iliad::task::regex::tokenise::tokenise;
 use proptest::prelude::*;

@@ -192,7 +192,7 @@ fn kinds_forget_letters_and_further_words_are_changed_ones() {
     assert_eq!((words.words.len(), &words.words[0]), (5, &start.words[0]));
     assert_eq!(more, Edit::of(&edit.expression, &words));
     assert!(words.words.iter().zip(more.outputs.unwrap()).all(|(word, output)| *word != output));
-    // What changes no word gives none, and the search ends.
+    // An expression that changes no word gives none, and the search ends.
     let idle = Edit::of("()(0)()@", &start);
     assert_eq!(world.elsewhere(&start, &idle, &mut stream(1, "test", 0)), Some((start, idle)));
 }

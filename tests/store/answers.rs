@@ -51,7 +51,7 @@ async fn a_key_with_other_words_is_not_taken_for_the_same_answer() {
         Err(StoreError::KeyReused { answer }) => assert_eq!(answer, stored.answer),
         other => panic!("{other:?}"),
     }
-    // What the page does then: the same words as a correction, under a key of their own.
+    // The page then sends the same words as a correction, under a key of their own.
     let corrected = NewAnswer { client_key: "fresh".into(), ..edited };
     assert!(!bench.store.correct(stored.answer, &corrected).await.unwrap().again);
     // Another person may happen to have the same key.

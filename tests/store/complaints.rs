@@ -1,4 +1,4 @@
-//! What people suffered from in similar tools, by name.
+//! Complaints about similar tools, each by name.
 
 use crate::support::{AWKWARD, Bench, RUN, TTL, answer, execution, simulated};
 use iliad::export::{Format, Snapshot, write};

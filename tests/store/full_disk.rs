@@ -46,7 +46,7 @@ impl Drop for Small {
     }
 }
 
-/// What the writers saw.
+/// The results that the writers saw.
 #[derive(Default)]
 struct Seen {
     acknowledged: Mutex<HashMap<AnswerId, String>>,

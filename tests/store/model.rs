@@ -188,7 +188,7 @@ impl Model {
         hit.len() as u64
     }
 
-    /// What the teacher holds in open executions, the one taken first first.
+    /// The open executions that the teacher holds, the one taken first first.
     fn hand(&self, teacher: usize, now: OffsetDateTime) -> Vec<ExecutionId> {
         let open = |id: ExecutionId| self.executions.iter().any(|e| e.id == id && self.is_open(e));
         let mine = |l: &&Lease| l.teacher == teacher && l.live(now) && open(l.execution);

@@ -125,7 +125,7 @@ async fn stale_executions_retire_unless_somebody_is_at_them() {
     assert!(bench.lease(b).await.is_none());
     bench.clock.turn(TTL + Duration::SECOND);
     assert_eq!(bench.store.retire_stale(&RUN, 10).await.unwrap(), 1);
-    // What was on the screen meanwhile is still taken.
+    // The answer about the execution that was on the screen meanwhile is still taken.
     let late = bench.store.answer(&answer(held.execution, a, "late")).await.unwrap();
     assert_eq!(bench.store.unused_answers(&RUN, 9).await.unwrap()[0].answer, late.answer);
     assert_eq!(bench.store.retire_stale(&RUN, 10).await.unwrap(), 0);

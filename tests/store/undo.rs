@@ -109,7 +109,7 @@ async fn a_skip_taken_back_while_somebody_else_is_at_it_takes_no_place() {
     assert!(undone.expires_at <= bench.clock.now(), "eve has the only place");
     assert_eq!(bench.store.pool(&RUN).await.unwrap().leased, 1);
     bench.store.answer(&answer(leased.execution, ada, "described after all")).await.unwrap();
-    // What was left again without an answer is for everybody, also for who took an answer back.
+    // An execution that was left again without an answer is for everybody, also for the teacher who took an answer back.
     bench.offer([(2, 0)]).await;
     let second = bench.describe(ada, "second").await;
     let undone = bench.store.undo(&RUN, second, ada, TTL).await.unwrap();

@@ -1,4 +1,4 @@
-//! What one visitor can do to others, and what a clock that is set back can do to anybody.
+//! One visitor cannot take from others, and a clock that is set back takes from nobody.
 
 use crate::support::{Bench, RUN, TTL, answer, execution, file, run};
 use iliad::ids::{ExecutionId, TeacherId};
@@ -179,7 +179,7 @@ async fn newcomers_among_themselves_keep_what_they_look_at() {
     bench.clock.turn(Duration::seconds(30));
     let taken = bench.lease(c).await.unwrap().execution;
     assert_eq!(taken, first, "who answers comes first");
-    // What was typed meanwhile is kept, and disturbs nobody.
+    // The text that was typed meanwhile is kept, and disturbs nobody.
     bench.store.answer(&answer(first, a, "slow")).await.unwrap();
     bench.store.renew(first, c, TTL).await.unwrap();
     bench.store.answer(&answer(first, c, "quick")).await.unwrap();

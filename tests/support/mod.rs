@@ -253,7 +253,7 @@ const WORDS: [&str; 24] = [
     "island", "jacket",
 ];
 
-/// What the made-up agent can do to words: its expression, a request for it, and the doing.
+/// An edit that the made-up agent can make: its expression, a request for it, and the function.
 type Edit = (&'static str, &'static str, fn(&str) -> String);
 const EDITS: [Edit; 5] = [
     ("$@e", "add an e at the end", |word| format!("{word}e")),
@@ -601,7 +601,7 @@ impl Fake {
     }
 }
 
-/// What the person was shown, or the words as they were where it was not understood.
+/// The execution that the person was shown, or the words as they were where it was not understood.
 fn made_up_attempt(view: &Value, understood: bool) -> Attempt {
     let pairs = Pairs::read(view).unwrap_or_default().into_iter();
     let pairs: Vec<_> = pairs.map(|(word, output)| (word.clone(), if understood { output } else { word })).collect();

@@ -42,3 +42,16 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     assert_eq!(a, b);
     assert_ne!(a.0, c.0);
 }
+
+/// The presets `warm` teach the prior requests of training tasks before the first episode.
+#[test]
+fn a_warm_start_understands_requests_before_anybody_taught_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = |name: &str, examples: u64| {
+        let number = format!("algorithm.prior_examples={examples}");
+        let (readings, _) = train(&dir.path().join(name), &["model.prior=\"ngrams\"", "schedule.episodes=32", &number]);
+        readings[0]
+    };
+    let (cold, warm) = (before("cold", 0), before("warm", 120));
+    assert!(cold < 0.03 && warm > 0.3, "{cold} {warm}");
+}

@@ -31,7 +31,7 @@ async fn people_teach_and_their_answers_are_used_once_even_after_a_crash() {
     assert_eq!(used.len(), 7);
     let readings = live.store.readings_of_all(&"live".into(), 100).await.unwrap();
     assert_eq!(readings.iter().map(|r| r.update).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
-    // What a crash leaves: the store as it is, the checkpoint of update 4. The later updates are lost with the memory.
+    // A crash leaves the store as it is and the checkpoint of update 4. The later updates are lost with the memory.
     let whole = copy(dir.path());
     live.end(Command::Shutdown).await;
     let expected = weights(&dir.path().join("run"));

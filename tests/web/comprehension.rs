@@ -20,7 +20,7 @@ async fn describe(server: &Server, cookie: &str, text: &str) -> Value {
     reply.json()
 }
 
-/// What the teacher is told once `wanted` holds of it.
+/// The teacher's state, once `wanted` holds of it.
 async fn until(server: &Server, cookie: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..200 {
         let own = server.get("/api/runs/study/comprehension", cookie).await.json();

@@ -15,7 +15,7 @@ mod filled;
 /// The cookie of the teacher who gave a third of all answers.
 const BUSY: &str = "0123456789abcdef0123456789abcdef";
 
-/// What is asked for, by the busy teacher.
+/// The requests of the busy teacher.
 const REQUESTS: [(Method, &str, &str); 14] = [
     (Method::GET, "/", ""),
     (Method::GET, "/teach/old", ""),

@@ -1,4 +1,4 @@
-//! What one visitor can do to others, and what happens to visitors whose browser keeps its cookie to itself.
+//! One visitor cannot take from others, and visitors whose browser keeps its cookie to itself are served.
 
 use crate::Server;
 use crate::support::{run_row, start_run};

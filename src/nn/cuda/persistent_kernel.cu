@@ -1,9 +1,9 @@
 // ---- Many operations in one launch --------------------------------------------------------------------------------
-// What a model does step by step, operation after operation. No row needs another row's results, so a cluster of blocks that
-// has some of the rows goes through all operations by itself: its blocks share the columns, the rows or the numbers of each,
-// and wait for each other after it. Each takes a few thousand cycles, so what counts is how few instructions a thread has and how
-// much is asked for at once. Numbers are those of the kernels of the single operations, bit by bit. What an operation's addresses
-// and sizes are is said where `tape.rs` and `tape/products.rs` make it.
+// A program holds the operations of a decoder's steps, one after another. No row needs another row's results, so a cluster of
+// blocks with some of the rows goes through all operations by itself: its blocks divide the columns, rows or elements of each,
+// and wait for each other after it. An operation takes a few thousand cycles, so few instructions in each thread and many loads
+// in flight make it fast. The results are bit for bit those of the kernels of single operations. `tape.rs` and
+// `tape/products.rs` say which addresses and sizes each operation has.
 #if __CUDA_ARCH__ >= 900
 
 enum {
@@ -24,8 +24,8 @@ struct Program {
   Op ops[OPS];
 };
 
-// What a block of a cluster has of its rows lo to hi: of rows, of `parts` of each row (a warp a part), of n numbers of each
-// row (a thread a number). A block is together again before it begins a row.
+// A block's share of its cluster's rows lo to hi: whole rows, some of the `parts` of each row (one warp a part), or some of the n
+// elements of each row (one thread an element). The threads of a block synchronise before each row.
 struct Share {
   int rank, lo, hi;
   template <class F> __device__ void rows(F row) const {

@@ -52,7 +52,7 @@ __device__ __forceinline__ unsigned peer(unsigned at, unsigned rank) {
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-// What this thread wrote to shared memory is seen by copies that are begun after the next barrier.
+// After this fence and the next barrier, copies see the shared memory that this thread wrote.
 __device__ __forceinline__ void before_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // Copies shared memory to the same or another place of a block of the cluster, and counts the bytes at a barrier there.
 __device__ __forceinline__ void copy_to(unsigned rank, unsigned to, unsigned from, unsigned bytes, unsigned barrier) {
@@ -391,7 +391,7 @@ __device__ void recurrence_backward(const Recurrence& R, const float* __restrict
               half[n][1] = pack(acc[n][1], acc[n][3]);
             }
         }
-        // What leaves lies as it arrives: by block, pairs of units, g, and then 4 rows of each unit.
+        // Outgoing values have the layout of incoming ones: by block, pair of units, g, and then 4 rows of each unit.
         unsigned own = leaving + (box * 8 + w) * C * BLOCK / 8;
         for (int n = 0; n < N; n++)
           *reinterpret_cast<uint4*>(shared + own + ((n * 4 + t) * 8 + g) * 16) =

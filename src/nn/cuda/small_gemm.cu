@@ -97,7 +97,7 @@ template <int J> __device__ void small_tile(const float* A, int lda, const float
     for (int s = 0; s < AHEAD; s++)
       if (k0 + 128 * s < whole) multiply16(d, a[s], b[s]);
   }
-  // What is left at the end of K, or does not lie in fours.
+  // The end of K that is no whole block, or is not aligned to four elements.
   for (int k0 = whole + warp * 16; k0 < K; k0 += 128) {
     float4 a[4], b[J];
     int left = K - k0 - 4 * t;
@@ -164,7 +164,7 @@ __device__ __forceinline__ void fetch(const float* __restrict__ W, int ldw, int 
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// What a product writes: columns from `split` on go to another matrix.
+// The output of a product: columns from `split` on go to another matrix.
 struct Onto {
   float *C, *other;
   const float* bias;  // 0: none

@@ -72,8 +72,8 @@ extern "C" __global__ void time_bwd(const float* __restrict__ w, const float* __
   }
 }
 
-// The same by a cluster of C = H / 32 blocks of H threads. A block makes 32 numbers of each product with W, of whose rows (or
-// columns, on the way back) each thread keeps 32 numbers; all blocks have all numbers of a step.
+// The encoding of time by a cluster of C = H / 32 blocks of H threads. A block computes 32 outputs of each product with W; each of
+// its threads keeps 32 elements of W's rows (of its columns in the backward pass). All blocks have the whole vector of a step.
 #if __CUDA_ARCH__ >= 900
 template <int C> struct Times {
   float weight[32];

@@ -218,7 +218,7 @@ __device__ __forceinline__ void add_times(float4& to, float s, const float4& a) 
 }
 __device__ __forceinline__ float4 affine(const float4& a, float s, float c) { return {a.x * s + c, a.y * s + c, a.z * s + c, a.w * s + c}; }
 
-// The same for a row of up to 256 numbers that lie in fours.
+// The norm for a row of up to 256 elements that are aligned to four.
 __device__ __forceinline__ bool in_fours(size_t places, int M) { return M <= 256 && (places % 16 | M % 4) == 0; }
 __device__ __forceinline__ void norm_fwd_fours(const float* a, const float* y, const float* w, const float* b, float* out, float* stats, int M) {
   int m = thread() % 32 * 4, k = m + 128;

@@ -1,5 +1,5 @@
 // ---- Walks among views ---------------------------------------------------------------------------------------------
-// What NAV's models have beyond `transformer.cu`: views of places, moves between them, what is recalled of earlier outputs.
+// Kernels of NAV's models beyond `transformer.cu`: views of places, moves between them, and similarity memory over earlier outputs.
 
 __device__ __forceinline__ float from_half(unsigned short x) {
   float r;
@@ -241,8 +241,8 @@ extern "C" __global__ void view_attention_bwd(const unsigned short* table, const
   view_attention_bwd_row(table, pose, w, dout, dq, F, P, blockIdx.x, scratch, room, Held{nullptr, nullptr});
 }
 
-// What can be done at each pose, action by action: the row of the view that faces it (NONE: no such action; action 0, to stop,
-// is the row of zeros), sin and cos of heading and elevation, and the pose after it.
+// The transition table: for each pose and action the row of the view that faces it (NONE: there is no such action; action 0, to
+// stop, is the row of zeros), sin and cos of heading and elevation, and the pose after it.
 struct Transitions {
   const unsigned short* table;
   const unsigned *rows, *next;

@@ -137,7 +137,7 @@ pub fn presets() -> Vec<Preset> {
     let small = ModelSettings { hidden: 64, heads: 4, direction: 32, positions: true, reserve: 256, ..paper.clone() };
     let of_people =
         AlgorithmConfig { learning_rate: 1e-3, replay: 3, replay_fade: 1000, average: 0.99, ..algorithm.clone() };
-    vec![
+    let mut all = vec![
         preset(
             "small",
             "walks through generated houses with a small agent that a laptop trains while people type",
@@ -215,5 +215,13 @@ pub fn presets() -> Vec<Preset> {
                 ..Schedule::default()
             },
         ),
-    ]
+    ];
+    let mut warm = RunConfig { preset: "warm".into(), ..all[0].config.clone() };
+    warm.algorithm.prior_examples = 200;
+    all.push(Preset {
+        name: "warm",
+        about: "the agent of `nav/small`, which has read some requests in phrasings of its own before anybody teaches it",
+        config: warm,
+    });
+    all
 }

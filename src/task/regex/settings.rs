@@ -97,7 +97,7 @@ struct Rest {
 /// The presets, the server's default first.
 pub fn presets() -> Vec<Preset> {
     let pragmatics = |samples| Pragmatics { samples, tau: 1.0, draw: Draw::Set, requests: true };
-    vec![
+    let mut all = vec![
         preset(
             "small",
             "the built-in word edits with a small agent that a laptop trains while people type",
@@ -301,5 +301,18 @@ pub fn presets() -> Vec<Preset> {
                 },
             },
         ),
-    ]
+    ];
+    all.push(warm(&all[0], 400));
+    all
+}
+
+/// The preset `warm`: another one whose agent begins with what so many requests of training tasks teach its prior.
+fn warm(small: &Preset, prior_examples: u64) -> Preset {
+    let mut config = RunConfig { preset: "warm".into(), ..small.config.clone() };
+    config.algorithm.prior_examples = prior_examples;
+    Preset {
+        name: "warm",
+        about: "the agent of `small`, which has read some requests in phrasings of its own before anybody teaches it",
+        config,
+    }
 }

@@ -17,7 +17,8 @@ pub use manager::{Manager, new_run_id, run_folder};
 pub use presets::presets;
 
 use crate::config::run::RunConfig;
-use crate::config::server::{ServerConfig, Steering};
+use crate::config::server::{CORPORA, ServerConfig, Steering};
+use crate::corpora::Corpora;
 use crate::output::lock::FolderLock;
 use crate::output::{self, note};
 use crate::registry::Registry;
@@ -99,6 +100,7 @@ async fn serve_with(
     if known.is_empty() {
         manager.create(config).await?;
     }
+    Corpora::new(&settings.data_dir.join(CORPORA)).sweep();
     manager.take_up_found_runs(&mut std::collections::BTreeMap::new()).await;
     for run in crate::backup::unknown_runs(&store, &settings.data_dir).await {
         tracing::warn!(
@@ -121,6 +123,7 @@ async fn serve_with(
             loopback: settings.steering() == Steering::ThisMachine,
             trust_proxy: settings.trust_proxy,
             pictures: settings.nav_panoramas.clone(),
+            corpora: Some(settings.data_dir.join(CORPORA)),
             connections,
             rate_limits: settings.rate_limits,
             ..WebSettings::default()

@@ -6,7 +6,7 @@
 //! and is cut back to what the checkpoint counted), then one snapshot of the database. Whatever is learnt in between is
 //! in the database and is made again.
 
-use crate::config::server::DATABASE;
+use crate::config::server::{CORPORA, DATABASE};
 use crate::ids::RunId;
 use crate::store::Store;
 use anyhow::{Context, bail, ensure};
@@ -89,6 +89,13 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
         let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let newest = copy_run(&run, &part.path().join(RUNS).join(&name), &format!("{RUNS}/{name}"), &mut files)?;
         checkpoints.extend(newest.map(|newest| (RunId::from(name), newest)));
+    }
+    for corpus in folders(&data_dir.join(CORPORA))? {
+        let name = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // What is being unpacked is no corpus yet.
+        if !name.starts_with('.') {
+            copy_corpus(&corpus, &part.path().join(CORPORA).join(&name), &format!("{CORPORA}/{name}"), &mut files)?;
+        }
     }
     let snapshot = part.path().join(DATABASE);
     for ahead in snapshots(&database, &snapshot, &checkpoints).await? {
@@ -178,6 +185,17 @@ fn copy_run(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Ent
         }
     }
     Ok(newest)
+}
+
+/// Copies an uploaded corpus, whose files never change.
+fn copy_corpus(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Entry>) -> anyhow::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for file in files_of(from)? {
+        if let Some(entry) = copy(&from.join(&file), &to.join(&file))? {
+            files.insert(format!("{name}/{file}"), entry);
+        }
+    }
+    Ok(())
 }
 
 /// The update of a checkpoint, by its file's name; `None` for other files.
@@ -304,7 +322,8 @@ pub async fn restore(backup: &Path, data_dir: &Path) -> anyhow::Result<Manifest>
     }
     std::fs::create_dir_all(part.path().join(RUNS))?;
     // The database last: without it no server takes the folder for one.
-    for name in [RUNS, DATABASE] {
+    let parts = [RUNS, CORPORA, DATABASE];
+    for name in parts.into_iter().filter(|name| part.path().join(name).exists()) {
         let target = data_dir.join(name);
         std::fs::rename(part.path().join(name), &target)
             .with_context(|| format!("cannot write {}", target.display()))?;

@@ -15,6 +15,7 @@ mod export;
 mod family_commands;
 mod import;
 mod interrupt;
+mod model;
 mod presets;
 mod pretrain;
 mod progress;
@@ -98,6 +99,8 @@ enum Command {
     Presets(presets::Args),
     /// Pretrain a policy on executions without requests
     Pretrain(pretrain::Args),
+    /// Make models of weights that another program wrote
+    Model(model::Args),
     /// Remake the paper's tables and figures
     Reproduce(reproduce::Args),
     /// Write results and runs as one HTML file
@@ -126,9 +129,6 @@ enum Command {
     /// The earlier name of `iliad dev theory`
     #[command(hide = true)]
     Theory(dev::theory::Args),
-    /// The earlier group of `iliad dev fixture`
-    #[command(hide = true)]
-    Model(dev::ModelArgs),
 }
 
 /// Runs the program. The whole of `main`.
@@ -254,9 +254,7 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Dev(args)) => dev::run(&args, registry),
         Some(Command::Bench(args)) => dev::bench::run(&args, registry),
         Some(Command::Theory(args)) => dev::theory::run(&args),
-        Some(Command::Model(dev::ModelArgs { command: dev::ModelCommand::Check(args) })) => {
-            dev::fixture::run(&args, registry)
-        }
+        Some(Command::Model(args)) => model::run(&args, registry),
     }
 }
 

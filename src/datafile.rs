@@ -83,6 +83,50 @@ impl DataError {
     }
 }
 
+/// Most faults that are collected: nobody reads more.
+pub const MOST_FAULTS: usize = 1_000;
+
+/// What a reader does about a fault of its data: it stops at the first one, or collects them.
+#[derive(Debug)]
+pub enum Faults<'a> {
+    /// It stops.
+    First,
+    /// It goes on with what is right.
+    All(&'a mut Vec<DataError>),
+}
+
+impl Faults<'_> {
+    /// Notes a fault.
+    ///
+    /// # Errors
+    /// The fault itself where the reader stops: at the first one, or when there are too many.
+    pub fn note(&mut self, fault: DataError) -> Result<(), DataError> {
+        match self {
+            Faults::All(all) if all.len() < MOST_FAULTS => {
+                all.push(fault);
+                Ok(())
+            }
+            _ => Err(fault),
+        }
+    }
+
+    /// What was read, or nothing where it could not be and the reader goes on.
+    ///
+    /// # Errors
+    /// As [`Faults::note`].
+    pub fn or_note<T>(&mut self, read: Result<T, DataError>) -> Result<Option<T>, DataError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(fault) => self.note(fault).map(|()| None),
+        }
+    }
+
+    /// Whether the reader goes on after a fault.
+    pub fn goes_on(&self) -> bool {
+        matches!(self, Faults::All(_))
+    }
+}
+
 fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "gz")
 }
@@ -128,11 +172,20 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, DataError> {
 /// # Errors
 /// When it cannot be read, is not UTF-8, is empty or has an empty line.
 pub fn read_lines(path: &Path) -> Result<Vec<String>, DataError> {
+    read_lines_noting(path, &mut Faults::First)
+}
+
+/// As [`read_lines`], noting empty lines.
+///
+/// # Errors
+/// As [`read_lines`], and where the faults say so.
+pub fn read_lines_noting(path: &Path, faults: &mut Faults<'_>) -> Result<Vec<String>, DataError> {
     let text = String::from_utf8(read_bytes(path)?).map_err(|_| DataError::content(path, "the text is not UTF-8"))?;
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    if let Some(empty) = lines.iter().position(String::is_empty) {
-        return Err(DataError::content(path, format!("line {} is empty", empty + 1)));
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (empty, _) in lines.iter().enumerate().filter(|(_, line)| line.is_empty()) {
+        faults.note(DataError::content(path, format!("line {} is empty", empty + 1)))?;
     }
+    lines.retain(|line| !line.is_empty());
     if lines.is_empty() { Err(DataError::content(path, "the file is empty")) } else { Ok(lines) }
 }
 

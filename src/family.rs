@@ -3,9 +3,11 @@
 
 pub mod benchmark;
 pub mod commands;
+pub mod corpus;
 pub mod dataset;
 mod demonstration;
 pub mod files;
+pub mod imported;
 pub mod pages;
 mod presentation;
 pub mod shipped;
@@ -14,15 +16,17 @@ mod training;
 
 use benchmark::{Benchmark, Profile, Timing};
 use commands::FamilyCommands;
+use corpus::CorpusFormat;
 use dataset::{ExecutionParts, TaughtExample, TrainingForm};
 pub use demonstration::{Demonstration, Fields};
+use imported::ModelImport;
 pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
 pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
 
 use crate::config::run::documented::SettingGroup;
 use crate::config::run::{Preset, RunConfig};
 use crate::nn::device_agreement::Apart;
-use crate::nn::reference_fixtures::{Differences, FixtureFile};
+use crate::nn::reference_fixtures::{Differences, FixtureFile, Names};
 use crate::protocol::{Agent, Medium, Teacher, World};
 use crate::rng::Stream;
 use candle_core::Device;
@@ -207,6 +211,13 @@ pub trait Family: Send + Sync + 'static {
         FamilyCommands::default()
     }
 
+    // Data.
+
+    /// The corpora that `task.path` can name; `None` where the family reads none.
+    fn corpus(&self) -> Option<CorpusFormat> {
+        None
+    }
+
     // Settings.
 
     /// The documents of the settings under `task` and `model` ([`crate::config::run::documented::groups`]).
@@ -359,5 +370,20 @@ pub trait Family: Send + Sync + 'static {
         _progress: &Progress<'_>,
     ) -> anyhow::Result<()> {
         anyhow::bail!("runs of the task family {} warm up by themselves and read no pretrained policy", self.name())
+    }
+
+    // Weights of other programs.
+
+    /// The names of the layers of the policy in the program of the paper's authors, beside ours.
+    fn policy_names(&self) -> Names {
+        Names::new()
+    }
+
+    /// Writes a file of models from weights that another program wrote.
+    ///
+    /// # Errors
+    /// When they do not fit ([`crate::nn::weights_file::WeightsError`]), or no run of the family reads such a file.
+    fn import_model(&self, _import: &ModelImport<'_>) -> anyhow::Result<()> {
+        anyhow::bail!("runs of the task family {} read no file of such models", self.name())
     }
 }

@@ -3,6 +3,7 @@
 //! A file is read twice. The first reading finds everything that is wrong ([`check`]), the second stores the rows
 //! ([`Checked::store`]); what is held in memory are the keys of the rows.
 
+pub mod episodes;
 mod read;
 
 use crate::config::run::TeacherMode;

@@ -23,6 +23,7 @@ pub mod backup;
 pub mod cli;
 pub mod command_line;
 pub mod config;
+pub mod corpora;
 pub mod credentials;
 pub mod datafile;
 pub mod experiment;

@@ -26,3 +26,4 @@ pub mod sharing;
 pub mod sizes;
 pub mod steps;
 pub mod tokens;
+pub mod weights_file;

@@ -104,7 +104,7 @@ pub use import::Imported;
 pub use invitations::Invitation;
 pub use kept_replies::KeptReply;
 pub use learned::{Learned, LearnedPage};
-pub use outside::{OutsideExecution, PostedExecution};
+pub use outside::{EpisodesImported, ImportedEpisode, MOST_OPEN, OutsideExecution, PostedExecution};
 pub use participants::{Joining, Participant, ParticipantFigures, Person, SELF};
 pub use qualification::{QualificationAnswer, QualificationItem};
 pub use requests::Asked;

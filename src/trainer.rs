@@ -16,6 +16,7 @@ pub mod description_log;
 mod event_sink;
 mod gradient_steps;
 mod human_update;
+pub mod imported;
 pub mod meters;
 pub mod milestones;
 mod practice;

@@ -12,6 +12,8 @@ mod accounts;
 mod comparison;
 #[path = "web/comprehension.rs"]
 mod comprehension;
+#[path = "web/data_in.rs"]
+mod data_in;
 #[path = "web/describing.rs"]
 mod describing;
 #[path = "web/examples.rs"]

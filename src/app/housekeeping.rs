@@ -17,6 +17,7 @@ pub(super) async fn keep(manager: Arc<Manager>, shutdown: CancellationToken) {
     let mut seen = BTreeMap::new();
     loop {
         manager.take_up_found_runs(&mut seen).await;
+        manager.host_new_outside_runs().await;
         manager.empty_trash(OffsetDateTime::now_utc() - TRASH_KEEPS).await;
         tokio::select! {
             () = shutdown.cancelled() => return,

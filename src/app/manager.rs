@@ -162,13 +162,23 @@ impl Manager {
 
     /// Creates a run whose agent lives in another program; its id.
     async fn create_outside(&self, wish: NewOutsideRun) -> Result<RunId, LaunchError> {
-        let now = time::OffsetDateTime::now_utc();
-        let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
-        let wanted = format!("{OUTSIDE}-{}", now.format(&format).unwrap_or_default()).into();
-        let id = self.free_id(&wanted).await;
+        let id = self.free_id(&outside::new_id()).await;
         self.store.create_run(&outside::row(id.clone(), wish.show_request)).await?;
         self.host_outside(&id)?;
         Ok(id)
+    }
+
+    /// Takes up the active runs of agents elsewhere that a command has made since the server started.
+    pub(super) async fn host_new_outside_runs(&self) {
+        let runs = match self.store.runs().await {
+            Ok(runs) => runs,
+            Err(error) => return tracing::warn!(%error, "the runs could not be looked through"),
+        };
+        for run in runs.iter().filter(|run| run.active && run.family == OUTSIDE && self.runs.get(&run.id).is_none()) {
+            if let Err(error) = self.host_outside(&run.id) {
+                tracing::warn!("the run {} cannot be listed: {error:#}", run.id);
+            }
+        }
     }
 
     /// Makes a run whose agent lives in another program known to pages.

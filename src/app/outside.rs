@@ -25,6 +25,13 @@ struct Host {
     listener: Listener,
 }
 
+/// The id of a run that begins now.
+pub fn new_id() -> RunId {
+    let now = time::OffsetDateTime::now_utc();
+    let format = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
+    format!("{OUTSIDE}-{}", now.format(&format).unwrap_or_default()).into()
+}
+
 /// The row of a new run.
 pub fn row(id: RunId, show_request: bool) -> Run {
     Run {

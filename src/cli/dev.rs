@@ -32,16 +32,3 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         Command::Theory(args) => theory::run(args),
     }
 }
-
-/// Commands of `iliad model`, the group that `iliad dev fixture` stood in before. Kept for scripts.
-#[derive(clap::Args, Clone, Debug)]
-pub(super) struct ModelArgs {
-    #[command(subcommand)]
-    pub command: ModelCommand,
-}
-
-#[derive(clap::Subcommand, Clone, Debug)]
-pub(super) enum ModelCommand {
-    /// The earlier name of `iliad dev fixture`
-    Check(fixture::Args),
-}

@@ -1,4 +1,6 @@
-//! `iliad import`: descriptions from files into the database.
+//! `iliad import`: descriptions from files into the database, and episodes of agents that live elsewhere.
+
+mod episodes;
 
 use super::runtime;
 use crate::command_line::settings::Common;
@@ -14,11 +16,17 @@ const AFTER: &str = "\
 The formats are those of `iliad export`: JSON lines, CSV, Parquet, or the folder of a data set. docs/export.md says which columns a \
 file of your own needs, and what is not brought in. Either all rows come in or none does. A server may be running on the same data folder.
 
+With --episodes the file has executions of an agent that lives in another program, a JSON object a line, with `request` and `text` or \
+`pairs`. They are offered to people in an outside run: the one that --run names, or a new one. Rows that came in before are passed over, \
+so that the same file can come again; at most 1,000 executions of a run wait for people at a time.
+
 Examples:
   iliad import --dry-run descriptions.csv     every row that cannot come in, with the reason
   iliad import descriptions.jsonl             into the database
   iliad import my-data                        the folder of a data set
-  iliad import one-run.parquet --run copy-1   one run, under another name";
+  iliad import one-run.parquet --run copy-1   one run, under another name
+  iliad import --episodes walks.jsonl         executions for people to describe, in a new run
+  iliad import --episodes walks.jsonl --run outside-20260101-120000 --dry-run";
 
 /// Flags of `iliad import`.
 #[derive(clap::Args, Clone, Debug)]
@@ -30,9 +38,15 @@ pub(super) struct Args {
     /// Store nothing: list every row that could not be stored, with the reason
     #[arg(long)]
     pub dry_run: bool,
-    /// Name for the run, where the file has one run
+    /// Name for the run, where the file has one run; with --episodes, the outside run that they go to [default: a new one]
     #[arg(long, value_name = "NAME")]
     pub run: Option<RunId>,
+    /// The file has episodes of an agent that lives elsewhere, which people are to describe
+    #[arg(long)]
+    pub episodes: bool,
+    /// With --episodes: people see the requests in the new run
+    #[arg(long, requires = "episodes", conflicts_with = "run")]
+    pub show_request: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -43,6 +57,9 @@ const LISTED: usize = 10;
 /// Carries out `iliad import`.
 pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
+    if args.episodes {
+        return episodes::run(args, &settings);
+    }
     let checked = import::check(&args.path, registry, args.run.clone()).map_err(|e| CliError::Usage(e.to_string()))?;
     if !checked.unknown.is_empty() {
         note!("passed over: the columns {}, which a data set does not have", checked.unknown.join(", "));

@@ -23,6 +23,9 @@ pub const DEFAULT_FILE: &str = "iliad.toml";
 /// Name of the database within the data folder.
 pub const DATABASE: &str = "iliad.sqlite";
 
+/// Folder of the uploaded corpora within the data folder.
+pub const CORPORA: &str = "corpora";
+
 /// Everything the server is told before it starts.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {

@@ -4,7 +4,9 @@ use crate::config::run::documented::SettingGroup;
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
+use crate::family::corpus::CorpusFormat;
 use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
+use crate::family::imported::ModelImport;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
@@ -13,9 +15,10 @@ use crate::family::{
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
+use crate::nn::weights_file::WeightsFile;
 use crate::protocol::{Agent, Decoding, Evaluation, GroupSuccess, Medium, Split, World, evaluation};
 use crate::rng;
-use crate::run::{RunHandle, Tried};
+use crate::run::{CheckpointRow, RunHandle, Tried};
 use crate::suggest::did_you_mean;
 use crate::teacher::people::{AnswersAsPeople, People};
 use crate::trainer::{FinalReport, Launch};
@@ -77,6 +80,10 @@ pub trait AnyFamily: Send + Sync {
     /// [`Family::report_example`].
     fn report_example(&self, start: &serde_json::Value, execution: &serde_json::Value) -> Option<ReportExample>;
 
+    /// [`Family::corpus`].
+    fn corpus(&self) -> Option<CorpusFormat> {
+        None
+    }
     /// [`Family::setting_groups`].
     fn setting_groups(&self) -> Vec<SettingGroup> {
         Vec::new()
@@ -148,6 +155,21 @@ pub trait AnyFamily: Send + Sync {
         device: &Device,
         progress: &Progress<'_>,
     ) -> anyhow::Result<()>;
+    /// [`Family::import_model`].
+    fn import_model(&self, _import: &ModelImport<'_>) -> anyhow::Result<()> {
+        anyhow::bail!("runs of the task family {} read no file of such models", self.name())
+    }
+    /// Lays the weights of a policy that another program wrote down as the first checkpoint of a run. The names beside them are tensors
+    /// that are passed over.
+    fn import_checkpoint(
+        &self,
+        _config: &RunConfig,
+        _weights: (&WeightsFile, &[String]),
+        _folder: &Path,
+        _device: &Device,
+    ) -> anyhow::Result<CheckpointRow> {
+        anyhow::bail!("the task family {} has no checkpoints", self.name())
+    }
 }
 
 /// The policy that a checkpoint reports, in its world: π_θ, or its average where the run has one.
@@ -316,6 +338,10 @@ impl<F: Family> AnyFamily for F {
         Family::report_example(self, start, execution)
     }
 
+    fn corpus(&self) -> Option<CorpusFormat> {
+        Family::corpus(self)
+    }
+
     fn setting_groups(&self) -> Vec<SettingGroup> {
         Family::setting_groups(self)
     }
@@ -437,5 +463,19 @@ impl<F: Family> AnyFamily for F {
         progress: &Progress<'_>,
     ) -> anyhow::Result<()> {
         Family::pretrain(self, config, output, device, progress)
+    }
+
+    fn import_model(&self, import: &ModelImport<'_>) -> anyhow::Result<()> {
+        Family::import_model(self, import)
+    }
+
+    fn import_checkpoint(
+        &self,
+        config: &RunConfig,
+        weights: (&WeightsFile, &[String]),
+        folder: &Path,
+        device: &Device,
+    ) -> anyhow::Result<CheckpointRow> {
+        crate::trainer::imported::lay_down(self, config, weights, folder, device)
     }
 }

@@ -146,6 +146,7 @@ impl Store {
         sqlx::query!("DELETE FROM episodes WHERE run = ?", run).execute(&mut *tx).await?;
         sqlx::query!("DELETE FROM answers WHERE run = ?", run).execute(&mut *tx).await?;
         sqlx::query!("DELETE FROM executions WHERE run = ?", run).execute(&mut *tx).await?;
+        sqlx::query!("DELETE FROM imported_episodes WHERE run = ?", run).execute(&mut *tx).await?;
         sqlx::query!("DELETE FROM updates WHERE run = ?", run).execute(&mut *tx).await?;
         sqlx::query!("DELETE FROM points WHERE run = ?", run).execute(&mut *tx).await?;
         sqlx::query!("DELETE FROM run_counts WHERE run = ?", run).execute(&mut *tx).await?;

@@ -9,6 +9,7 @@ pub mod agent;
 mod benchmark;
 mod commands;
 pub mod corpus;
+mod corpus_format;
 mod demonstration;
 pub mod device_agreement;
 mod drawing;

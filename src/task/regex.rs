@@ -8,6 +8,7 @@ pub mod agent;
 mod benchmark;
 mod commands;
 pub mod corpus;
+mod corpus_format;
 pub mod demonstration;
 pub mod device_agreement;
 pub mod diff;

@@ -8,4 +8,5 @@ pub(crate) mod input;
 pub(crate) mod program;
 pub(crate) mod proxy;
 pub(crate) mod session;
+pub(crate) mod upload;
 pub(crate) mod visitor;

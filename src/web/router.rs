@@ -8,9 +8,10 @@ mod api;
 
 use crate::web::extractors::access::Steering;
 use crate::web::handlers::{
-    access, account, answers, assets, charts, checkpoints, comparison, docs, events, export, export_page, guide,
-    health, home, invite, learned, new_run, not_found, people, review, run, run_labels, run_trash, runs, sign_in,
-    studies, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, tokens, undo,
+    access, account, answers, assets, charts, checkpoints, comparison, corpora, docs, events, export, export_page,
+    guide, health, home, import_episodes, invite, learned, new_run, not_found, people, review, run, run_labels,
+    run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions, study_settings,
+    study_webhooks, teach, tokens, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -57,6 +58,8 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))
         .route("/export", get(export_page::page))
+        .route("/import", get(import_episodes::page))
+        .route("/corpora/{name}/delete", post(corpora::delete))
         .merge(kept_run_routes())
         .merge(review_routes())
         .merge(account_routes())
@@ -70,6 +73,8 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema))
+        .route("/corpora", get(corpora::page).post(corpora::upload))
+        .route("/import/episodes", post(import_episodes::bring_in))
         .route("/export/count", get(export::count))
         .route("/export/{file}", get(export::file));
     timed(ordinary).merge(long).merge(api::routes(state))

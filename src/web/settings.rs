@@ -7,6 +7,12 @@ use std::time::Duration;
 /// Largest body a request may have. A description of 5,000 characters in any script fits with room to spare.
 pub const BODY_LIMIT: usize = 64 * 1024;
 
+/// Largest file of episodes with its form.
+pub const EPISODES_LIMIT: u64 = 16 << 20;
+
+/// Largest corpus as it is sent, with its form.
+pub const CORPUS_LIMIT: u64 = 128 << 20;
+
 /// Most characters (Unicode scalar values) an answer may have.
 pub const TEXT_LIMIT: usize = 5_000;
 
@@ -26,6 +32,8 @@ pub struct WebSettings {
     pub lease_ttl: Duration,
     /// Folder of pictures that pages of families may show.
     pub pictures: Option<PathBuf>,
+    /// Folder of the corpora that researchers upload; `None`: none can be.
+    pub corpora: Option<PathBuf>,
     /// How many connections there may be, and how long they may take.
     pub connections: ConnectionLimits,
     /// Whether visitors are kept from doing things too often.
@@ -41,6 +49,7 @@ impl Default for WebSettings {
             trust_proxy: false,
             lease_ttl: Duration::from_secs(180),
             pictures: None,
+            corpora: None,
             connections: ConnectionLimits::default(),
             rate_limits: true,
         }

@@ -96,5 +96,17 @@ if (file) {
     if (file.files.length > 0) $("settings-text").value = await file.files[0].text();
   });
 }
+
+// ---- Corpora ----
+
+for (const link of form.querySelectorAll("[data-corpus]")) {
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    for (const [key, text] of [["task.path", link.dataset.corpus], ["task.world", "corpus"]]) {
+      const typed = form.elements[`s.${key}`];
+      if (typed) { typed.value = text; typed.dispatchEvent(new Event("input", { bubbles: true })); }
+    }
+  });
+}
 mark();
 check();

@@ -66,6 +66,11 @@ for (const colorScheme of ["light", "dark"]) {
       await page.goto(`${address}export?run=${run}`);
       await check(page, "export");
       await wide("export");
+      for (const path of ["import", "corpora"]) {
+        await page.goto(`${address}${path}`);
+        await check(page, path);
+        await wide(path);
+      }
       // Each width and each choice of colours once: the texts are long, and look alike.
       const texts = (colorScheme === "light") === (viewport.width > 1000) ? ["docs", "docs/export", "licence"] : [];
       for (const path of texts) {

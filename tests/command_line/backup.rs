@@ -286,3 +286,21 @@ fn a_database_that_is_empty_or_gone_beside_runs_is_refused() {
         assert_eq!(std::fs::read_to_string(data.join("iliad.sqlite")).ok().as_deref(), content, "nothing was changed");
     }
 }
+
+#[test]
+fn uploaded_corpora_are_backed_up_and_what_is_half_uploaded_is_not() {
+    let home = tempfile::tempdir().unwrap();
+    crate::filled(home.path(), 2);
+    for (folder, text) in [("words", "whole"), (".upload-x", "half")] {
+        let folder = home.path().join("iliad-data/corpora").join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("about.json"), text).unwrap();
+    }
+    let (code, _, said) = run(iliad(home.path()).args(["backup", "-o", "backup"]));
+    assert_eq!(code, 0, "{said}");
+    let (code, _, said) = run(iliad(home.path()).args(["restore", "backup", "--data-dir", "restored"]));
+    assert_eq!(code, 0, "{said}");
+    let corpora = home.path().join("restored/corpora");
+    assert_eq!(std::fs::read_to_string(corpora.join("words/about.json")).unwrap(), "whole");
+    assert_eq!(std::fs::read_dir(corpora).unwrap().count(), 1);
+}

@@ -71,6 +71,14 @@ const ROWS: &[Row] = &[
     row("export -o /dev/stdout"),
     // Without a file it is refused before it begins; what it does has tests of its own.
     Row { arguments: "import nothing.jsonl", input: "", code: -1 },
+    row("import --episodes rows.jsonl"),
+    Row { arguments: "import --episodes bad.jsonl --dry-run", input: "", code: 2 },
+    row("model import shipped.safetensors --preset tiny --as policy -o imported.safetensors"),
+    Row {
+        arguments: "model import shipped.safetensors --preset tiny --as teacher -o t.safetensors",
+        input: "",
+        code: 2,
+    },
     row("token create robot --scope read"),
     row("token list"),
     Row { arguments: "token revoke 1", input: "", code: -1 },
@@ -108,6 +116,10 @@ fn home() -> tempfile::TempDir {
     for folder in ["results", "l3", "r2r/connectivity", "nav", "iliad-data"] {
         std::fs::create_dir_all(at(folder)).unwrap();
     }
+    std::fs::write(at("rows.jsonl"), r#"{"request": "go", "text": "It went."}"#).unwrap();
+    std::fs::write(at("bad.jsonl"), "[]\n").unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("model_store/shipped/regex-tiny-policy.safetensors");
+    std::fs::copy(shipped, at("shipped.safetensors")).unwrap();
     std::fs::write(at("results/speed.json"), r#"{"value": 41.7, "unit": "lines/min"}"#).unwrap();
     let examples =
         r#"[["<moon>","<mooc>"],["<banana>","<bacaca>"],["<melon>","<meloc>"],["<nine>","<cice>"],["<sun>","<suc>"]]"#;

@@ -131,6 +131,58 @@ fn the_documented_python_reads_the_export() {
     }
 }
 
+/// Answers of people whom the agent understood better afterwards, and of the simulated teacher, as rows of a file.
+fn described() -> String {
+    let row = |n: usize, more: Value| {
+        let mut row = json!({"run_id": "words", "task": "regex", "episode_id": n, "request": "r", "success": n % 2 == 0,
+            "view": {"pairs": [{"in": "a", "out": "b"}]}, "description": format!("make it so {n}"), "policy_version": n / 2});
+        row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("{row}\n")
+    };
+    let told = |n| json!({"teacher_id": n % 2 + 1, "understood_before": n == 0, "understood_after": true, "used_in_updates": [n + 1]});
+    (0..4).map(|n| row(n, told(n))).chain((4..6).map(|n| row(n, json!({"source": "simulated"})))).collect()
+}
+
+#[test]
+fn the_notebook_is_whole_and_its_cells_run() {
+    let text = include_str!("../../docs/examples/explore_dataset.ipynb");
+    let notebook: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&notebook["nbformat"], &notebook["metadata"]["kernelspec"]["name"]), (&json!(4), &json!("python3")));
+    let mut program = String::new();
+    for cell in notebook["cells"].as_array().unwrap() {
+        let lines: Vec<&str> = cell["source"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+        if cell["cell_type"] == "code" {
+            assert!(cell["outputs"] == json!([]) && cell["execution_count"].is_null(), "{cell}");
+            program += &lines.concat();
+            program += "\n";
+        }
+    }
+    for machine in ["/home/", "/Users/", "/tmp", "/work", "C:\\"] {
+        assert!(!text.contains(machine), "the notebook names the machine path {machine}");
+    }
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("words.jsonl"), described()).unwrap();
+    iliad(home.path(), &["import", "words.jsonl"]);
+    iliad(home.path(), &["export", "--format", "dataset", "-o", "my-data"]);
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    if !(can(&python, "pandas") && can(&python, "pyarrow")) {
+        println!("skipped: {python} has no pandas or no pyarrow, so the cells of the notebook were not run");
+        return;
+    }
+    let mut command = Command::new(&python);
+    command.args(["-X", "utf8", "-W", "error", "-c", &program]).current_dir(home.path()).env_remove("DATASET");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    for part in [
+        "6 rows of 1 runs, by 2 people",
+        "3 descriptions were new to the agent, and it did 100% of them",
+        "over 3 updates",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
 fn refused(home: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
     let output = command.current_dir(home).args(arguments).output().unwrap();

@@ -4,6 +4,7 @@ mod accounts;
 mod backup;
 mod closed_output;
 mod damaged_input;
+mod data_in;
 mod dataset;
 mod rehearsal;
 mod studies;

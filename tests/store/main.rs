@@ -10,6 +10,7 @@ mod comprehension;
 mod concurrency;
 mod damage;
 mod drafts;
+mod episodes;
 mod export;
 mod full_disk;
 mod history;

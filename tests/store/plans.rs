@@ -8,7 +8,8 @@ use iliad::ids::{AnswerId, StudyId};
 use iliad::protocol::Evaluation;
 use iliad::run::{Attempt, CheckpointRow, Comprehension, Point, Source};
 use iliad::store::{
-    AgreementAttempt, Chosen, Draft, Filter, Joining, KeptReply, OutsideExecution, Scope, StudyArm, UpdateRecord,
+    AgreementAttempt, Chosen, Draft, Filter, ImportedEpisode, Joining, KeptReply, OutsideExecution, Scope, StudyArm,
+    UpdateRecord,
 };
 use iliad::store::{LabelChange, RunEvaluation, RunOrigin, RunParent};
 use iliad::study::agreement::Outcome;
@@ -201,8 +202,12 @@ async fn call_everything_of_programs(bench: &Bench) {
         success: false,
         wanted: 1,
     };
-    store.offer_outside(&"run-3".into(), &[outside.clone(), outside]).await.unwrap();
-    assert_eq!(store.execution_count(&"run-3".into()).await.unwrap(), 2);
+    store.offer_outside(&"run-3".into(), &[outside.clone(), outside.clone()]).await.unwrap();
+    let row = ImportedEpisode { key: "id:1".into(), digest: vec![1], execution: outside.clone() };
+    let imported = store.import_episodes(&"run-3".into(), &[row.clone()]).await.unwrap();
+    assert_eq!((imported.stored, store.imported_episodes(&"run-3".into(), &["id:1"]).await.unwrap().len()), (1, 1));
+    assert_eq!(store.import_episodes(&"run-3".into(), &[row]).await.unwrap().known, 1);
+    assert_eq!(store.execution_count(&"run-3".into()).await.unwrap(), 3);
     let reply = KeptReply { request: vec![1; 32], status: 201, content_type: "t".into(), body: vec![1] };
     store.keep_reply(&[2; 32], &reply).await.unwrap();
     assert_eq!(store.kept_reply(&[2; 32]).await.unwrap(), Some(reply));

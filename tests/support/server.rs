@@ -31,6 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => TeacherMode::Human,
     };
     settings.pictures = given("--nav-panoramas").map(PathBuf::from);
+    settings.corpora = Some(folder.join("corpora"));
     let store = Store::open(&folder.join("iliad.sqlite")).await?;
     let mut state = support::app_state(store.clone(), settings);
     state.families = iliad::registry::Registry::builtin().families();

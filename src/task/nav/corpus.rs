@@ -4,11 +4,11 @@
 //! `vocab.json` (words of the simulation split), `objects.json.gz` and `object_names.json` ([`super::objects`]).
 
 use super::action::heading_index;
-use super::graph::{Graphs, load_graphs};
+use super::graph::{Graphs, load_graphs_noting};
 use super::objects::{ObjectName, Objects, load_names, load_objects};
 use super::tokenise::tokenise;
 use super::{Start, Walk};
-use crate::datafile::{DataError, read_json, write_json};
+use crate::datafile::{DataError, Faults, read_json, write_json};
 use crate::protocol::Split;
 use crate::vocab::{SPECIAL, Vocabulary};
 use serde::{Deserialize, Serialize};
@@ -118,16 +118,37 @@ impl NavData {
     /// # Errors
     /// Names the file and the place in it, and says what is wrong.
     pub fn load(folder: &Path) -> Result<NavData, DataError> {
-        let graphs = load_graphs(folder)?;
-        let corpus = Corpus::load(folder, &graphs)?;
-        let objects = load_objects(folder, &graphs)?;
-        let names = load_names(folder)?;
+        Self::read(folder, &mut Faults::First)
+    }
+
+    /// Reads as much of a data folder as is right, and everything that is not.
+    pub fn inspect(folder: &Path) -> (Option<NavData>, Vec<DataError>) {
+        let mut all = Vec::new();
+        let data = Self::read(folder, &mut Faults::All(&mut all));
+        // With too many faults nothing more is read.
+        (data.ok(), all)
+    }
+
+    fn read(folder: &Path, faults: &mut Faults<'_>) -> Result<NavData, DataError> {
+        let read = load_graphs_noting(folder, faults);
+        let graphs = faults.or_note(read)?.unwrap_or_default();
+        let read = Corpus::read(folder, &graphs, faults);
+        let corpus = faults.or_note(read)?.unwrap_or_default();
+        let read = load_objects(folder, &graphs, faults);
+        let objects = faults.or_note(read)?.unwrap_or_default();
+        let names = faults.or_note(load_names(folder))?.unwrap_or_default();
         let path = folder.join("vocab.json");
-        let words: Words = read_json(&path)?;
-        words.vocabulary(0).map_err(|what| DataError::content(&path, what))?;
+        let words = read_json(&path).and_then(|words: Words| match words.vocabulary(0) {
+            Ok(_) => Ok(words),
+            Err(what) => Err(DataError::content(&path, what)),
+        });
+        let words = faults.or_note(words)?.unwrap_or(Words { min_count: MIN_COUNT, words: Vec::new() });
         Ok(NavData { graphs, objects, names, corpus, words })
     }
 }
+
+/// Names of a data folder's files.
+pub const FILES: [&str; 5] = ["graphs.json.gz", FILE, "vocab.json", "objects.json.gz", "object_names.json"];
 
 /// Name of the file with requests and paths.
 pub(super) const FILE: &str = "r2r.json.gz";
@@ -150,18 +171,26 @@ impl Corpus {
     /// # Errors
     /// Names the file and the item, and says what is wrong.
     pub fn load(folder: &Path, graphs: &Graphs) -> Result<Corpus, DataError> {
+        Self::read(folder, graphs, &mut Faults::First)
+    }
+
+    fn read(folder: &Path, graphs: &Graphs, faults: &mut Faults<'_>) -> Result<Corpus, DataError> {
         let path = folder.join(FILE);
         let mut stored: BTreeMap<String, Vec<serde_json::Value>> = read_json(&path)?;
         let mut read = |name: &str| -> Result<Vec<Item>, DataError> {
             let Some(items) = stored.remove(name) else {
-                return Err(DataError::content(&path, format!("the list `{name}` is missing")));
+                faults.note(DataError::content(&path, format!("the list `{name}` is missing")))?;
+                return Ok(Vec::new());
             };
-            let item = |(at, value): (usize, serde_json::Value)| {
+            let mut right = Vec::with_capacity(items.len());
+            for (at, value) in items.into_iter().enumerate() {
                 let item: Result<Item, String> = serde_json::from_value(value).map_err(|e| e.to_string());
-                item.and_then(|item| check(&item, graphs).map(|()| item))
-                    .map_err(|what| DataError::content(&path, format!("{name} item {}: {what}", at + 1)))
-            };
-            items.into_iter().enumerate().map(item).collect()
+                match item.and_then(|item| check(&item, graphs).map(|()| item)) {
+                    Ok(item) => right.push(item),
+                    Err(what) => faults.note(DataError::content(&path, format!("{name} item {}: {what}", at + 1)))?,
+                }
+            }
+            Ok(right)
         };
         let [train, validation, test] = SPLITS.map(&mut read);
         Ok(Corpus { train: train?, validation: validation?, test: test? })

@@ -12,7 +12,9 @@ use crate::config::run::documented::{self, SettingGroup};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
+use crate::family::corpus::CorpusFormat;
 use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
+use crate::family::imported::ModelImport;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
@@ -20,7 +22,7 @@ use crate::family::{
     TeacherTraining,
 };
 use crate::nn::device_agreement::Apart;
-use crate::nn::reference_fixtures::{Differences, FixtureFile};
+use crate::nn::reference_fixtures::{Differences, FixtureFile, Names};
 use crate::protocol::{Agent, Medium, Teacher, World};
 use crate::rng::Stream;
 use askama::Template;
@@ -404,6 +406,10 @@ impl Family for NavFamily {
         super::reference_fixtures::check_without_padding(file, device)
     }
 
+    fn corpus(&self) -> Option<CorpusFormat> {
+        Some(super::corpus_format::FORMAT)
+    }
+
     fn presets(&self) -> Vec<Preset> {
         setup::presets()
     }
@@ -466,6 +472,14 @@ impl Family for NavFamily {
         progress: &Progress<'_>,
     ) -> anyhow::Result<()> {
         setup::pretrain(config, output, device, progress)
+    }
+
+    fn policy_names(&self) -> Names {
+        super::reference_fixtures::student_names()
+    }
+
+    fn import_model(&self, import: &ModelImport<'_>) -> anyhow::Result<()> {
+        setup::import_model(import)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A viewpoint is a place where the agent can stand; an edge joins two viewpoints between which nothing is in the way.
 //! The weight of an edge is the straight-line distance in metres.
 
-use crate::datafile::{DataError, read_json};
+use crate::datafile::{DataError, Faults, read_json};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -257,16 +257,24 @@ impl StoredGraph {
 /// # Errors
 /// Names the file and the house, and says what is wrong.
 pub fn load_graphs(folder: &Path) -> Result<Graphs, DataError> {
+    load_graphs_noting(folder, &mut Faults::First)
+}
+
+/// As [`load_graphs`], noting the houses that are wrong.
+pub(super) fn load_graphs_noting(folder: &Path, faults: &mut Faults<'_>) -> Result<Graphs, DataError> {
     let path = folder.join("graphs.json.gz");
     let stored: BTreeMap<String, StoredGraph> = read_json(&path)?;
     if stored.is_empty() {
         return Err(DataError::content(&path, "there is no house in it"));
     }
-    stored
-        .into_par_iter()
-        .map(|(scan, house)| match house.graph() {
-            Ok(graph) => Ok((scan, graph)),
-            Err(what) => Err(DataError::content(&path, format!("house {scan}: {what}"))),
-        })
-        .collect()
+    let made: Vec<(String, Result<Graph, String>)> =
+        stored.into_par_iter().map(|(scan, house)| (scan, house.graph())).collect();
+    let mut graphs = Graphs::new();
+    for (scan, graph) in made {
+        match graph {
+            Ok(graph) => drop(graphs.insert(scan, graph)),
+            Err(what) => faults.note(DataError::content(&path, format!("house {scan}: {what}")))?,
+        }
+    }
+    Ok(graphs)
 }

@@ -1,8 +1,8 @@
 //! Objects of a house, and which of them are seen from where.
 
 use super::action::VIEWS;
-use super::graph::Graphs;
-use crate::datafile::{DataError, read_json};
+use super::graph::{Graph, Graphs};
+use crate::datafile::{DataError, Faults, read_json};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -90,27 +90,37 @@ pub struct ObjectName {
 ///
 /// # Errors
 /// Names the file, house and viewpoint, and says what is wrong.
-pub(super) fn load_objects(folder: &Path, graphs: &Graphs) -> Result<BTreeMap<String, Objects>, DataError> {
+pub(super) fn load_objects(
+    folder: &Path,
+    graphs: &Graphs,
+    faults: &mut Faults<'_>,
+) -> Result<BTreeMap<String, Objects>, DataError> {
     let path = folder.join("objects.json.gz");
     let houses: BTreeMap<String, Objects> = read_json(&path)?;
     for (scan, house) in &houses {
         let Some(graph) = graphs.get(scan) else { continue };
         for (id, sightings) in &house.viewpoints {
-            let wrong = |what: String| DataError::content(&path, format!("house {scan}, viewpoint {id}: {what}"));
-            if graph.find(id).is_none() {
-                return Err(wrong("the graph of the house does not have it".into()));
-            }
-            let mut mentioned = sightings.seen.iter().map(|s| s.object).chain(sightings.inferred.iter().copied());
-            if let Some(object) = mentioned.find(|object| *object >= house.objects.len()) {
-                return Err(wrong(format!("object {object} is not there; the house has {}", house.objects.len())));
-            }
-            let mut views = sightings.seen.iter().flat_map(|s| &s.views);
-            if let Some((view, _)) = views.find(|(view, _)| usize::from(*view) >= VIEWS) {
-                return Err(wrong(format!("there is no view {view}; they count from 0 to 35")));
+            if let Err(what) = check(house, graph, id, sightings) {
+                faults.note(DataError::content(&path, format!("house {scan}, viewpoint {id}: {what}")))?;
             }
         }
     }
     Ok(houses)
+}
+
+fn check(house: &Objects, graph: &Graph, id: &str, sightings: &Sightings) -> Result<(), String> {
+    if graph.find(id).is_none() {
+        return Err("the graph of the house does not have it".into());
+    }
+    let mut mentioned = sightings.seen.iter().map(|s| s.object).chain(sightings.inferred.iter().copied());
+    if let Some(object) = mentioned.find(|object| *object >= house.objects.len()) {
+        return Err(format!("object {object} is not there; the house has {}", house.objects.len()));
+    }
+    let mut views = sightings.seen.iter().flat_map(|s| &s.views);
+    match views.find(|(view, _)| usize::from(*view) >= VIEWS) {
+        Some((view, _)) => Err(format!("there is no view {view}; they count from 0 to 35")),
+        None => Ok(()),
+    }
 }
 
 /// Reads `object_names.json` of a data folder.

@@ -39,7 +39,7 @@ fn view(names: &mut Names, mine: &str, theirs: &str) {
 }
 
 /// Our names of the student's parameters and the fixture's.
-fn student_names() -> Names {
+pub(super) fn student_names() -> Names {
     let mut names = crate::nn::reference_fixtures::names(&[
         (REQUEST_EMBEDDING, "instr_embedding", true),
         (BRIDGE, "enc2dec.0", false),
@@ -65,7 +65,7 @@ fn student_names() -> Names {
 }
 
 /// Our names of the describer's parameters and the fixture's.
-fn describer_names() -> Names {
+pub(super) fn describer_names() -> Names {
     let mut names = crate::nn::reference_fixtures::names(&[
         (PATH_INPUT, "encoder.encoder.input_projection", false),
         (BRIDGE, "enc2dec.0", false),

@@ -11,6 +11,7 @@ use super::teacher::{self, NavTeacher};
 use super::world::NavWorld;
 use crate::config::run::{Preset, RunConfig};
 use crate::family::files::{data_folder, teacher_file};
+use crate::family::imported::{ModelImport, ModelKind};
 use crate::family::shipped::model_file;
 use crate::family::{NewAgent, Progress, TeacherReport, TeacherTraining};
 use crate::protocol::Agent;
@@ -202,6 +203,13 @@ pub(super) fn train_teacher(request: &TeacherTraining<'_>) -> anyhow::Result<Tea
 
 pub(super) fn pretrain(_: &RunConfig, _: &Path, _: &Device, _: &Progress<'_>) -> anyhow::Result<()> {
     anyhow::bail!("policies of the NAV task start at random; there is nothing to pretrain")
+}
+
+pub(super) fn import_model(import: &ModelImport<'_>) -> anyhow::Result<()> {
+    if import.kind == ModelKind::Policy {
+        anyhow::bail!("policies of the NAV task start at random and read no file; import the weights as a checkpoint")
+    }
+    new_teacher(import.config, &Device::Cpu)?.import(import)
 }
 
 #[cfg(test)]

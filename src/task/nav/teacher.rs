@@ -2,15 +2,18 @@
 
 use super::agent::{MOST_DECISIONS, word_ids};
 use super::environment::Around;
+use super::reference_fixtures::{describer_names, student_names};
 use super::settings::ModelSettings;
 use super::world::NavWorld;
 use super::{Start, Walk};
+use crate::family::imported::ModelImport;
 use crate::family::{TeacherReport, TeacherTraining};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::layers::Grad;
 use crate::nn::params::Params;
 use crate::nn::tokens::{END, START};
+use crate::nn::weights_file::Wanted;
 use crate::protocol::Teacher;
 use crate::protocol::{Split, World};
 use crate::rng::{self, Stream};
@@ -110,6 +113,20 @@ impl NavTeacher {
         }
         teacher.settle(true);
         Ok(teacher)
+    }
+
+    /// Writes a teacher file from weights that another program wrote.
+    ///
+    /// # Errors
+    /// When they do not fit these models, or the file cannot be written.
+    pub(super) fn import(mut self, import: &ModelImport<'_>) -> anyhow::Result<()> {
+        let mut wanted = Wanted::default();
+        for ((name, params), names) in self.parts().into_iter().zip([student_names(), describer_names()]) {
+            wanted = wanted.with(&format!("{name}."), &params.snapshot()?, &names);
+        }
+        self.header.made = import.made.clone();
+        let tensors = import.weights.fit(&wanted, import.ignored)?;
+        Ok(artifact::save(import.output, &self.header, &tensors, import.precision)?)
     }
 
     fn parts(&self) -> [(&'static str, &Params); 2] {

@@ -10,12 +10,12 @@
 
 use super::PAIRS;
 use super::program::Executor;
-use crate::datafile::{DataError, read_bytes, read_json, read_lines, write_with};
+use crate::datafile::{DataError, Faults, read_bytes, read_json, read_lines_noting, write_with};
 use crate::protocol::Split;
 use flate2::Compression;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -80,12 +80,27 @@ impl Corpus {
     /// # Errors
     /// Names the file and the item, and says what is wrong.
     pub fn load(folder: &Path) -> Result<Corpus, DataError> {
+        Self::read(folder, &mut Faults::First)
+    }
+
+    /// Reads as much of a corpus folder as is right, and everything that is not.
+    pub fn inspect(folder: &Path) -> (Corpus, Vec<DataError>) {
+        let mut all = Vec::new();
+        let corpus = Self::read(folder, &mut Faults::All(&mut all));
+        // With too many faults nothing more is read.
+        (corpus.unwrap_or_default(), all)
+    }
+
+    fn read(folder: &Path, faults: &mut Faults<'_>) -> Result<Corpus, DataError> {
         let path = folder.join("corpus.json.gz");
-        let splits = read_splits(&path, &read_bytes(&path)?)?;
-        let vocabularies = read_vocabularies(&folder.join("vocab.json.gz"))?;
-        let unlabeled = read_lines(&folder.join("unlabeled_regexes.txt.gz"))?;
-        let words = read_lines(&folder.join("words.txt.gz"))?;
-        let [train, validation, test] = splits;
+        let splits = read_bytes(&path).and_then(|bytes| read_splits(&path, &bytes, faults));
+        let [train, validation, test] = faults.or_note(splits)?.unwrap_or_default();
+        let vocabularies = read_vocabularies(&folder.join("vocab.json.gz"));
+        let vocabularies = faults.or_note(vocabularies)?.unwrap_or_default();
+        let unlabeled = read_lines_noting(&folder.join("unlabeled_regexes.txt.gz"), faults);
+        let unlabeled = faults.or_note(unlabeled)?.unwrap_or_default();
+        let words = read_lines_noting(&folder.join("words.txt.gz"), faults);
+        let words = faults.or_note(words)?.unwrap_or_default();
         Ok(Corpus { train, validation, test, vocabularies, unlabeled, words })
     }
 
@@ -146,25 +161,33 @@ struct ReadItem {
 /// The splits' names in the file, in the order of [`read_splits`]' result.
 const SPLITS: [&str; 3] = ["train", "val", "test"];
 
-fn read_splits(path: &Path, bytes: &[u8]) -> Result<[Vec<Item>; 3], DataError> {
-    let place = Place::default();
+fn read_splits(path: &Path, bytes: &[u8], faults: &mut Faults<'_>) -> Result<[Vec<Item>; 3], DataError> {
+    let place = Place { lenient: faults.goes_on(), ..Place::default() };
+    let at = |split: usize, number: usize, what: &dyn std::fmt::Display| {
+        DataError::content(path, format!("{} item {number}: {what}", SPLITS[split]))
+    };
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let read = SplitsSeed { place: &place }.deserialize(&mut json).and_then(|splits| json.end().map(|()| splits));
-    let read = read.map_err(|error| match place.split.get().and_then(|at| SPLITS.get(at)) {
-        Some(split) => DataError::content(path, format!("{split} item {}: {error}", place.number.get())),
+    let read = read.map_err(|error| match place.split.get() {
+        Some(split) => at(split, place.number.get(), &error),
         None => DataError::content(path, error.to_string()),
-    })?;
+    });
+    for (split, number, what) in place.misread.take() {
+        faults.note(at(split, number, &what))?;
+    }
     let mut executor = Executor::default();
     let mut splits: [Vec<Item>; 3] = Default::default();
-    for (at, items) in read.into_iter().enumerate() {
+    for (split, items) in read?.into_iter().enumerate() {
         let Some(items) = items else {
-            return Err(DataError::content(path, format!("the list `{}` is missing", SPLITS[at])));
+            faults.note(DataError::content(path, format!("the list `{}` is missing", SPLITS[split])))?;
+            continue;
         };
-        splits[at].reserve_exact(items.len());
-        for (index, item) in items.into_iter().enumerate() {
-            let item = check_item(item, &mut executor)
-                .map_err(|what| DataError::content(path, format!("{} item {}: {what}", SPLITS[at], index + 1)))?;
-            splits[at].push(item);
+        splits[split].reserve_exact(items.len());
+        for (number, item) in items {
+            match check_item(item, &mut executor) {
+                Ok(item) => splits[split].push(item),
+                Err(what) => faults.note(at(split, number, &what))?,
+            }
         }
     }
     Ok(splits)
@@ -221,6 +244,10 @@ fn read_vocabularies(path: &Path) -> Result<Vocabularies, DataError> {
 struct Place {
     split: Cell<Option<usize>>,
     number: Cell<usize>,
+    /// Whether it goes on after an item that is none.
+    lenient: bool,
+    /// Those items: split, number and the reason.
+    misread: RefCell<Vec<(usize, usize, String)>>,
 }
 
 /// Reads the object of splits, keeping track of the item it is at.
@@ -228,7 +255,8 @@ struct SplitsSeed<'a> {
     place: &'a Place,
 }
 
-type ReadSplits = [Option<Vec<ReadItem>>; 3];
+/// The items of each split with their numbers, from 1.
+type ReadSplits = [Option<Vec<(usize, ReadItem)>>; 3];
 
 impl<'de> DeserializeSeed<'de> for SplitsSeed<'_> {
     type Value = ReadSplits;
@@ -268,7 +296,7 @@ struct ItemsSeed<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for ItemsSeed<'_> {
-    type Value = Vec<ReadItem>;
+    type Value = Vec<(usize, ReadItem)>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_seq(self)
@@ -276,7 +304,7 @@ impl<'de> DeserializeSeed<'de> for ItemsSeed<'_> {
 }
 
 impl<'de> Visitor<'de> for ItemsSeed<'_> {
-    type Value = Vec<ReadItem>;
+    type Value = Vec<(usize, ReadItem)>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str("a list of items")
@@ -284,12 +312,27 @@ impl<'de> Visitor<'de> for ItemsSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
-        loop {
-            self.place.number.set(items.len() + 1);
-            match list.next_element()? {
-                Some(item) => items.push(item),
-                None => return Ok(items),
+        for number in 1.. {
+            self.place.number.set(number);
+            let item = match self.place.lenient {
+                false => list.next_element()?,
+                true => match list.next_element::<serde_json::Value>()? {
+                    None => None,
+                    Some(value) => match serde_json::from_value(value) {
+                        Ok(item) => Some(item),
+                        Err(what) => {
+                            let split = self.place.split.get().unwrap_or_default();
+                            self.place.misread.borrow_mut().push((split, number, what.to_string()));
+                            continue;
+                        }
+                    },
+                },
+            };
+            match item {
+                Some(item) => items.push((number, item)),
+                None => break,
             }
         }
+        Ok(items)
     }
 }

@@ -11,14 +11,16 @@ use crate::config::run::documented::{self, SettingGroup};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
+use crate::family::corpus::CorpusFormat;
 use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
+use crate::family::imported::ModelImport;
 use crate::family::tables::Tables;
 use crate::family::{
     Audience, Change, Demonstration, Family, Fields, Guide, NewAgent, Progress, RenderError, ReportExample,
     TeacherReport, TeacherTraining,
 };
 use crate::nn::device_agreement::Apart;
-use crate::nn::reference_fixtures::{Differences, FixtureFile};
+use crate::nn::reference_fixtures::{Differences, FixtureFile, Names};
 use crate::protocol::{Agent, Medium, Teacher};
 use crate::rng::Stream;
 use askama::Template;
@@ -304,6 +306,10 @@ impl Family for RegexFamily {
         super::reference_fixtures::check_without_padding(file, device)
     }
 
+    fn corpus(&self) -> Option<CorpusFormat> {
+        Some(super::corpus_format::FORMAT)
+    }
+
     fn presets(&self) -> Vec<Preset> {
         setup::presets()
     }
@@ -420,6 +426,14 @@ impl Family for RegexFamily {
         progress: &Progress<'_>,
     ) -> anyhow::Result<()> {
         setup::pretrain(config, output, device, progress)
+    }
+
+    fn policy_names(&self) -> Names {
+        super::reference_fixtures::student_names()
+    }
+
+    fn import_model(&self, import: &ModelImport<'_>) -> anyhow::Result<()> {
+        setup::import_model(import)
     }
 }
 

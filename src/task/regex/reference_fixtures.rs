@@ -4,7 +4,7 @@ use crate::nn::decoder::names::*;
 use crate::nn::layers::Grad;
 use crate::nn::loss;
 use crate::nn::reference_fixtures::{
-    Differences, Fixture, FixtureFile, RowsAlone, exchange, names, of_row, without_padding,
+    Differences, Fixture, FixtureFile, Names, RowsAlone, exchange, names, of_row, without_padding,
 };
 use crate::rng::stream;
 use crate::task::regex::model::describer::{DescriberSizes, RegexDescriber};
@@ -40,6 +40,16 @@ const DESCRIBER: &[(&str, &str, bool)] = &[
     (PREDICTOR_HIDDEN, "predictor.0", false),
     (PREDICTOR_OUTPUT, "predictor.2", true),
 ];
+
+/// The names of the layers of the student and executor in the program of the paper's authors, beside ours.
+pub(super) fn student_names() -> Names {
+    names(STUDENT)
+}
+
+/// The names of the describer's layers there, beside ours.
+pub(super) fn describer_names() -> Names {
+    names(DESCRIBER)
+}
 
 /// Compares a REGEX model with the file's; `None` where the file is of another family's model.
 ///

@@ -4,15 +4,18 @@ use super::agent::{Blueprint, RegexAgent};
 use super::corpus;
 use super::letters::Letters;
 use super::marginal::MarginalDraw;
+use super::reference_fixtures::student_names;
 use super::settings::{self, ModelSettings, TaskSettings};
 use super::teacher::{self, RegexTeacher};
 use super::world::RegexWorld;
 use super::{PAIRS, Words};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::files::{data_folder, teacher_file};
+use crate::family::imported::{ModelImport, ModelKind};
 use crate::family::shipped::model_file;
 use crate::family::{NewAgent, Progress, TeacherReport, TeacherTraining};
 use crate::nn::artifact::{self, Precision};
+use crate::nn::weights_file::Wanted;
 use crate::protocol::Agent;
 use crate::protocol::Teacher;
 use crate::protocol::World;
@@ -227,6 +230,20 @@ pub(super) fn pretrain(
     let header = PolicyHeader { kind: "policy".into(), family: "regex".into(), blueprint: plan, made };
     artifact::save(output, &header, &agent.params().snapshot()?, Precision::Half)?;
     Ok(())
+}
+
+pub(super) fn import_model(import: &ModelImport<'_>) -> anyhow::Result<()> {
+    let (config, world) = (import.config, world(import.config)?);
+    if import.kind == ModelKind::Teacher {
+        return new_teacher(config, &world, &Device::Cpu)?.import(import);
+    }
+    let plan = RegexAgent::plan(&world, &model_settings(config)?).map_err(anyhow::Error::msg)?;
+    let agent = RegexAgent::new(plan.clone(), &mut rng::stream(config.seed, "init", 0), &Device::Cpu)?;
+    let wanted = Wanted::default().with("", &agent.params().snapshot()?, &student_names());
+    let tensors = import.weights.fit(&wanted, import.ignored)?;
+    let made = import.made.clone();
+    let header = PolicyHeader { kind: "policy".into(), family: "regex".into(), blueprint: plan, made };
+    Ok(artifact::save(import.output, &header, &tensors, import.precision)?)
 }
 
 /// The world of a configuration, as its own type, for benchmarks and tests.

@@ -1,13 +1,16 @@
 //! The REGEX simulated teacher's models, executor and describer: how they read and write, their file, their training.
 
 use super::agent::{request_ids, word_ids};
+use super::reference_fixtures::{describer_names, student_names};
 use super::settings::ModelSettings;
 use super::world::RegexWorld;
 use super::{Edit, PAIRS, Words};
+use crate::family::imported::ModelImport;
 use crate::family::{TeacherReport, TeacherTraining};
 use crate::nn::adam::Adam;
 use crate::nn::artifact::{self, Precision};
 use crate::nn::params::Params;
+use crate::nn::weights_file::Wanted;
 use crate::protocol::Teacher;
 use crate::protocol::{Split, Task, World};
 use crate::rng::{self, Stream};
@@ -136,6 +139,20 @@ impl RegexTeacher {
             params.load(&part)?;
         }
         Ok(teacher)
+    }
+
+    /// Writes a teacher file from weights that another program wrote.
+    ///
+    /// # Errors
+    /// When they do not fit these models, or the file cannot be written.
+    pub(super) fn import(mut self, import: &ModelImport<'_>) -> anyhow::Result<()> {
+        let mut wanted = Wanted::default();
+        for ((name, params), names) in self.parts().into_iter().zip([student_names(), describer_names()]) {
+            wanted = wanted.with(&format!("{name}."), &params.snapshot()?, &names);
+        }
+        self.header.made = import.made.clone();
+        let tensors = import.weights.fit(&wanted, import.ignored)?;
+        Ok(artifact::save(import.output, &self.header, &tensors, import.precision)?)
     }
 
     fn parts(&self) -> [(&'static str, &Params); 2] {

@@ -2,13 +2,14 @@
 
 use crate::config::run::documented::{DocumentedSetting, SettingKind, plain_value};
 use crate::config::run::{LARGEST_SEED, RunConfig, RunFile};
+use crate::corpora::UploadedCorpus;
 use crate::ids::RunId;
 use crate::launch::{Continuation, PresetInfo, PresetSettings, SettingProblem};
 use crate::store::Run;
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Form, Path, Query};
-use crate::web::handlers::runs;
+use crate::web::handlers::{corpora, runs};
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
 use crate::web::services::launching;
@@ -35,6 +36,10 @@ impl Source {
         self.config.settings().into_iter().map(|(key, value)| (key, plain_value(&value))).collect()
     }
 }
+
+/// The setting that names a corpus, and the one that says that the tasks come from it.
+const PATH: &str = "task.path";
+const WORLD: &str = "task.world";
 
 /// A setting as the form shows it.
 struct Field<'a> {
@@ -89,6 +94,8 @@ struct NewRunPage {
     settings: PresetSettings,
     form: RunForm,
     source: Option<Source>,
+    /// The uploaded corpora that the preset's family reads.
+    corpora: Vec<UploadedCorpus>,
     problems: Vec<SettingProblem>,
     /// A problem that is about no setting.
     problem: Option<String>,
@@ -124,6 +131,11 @@ impl NewRunPage {
             problems: about(&self.problems, &setting.key),
             setting,
         }
+    }
+
+    /// Whether a setting names a corpus that could be uploaded.
+    fn names_corpus(&self, setting: &DocumentedSetting) -> bool {
+        setting.key == PATH && self.page.steering
     }
 
     /// The sentences that are about no setting of the form.
@@ -200,6 +212,9 @@ pub(crate) struct Beginning {
     /// A checkpoint of that run, which the new run continues.
     #[serde(default)]
     checkpoint: String,
+    /// The name of an uploaded corpus, from which the tasks come.
+    #[serde(default)]
+    corpus: String,
 }
 
 /// `GET /runs/new`.
@@ -225,11 +240,16 @@ pub(crate) async fn page(
         }
         None => RunForm::of(&settings, fresh_seed(&state).await?, settings.teacher, &BTreeMap::new()),
     };
+    let corpora = corpora::of_preset(&state, &settings.preset);
+    if let Some(corpus) = corpora.iter().find(|corpus| corpus.name == beginning.corpus) {
+        form.type_in_setting(PATH, corpus.path.display().to_string());
+        form.type_in_setting(WORLD, "corpus".to_owned());
+    }
     form.type_in("from", beginning.from);
     form.type_in("checkpoint", beginning.checkpoint);
     // The page says at once what is missing for the preset, beside the settings that can name it.
     let problems = problems(&state, &settings, &form);
-    Ok(page::html(&NewRunPage { page, presets, settings, form, source, problems, problem: None }))
+    Ok(page::html(&NewRunPage { page, presets, settings, form, source, corpora, problems, problem: None }))
 }
 
 /// `POST /runs/new`: starts the run. What cannot be used comes back with the form as it was.
@@ -268,7 +288,9 @@ pub(crate) async fn create(
     let (status, presets) = (problem.status(), launcher.presets());
     let problems = problems(&state, &settings, &form);
     let problem = Some(problem.detail.replace('`', ""));
-    Ok((status, page::html(&NewRunPage { page, presets, settings, form, source, problems, problem })).into_response())
+    let corpora = corpora::of_preset(&state, &settings.preset);
+    let again = NewRunPage { page, presets, settings, form, source, corpora, problems, problem };
+    Ok((status, page::html(&again)).into_response())
 }
 
 /// Answer of `POST /runs/new/check`.
@@ -324,14 +346,17 @@ pub(crate) async fn read_file(
         Ok((settings, file)) => {
             let form = RunForm::of_file(&settings, &file, seed);
             let problems = problems(&state, &settings, &form);
-            Ok(page::html(&NewRunPage { page, presets, settings, form, source: None, problems, problem: None }))
+            let corpora = corpora::of_preset(&state, &settings.preset);
+            let filled = NewRunPage { page, presets, settings, form, source: None, corpora, problems, problem: None };
+            Ok(page::html(&filled))
         }
         Err(sentence) => {
             let first = presets.first().map(|preset| preset.name.clone()).unwrap_or_default();
             let settings = launcher.settings(&first).map_err(launching::refused)?;
             let form = RunForm::of(&settings, seed, settings.teacher, &BTreeMap::new());
             let problem = Some(format!("The file could not be read: {}", sentence.replace('`', "")));
-            let again = NewRunPage { page, presets, settings, form, source: None, problems: Vec::new(), problem };
+            let (corpora, problems) = (corpora::of_preset(&state, &settings.preset), Vec::new());
+            let again = NewRunPage { page, presets, settings, form, source: None, corpora, problems, problem };
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page::html(&again)).into_response())
         }
     }

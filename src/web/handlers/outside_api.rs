@@ -1,11 +1,12 @@
 //! The addresses of an agent that lives in another program: it posts executions, and gets what people say about them.
 
 use crate::ids::{AnswerId, RunId};
+use crate::import::episodes::NewExecution;
 use crate::launch::NewOutsideRun;
 use crate::protocol::evaluation::rate;
 use crate::registry::OUTSIDE;
 use crate::run::{Command, Event as RunEvent, Point, RunState};
-use crate::store::{OutsideExecution, PostedExecution, UpdateRecord};
+use crate::store::{PostedExecution, UpdateRecord};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::account::SteeringSession;
@@ -13,7 +14,6 @@ use crate::web::extractors::input::{Json, Path, Query};
 use crate::web::handlers::events::{response, until_signed_out};
 use crate::web::page::run_view::RunView;
 use crate::web::services::launching;
-use crate::web::settings::TEXT_LIMIT;
 use crate::web::state::AppState;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -21,23 +21,15 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
-/// Most executions of one request, pairs of an execution, and people who are asked about one.
+/// Most executions of one request.
 const MOST_EXECUTIONS: usize = 100;
-const MOST_PAIRS: usize = 20;
-const MOST_PEOPLE: u32 = 20;
-
-/// Most characters of a word of a pair.
-const LONGEST_WORD: usize = 100;
-
-/// Most characters of the line for researchers.
-const LONGEST_SUMMARY: usize = 200;
 
 /// Descriptions that are read from the store at once, and that may wait for a slow reader.
 const AT_ONCE: u64 = 100;
@@ -66,86 +58,6 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, axum::Json(OutsideRun { id })))
 }
 
-/// A word before and after.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WordPair {
-    /// The word before.
-    #[serde(rename = "in")]
-    before: String,
-    /// The word after.
-    #[serde(rename = "out")]
-    after: String,
-}
-
-/// An execution that another program has made: with `text` or with `pairs`.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewExecution {
-    /// The request that the agent was given. People see it only in runs that show requests.
-    request: String,
-    /// The execution in words; each line is a paragraph.
-    text: Option<String>,
-    /// The execution as pairs of words, drawn as the word-editing family does.
-    pairs: Option<Vec<WordPair>>,
-    /// Update of the policy that made it, as the program counts.
-    #[serde(default)]
-    update: u64,
-    /// Whether it did what was asked, as far as the program knows.
-    #[serde(default)]
-    success: bool,
-    /// How many people should describe it.
-    #[serde(default = "one")]
-    people: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
-impl NewExecution {
-    fn checked(self) -> Result<OutsideExecution> {
-        let refuse = |sentence: String| Err(Error::change("execution", sentence));
-        if self.request.trim().is_empty() || self.request.chars().count() > TEXT_LIMIT {
-            return refuse(format!("The request of an execution has 1 to {TEXT_LIMIT} characters."));
-        }
-        if !(1..=MOST_PEOPLE).contains(&self.people) {
-            return refuse(format!("An execution can be described by 1 to {MOST_PEOPLE} people."));
-        }
-        let (view, summary) = match (self.text, self.pairs) {
-            (Some(text), None) => {
-                if text.trim().is_empty() || text.chars().count() > TEXT_LIMIT {
-                    return refuse(format!("The text of an execution has 1 to {TEXT_LIMIT} characters."));
-                }
-                let summary = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                (json!({ "text": text }), summary)
-            }
-            (None, Some(pairs)) => {
-                let fits = |word: &str| word.chars().count() <= LONGEST_WORD;
-                let fit = pairs.iter().all(|pair| !pair.before.is_empty() && fits(&pair.before) && fits(&pair.after));
-                if pairs.is_empty() || pairs.len() > MOST_PAIRS || !fit {
-                    return refuse(format!(
-                        "An execution has 1 to {MOST_PAIRS} word pairs, each word with at most {LONGEST_WORD} characters."
-                    ));
-                }
-                let line = |pair: &WordPair| format!("{} becomes {}", pair.before, pair.after);
-                let summary = pairs.iter().map(line).collect::<Vec<_>>().join("; ");
-                let pair = |pair: &WordPair| json!({"in": pair.before, "out": pair.after});
-                (json!({ "pairs": pairs.iter().map(pair).collect::<Vec<Value>>() }), summary)
-            }
-            _ => return refuse("An execution has either a text or pairs.".to_owned()),
-        };
-        Ok(OutsideExecution {
-            request: self.request,
-            view,
-            summary: summary.chars().take(LONGEST_SUMMARY).collect(),
-            update: self.update,
-            success: self.success,
-            wanted: self.people,
-        })
-    }
-}
-
 /// Body of `POST …/executions`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -163,7 +75,7 @@ pub(crate) struct PostedExecutions {
 }
 
 /// The run, if its agent lives elsewhere and it takes executions and updates.
-async fn open_run(state: &AppState, run: &RunId) -> Result<RunView> {
+pub(crate) async fn open_run(state: &AppState, run: &RunId) -> Result<RunView> {
     let view = RunView::load(state, run).await?;
     if view.run.family != OUTSIDE {
         return Err(Error::conflict("not-outside", "The agent of this run lives in this server."));
@@ -178,7 +90,7 @@ async fn open_run(state: &AppState, run: &RunId) -> Result<RunView> {
 }
 
 /// Tells the run's host to read its figures anew.
-fn tell_host(state: &AppState, run: &RunId, point: Option<Point>) {
+pub(crate) fn tell_host(state: &AppState, run: &RunId, point: Option<Point>) {
     if let Some(handle) = state.runs.get(run) {
         if let Some(point) = point {
             let _ = handle.events.send(Arc::new(RunEvent::Point(point)));
@@ -202,7 +114,8 @@ pub(crate) async fn post_executions(
     if executions.is_empty() || executions.len() > MOST_EXECUTIONS {
         return Err(Error::change("execution", format!("Send 1 to {MOST_EXECUTIONS} executions at once.")));
     }
-    let executions = executions.into_iter().map(NewExecution::checked).collect::<Result<Vec<_>>>()?;
+    let executions: Result<Vec<_>, String> = executions.into_iter().map(NewExecution::checked).collect();
+    let executions = executions.map_err(|sentence| Error::change("execution", sentence))?;
     let executions = state.store.offer_outside(&run, &executions).await?;
     tell_host(&state, &run, None);
     Ok((StatusCode::CREATED, axum::Json(PostedExecutions { executions })))

@@ -88,6 +88,11 @@ impl Choice {
         plain(&self.info.about)
     }
 
+    /// Whether a corpus is what is missing.
+    fn needs_corpus(&self) -> bool {
+        self.info.missing.as_deref().is_some_and(|sentence| sentence.contains("task.path"))
+    }
+
     /// Why it cannot be started as it is.
     fn missing(&self) -> Option<String> {
         self.info.missing.as_deref().map(plain)

@@ -69,6 +69,11 @@ impl RunForm {
         self.0.insert(name.to_owned(), text);
     }
 
+    /// Types a text into the field of a setting.
+    pub(crate) fn type_in_setting(&mut self, key: &str, text: String) {
+        self.type_in(&format!("{SETTING}{key}"), text);
+    }
+
     /// The typed value of a setting; the preset's where the form does not have it.
     pub(crate) fn value<'a>(&'a self, settings: &'a PresetSettings, key: &str) -> &'a str {
         let typed = self.0.get(&format!("{SETTING}{key}")).map(String::as_str);

@@ -1,0 +1,152 @@
+//! Forms with files. Each file is written into a folder of its own as it comes, so that none is held in memory, and the folder goes
+//! with the request.
+
+use crate::web::error::Error;
+use crate::web::state::AppState;
+use axum::extract::{FromRequest, Request};
+use axum::http::header;
+use futures::StreamExt;
+use multer::Multipart;
+use std::path::PathBuf;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+
+/// Most bytes of a body, which the layer that passes bodies on says of each address that takes files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UploadLimit(pub(crate) u64);
+
+/// How long a whole form may take to come.
+const WHOLE: Duration = Duration::from_secs(15 * 60);
+
+/// Most fields, most files, and most bytes of a field that is no file.
+const MOST_FIELDS: usize = 50;
+const MOST_FILES: usize = 50;
+const LONGEST_FIELD: usize = 64 * 1024;
+
+/// Beginning of the names of folders of uploads.
+pub(crate) const FOLDER_PREFIX: &str = ".upload-";
+
+/// A file of a form.
+#[derive(Debug)]
+pub(crate) struct UploadedFile {
+    /// Its name on the sender's machine, without folders. It names no file here.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+/// A form with files.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    fields: Vec<(String, String)>,
+    /// The files, in the order of the form. A file field that was left empty is none.
+    pub(crate) files: Vec<UploadedFile>,
+    /// The folder that goes with the request.
+    _folder: TempDir,
+}
+
+impl Upload {
+    /// The text of a field; empty where the form does not have it.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.fields.iter().rev().find(|(field, _)| field == name).map_or("", |(_, text)| text)
+    }
+}
+
+/// A folder for an upload, on the disk of the data folder where there is one.
+fn folder(state: &AppState) -> std::io::Result<TempDir> {
+    let mut made = tempfile::Builder::new();
+    made.prefix(FOLDER_PREFIX);
+    match &state.settings.corpora {
+        Some(corpora) => {
+            std::fs::create_dir_all(corpora)?;
+            made.tempdir_in(corpora)
+        }
+        None => made.tempdir(),
+    }
+}
+
+/// The name of a file without the folders before it, as any system writes them.
+fn base_name(name: &str) -> String {
+    name.rsplit(['/', '\\']).next().unwrap_or_default().chars().take(200).collect()
+}
+
+fn unwritable(error: &std::io::Error) -> Error {
+    Error::Panic(format!("a file that was sent could not be kept: {error}"))
+}
+
+fn broken(error: &multer::Error) -> Error {
+    Error::Unreadable(format!("its form could not be read ({error})"))
+}
+
+impl FromRequest<AppState> for Upload {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Error> {
+        match tokio::time::timeout(WHOLE, read(request, state)).await {
+            Ok(read) => read,
+            Err(_) => Err(Error::SlowBody),
+        }
+    }
+}
+
+async fn read(request: Request, state: &AppState) -> Result<Upload, Error> {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let boundary = multer::parse_boundary(kind)
+        .map_err(|_| Error::Unreadable("it is no form with files (multipart/form-data)".to_owned()))?;
+    let limit = request.extensions().get().copied().unwrap_or(UploadLimit(0)).0;
+    let patience = state.settings.connections.body;
+    let folder = folder(state).map_err(|error| unwritable(&error))?;
+    let mut come = 0;
+    let pieces = request.into_body().into_data_stream().map(move |piece| {
+        let piece = piece.map_err(|_| Error::Unreadable("its body broke off".to_owned()))?;
+        come += piece.len() as u64;
+        if come > limit { Err(Error::TooLarge) } else { Ok(piece) }
+    });
+    let mut form = Multipart::new(pieces, boundary);
+    let (mut fields, mut files) = (Vec::new(), Vec::new());
+    // The sender has a while for each piece.
+    macro_rules! next {
+        ($piece:expr) => {
+            match tokio::time::timeout(patience, $piece).await {
+                Ok(Ok(piece)) => piece,
+                Ok(Err(multer::Error::StreamReadFailed(cause))) => {
+                    return Err(cause.downcast::<Error>().map_or_else(|e| Error::Unreadable(e.to_string()), |e| *e));
+                }
+                Ok(Err(error)) => return Err(broken(&error)),
+                Err(_) => return Err(Error::SlowBody),
+            }
+        };
+    }
+    while let Some(mut field) = next!(form.next_field()) {
+        let name = field.name().unwrap_or_default().to_owned();
+        let Some(file_name) = field.file_name().map(base_name) else {
+            let mut bytes = Vec::new();
+            while let Some(piece) = next!(field.chunk()) {
+                bytes.extend_from_slice(&piece);
+                if bytes.len() > LONGEST_FIELD {
+                    return Err(Error::TooLarge);
+                }
+            }
+            if fields.len() == MOST_FIELDS {
+                return Err(Error::Unreadable("its form has too many fields".to_owned()));
+            }
+            fields.push((name, String::from_utf8_lossy(&bytes).into_owned()));
+            continue;
+        };
+        if files.len() == MOST_FILES {
+            return Err(Error::change("files", format!("Send at most {MOST_FILES} files at once, or one archive.")));
+        }
+        let path = folder.path().join(format!("file-{}", files.len()));
+        let mut file = File::create(&path).await.map_err(|error| unwritable(&error))?;
+        while let Some(piece) = next!(field.chunk()) {
+            file.write_all(&piece).await.map_err(|error| unwritable(&error))?;
+        }
+        file.flush().await.map_err(|error| unwritable(&error))?;
+        if !file_name.is_empty() {
+            files.push(UploadedFile { name: file_name, path });
+        }
+    }
+    Ok(Upload { fields, files, _folder: folder })
+}

@@ -1,0 +1,111 @@
+// Data that come in by pages: a file of episodes that people then describe, and a corpus that a new run can name.
+
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { after, before, test } from "node:test";
+import { lively, openTeaching, person, startBrowser, startServer } from "./support.js";
+
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([startServer(...lively), startBrowser()]);
+});
+after(async () => { await browser?.close(); await server?.stop(); });
+
+const file = (name, text) => ({ name, mimeType: "application/octet-stream", buffer: Buffer.from(text) });
+const rows = [
+  { id: "a", request: "bring the red cup", text: "The agent took the cup.\nIt went into the kitchen." },
+  { request: "replace c with w", pairs: [{ in: "castle", out: "wastle" }] },
+];
+const lines = (all) => all.map((row) => JSON.stringify(row)).join("\n");
+
+test("episodes of an agent elsewhere are checked, brought in and described", async () => {
+  const { page, errors, context } = await person(browser);
+  await page.goto(`${server.address}export`);
+  await page.getByRole("navigation", { name: "Data" }).getByRole("link", { name: "Bring in episodes" }).click();
+  await page.getByLabel("File").setInputFiles(file("rows.jsonl", `${lines(rows)}\n{"request": "r"}\nnonsense`));
+  await page.getByRole("button", { name: "Bring in", exact: true }).click();
+  const bad = page.locator("#told .bad-rows tbody tr");
+  await bad.first().waitFor();
+  assert.deepEqual(await bad.locator(".number").allInnerTexts(), ["3", "4"]);
+  assert.match(await page.locator("#told h2").innerText(), /Nothing came in/);
+
+  await page.getByLabel("File").setInputFiles(file("rows.jsonl", lines(rows)));
+  await page.getByRole("button", { name: "Check only" }).click();
+  await page.getByText("2 rows could come in").waitFor();
+  await page.getByLabel("File").setInputFiles(file("rows.jsonl", lines(rows)));
+  await page.getByLabel("In a new run, teachers see the requests").check();
+  await page.getByRole("button", { name: "Bring in", exact: true }).click();
+  await page.getByRole("heading", { name: "2 episodes came in" }).waitFor();
+  const run = new URL(page.url()).searchParams.get("run");
+  assert.match(run, /^outside-/);
+
+  // The same file again, into the same run.
+  await page.getByLabel("Into").selectOption(run);
+  await page.getByLabel("File").setInputFiles(file("rows.jsonl", lines(rows)));
+  await page.getByRole("button", { name: "Bring in", exact: true }).click();
+  await page.getByText("2 rows had come in before and were passed over.").waitFor();
+
+  await page.getByRole("link", { name: "Describe them" }).click();
+  await page.waitForURL(/\/teach\//);
+  await openTeaching({ address: server.address, run }, page);
+  const shown = await page.locator("main").innerText();
+  assert.match(shown, /castle|kitchen/);
+  await page.fill("#text", "it did as I say");
+  await page.locator("#send").click();
+  await page.waitForFunction(() => document.querySelector("#text")?.value === "");
+  const exported = await (await fetch(`${server.address}export/descriptions.jsonl?run=${run}`)).text();
+  assert.match(exported, /it did as I say/);
+  assert.deepEqual(errors.filter((error) => !/status of 422/.test(error)), []);
+  await context.close();
+});
+
+const pairs = [["moon", "mooc"], ["sun", "suc"], ["a", "a"], ["b", "b"], ["c", "c"]];
+const item = { re: "()(n)()@c", instructions: [["n", "is", "c"]], examples: pairs };
+const special = ["<PAD>", "<UNK>", "<", ">"];
+const corpus = (words) => [
+  { name: "corpus.json.gz", mimeType: "application/gzip", buffer: gzipSync(JSON.stringify({ train: [item, item], val: [item], test: [item] })) },
+  file("vocab.json", JSON.stringify({ word: [...special, "n"], char: [...special, "a"], regex: [...special, "("] })),
+  file("unlabeled_regexes.txt", "()(n)()@c\n"),
+  file("words.txt", words),
+];
+
+test("a corpus is uploaded, named in a new run, and deleted", async () => {
+  const { page, errors, context } = await person(browser, { viewport: { width: 390, height: 844 } });
+  await page.goto(`${server.address}runs/new?preset=regex/paper`);
+  await page.getByRole("link", { name: "Upload a corpus" }).click();
+  const send = async (name, files) => {
+    await page.getByLabel("Name").fill(name);
+    await page.locator("select[name=kind]").selectOption("regex");
+    await page.getByLabel("Files, or one archive").setInputFiles(files);
+    await page.getByRole("button", { name: "Upload and check" }).click();
+  };
+  await send("my-words", corpus("moon\n\nsun\n"));
+  await page.getByText("words.txt.gz: line 2 is empty").waitFor();
+  assert.equal(await page.getByLabel("Name").inputValue(), "my-words", "what was typed is kept");
+  assert.equal(await page.locator("#corpora").count(), 0);
+  await send("my-words", corpus("moon\nsun\n"));
+  await page.getByRole("heading", { name: "my-words is there" }).waitFor();
+  assert.match(await page.locator("#corpora .facts").innerText(), /2 tasks to learn from/);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(wide, 0, "nothing is wider than a phone");
+
+  await page.getByRole("link", { name: "New run with it" }).click();
+  assert.match(await page.locator("[name='s.task.path']").inputValue(), /corpora\/my-words$/);
+  await page.goto(`${server.address}runs/new?preset=regex/tiny`);
+  const path = page.locator("[name='s.task.path']");
+  if (!(await path.isVisible())) await page.locator("summary", { hasText: "task" }).first().click();
+  await page.getByRole("link", { name: "my-words" }).click();
+  assert.match(await path.inputValue(), /corpora\/my-words$/);
+  assert.equal(await page.locator("[name='s.task.world']").inputValue(), "corpus");
+  assert.ok(page.url().endsWith("preset=regex/tiny"), "the form stays, with what is typed in it");
+
+  await page.goto(`${server.address}corpora`);
+  await page.locator("#corpora summary").click();
+  await page.getByRole("button", { name: "Delete its files for good" }).click();
+  await page.getByText("The corpus my-words was removed.").waitFor();
+  assert.equal(await page.locator("#corpora").count(), 0);
+  assert.deepEqual(errors.filter((error) => !/status of 422/.test(error)), []);
+  await context.close();
+});

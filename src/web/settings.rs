@@ -8,10 +8,10 @@ use std::time::Duration;
 pub const BODY_LIMIT: usize = 64 * 1024;
 
 /// Largest file of episodes with its form.
-pub const EPISODES_LIMIT: u64 = 16 << 20;
+pub const EPISODES_LIMIT: u64 = 16_000_000;
 
 /// Largest corpus as it is sent, with its form.
-pub const CORPUS_LIMIT: u64 = 128 << 20;
+pub const CORPUS_LIMIT: u64 = 128_000_000;
 
 /// Most characters (Unicode scalar values) an answer may have.
 pub const TEXT_LIMIT: usize = 5_000;

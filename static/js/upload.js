@@ -1,6 +1,6 @@
 // Forms with files: what is too large is said before it is sent, and while it is sent the page says so.
 
-const megabytes = (bytes) => `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MB`;
+const megabytes = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
 for (const form of document.querySelectorAll("form.upload")) {
   const state = form.querySelector(".upload-state");

@@ -134,7 +134,7 @@ fn the_documented_python_reads_the_export() {
 /// Answers of people whom the agent understood better afterwards, and of the simulated teacher, as rows of a file.
 fn described() -> String {
     let row = |n: usize, more: Value| {
-        let mut row = json!({"run_id": "words", "task": "regex", "episode_id": n, "request": "r", "success": n % 2 == 0,
+        let mut row = json!({"run_id": "words", "task": "regex", "episode_id": n, "request": "r", "success": n.is_multiple_of(2),
             "view": {"pairs": [{"in": "a", "out": "b"}]}, "description": format!("make it so {n}"), "policy_version": n / 2});
         row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         format!("{row}\n")

@@ -2,6 +2,8 @@
 
 use super::manager::tests::{asked, server};
 use crate::config::run::TeacherMode;
+use crate::ids::RunId;
+use crate::run::RunState;
 use axum::Router;
 use axum::http::Request;
 
@@ -96,4 +98,17 @@ async fn a_preset_that_needs_data_asks_for_the_folder() {
         let path = field(&text, "task.path");
         assert!(path.contains("wrong") && path.contains("iliad data import"), "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_for_an_agent_elsewhere_that_a_command_made_is_taken_up() {
+    let home = tempfile::tempdir().unwrap();
+    let (manager, router) = server(home.path()).await;
+    let id = RunId::from("outside-1");
+    manager.store().create_run(&super::outside::row(id.clone(), false)).await.unwrap();
+    manager.host_new_outside_runs().await;
+    let hosted = manager.runs.get(&id).map(|handle| handle.status.borrow().state.clone());
+    assert_eq!(hosted, Some(RunState::Running));
+    let (status, text) = page(&router, "/import").await;
+    assert!(status == 200 && text.contains("<option value=\"outside-1\">"), "{text}");
 }

@@ -204,7 +204,7 @@ async fn call_everything_of_programs(bench: &Bench) {
     };
     store.offer_outside(&"run-3".into(), &[outside.clone(), outside.clone()]).await.unwrap();
     let row = ImportedEpisode { key: "id:1".into(), digest: vec![1], execution: outside.clone() };
-    let imported = store.import_episodes(&"run-3".into(), &[row.clone()]).await.unwrap();
+    let imported = store.import_episodes(&"run-3".into(), std::slice::from_ref(&row)).await.unwrap();
     assert_eq!((imported.stored, store.imported_episodes(&"run-3".into(), &["id:1"]).await.unwrap().len()), (1, 1));
     assert_eq!(store.import_episodes(&"run-3".into(), &[row]).await.unwrap().known, 1);
     assert_eq!(store.execution_count(&"run-3".into()).await.unwrap(), 3);

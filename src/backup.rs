@@ -92,7 +92,7 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
     }
     for corpus in folders(&data_dir.join(CORPORA))? {
         let name = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // What is being unpacked is no corpus yet.
+        // A folder that is being unpacked is no corpus yet.
         if !name.starts_with('.') {
             copy_corpus(&corpus, &part.path().join(CORPORA).join(&name), &format!("{CORPORA}/{name}"), &mut files)?;
         }

@@ -39,7 +39,7 @@ pub struct UploadedCorpus {
     pub name: String,
     /// The family that reads it.
     pub family: String,
-    /// What it holds.
+    /// Counts of its contents.
     pub facts: Vec<CorpusFact>,
     /// When it came.
     pub uploaded_at: OffsetDateTime,
@@ -132,7 +132,7 @@ impl Corpora {
         if faults.is_empty() {
             faults.extend(missing);
         }
-        // What is no file of a corpus is not read as one.
+        // Files that could not be unpacked are not read.
         let mut facts = Vec::new();
         if faults.is_empty() {
             let report = (format.check)(draft.path());
@@ -199,7 +199,7 @@ fn readable_by_others(folder: &Path) {
     let _ = folder;
 }
 
-/// What came of an upload.
+/// The result of an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     /// Files that are no part of a corpus and were not kept.

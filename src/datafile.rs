@@ -86,7 +86,7 @@ impl DataError {
 /// Most faults that are collected: nobody reads more.
 pub const MOST_FAULTS: usize = 1_000;
 
-/// What a reader does about a fault of its data: it stops at the first one, or collects them.
+/// The policy of a reader for a fault of its data: it stops at the first one, or collects them.
 #[derive(Debug)]
 pub enum Faults<'a> {
     /// It stops.
@@ -110,7 +110,7 @@ impl Faults<'_> {
         }
     }
 
-    /// What was read, or nothing where it could not be and the reader goes on.
+    /// Passes on data that were read; nothing where they could not be and the reader goes on.
     ///
     /// # Errors
     /// As [`Faults::note`].

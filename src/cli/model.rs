@@ -66,7 +66,7 @@ pub(super) struct ImportArgs {
     /// Safetensors file with the weights
     #[arg(value_name = "WEIGHTS")]
     pub weights: PathBuf,
-    /// What becomes of them
+    /// The file that the weights become
     #[arg(long = "as", value_name = "KIND", required_unless_present = "like", conflicts_with = "like")]
     pub kind: Option<As>,
     /// A model or checkpoint whose settings, sizes and vocabularies the new one has

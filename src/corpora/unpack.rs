@@ -19,10 +19,10 @@ const MOST_ENTRIES: usize = 10_000;
 /// Names of files that are passed over, and that are told.
 const MOST_NAMED: usize = 20;
 
-/// What came of unpacking.
+/// The result of unpacking.
 #[derive(Debug, Default)]
 pub struct Unpacked {
-    /// What is wrong with the files: sentences without their full stops.
+    /// The faults of the files: sentences without their full stops.
     pub faults: Vec<String>,
     /// Files that are no part of such a corpus.
     pub passed_over: Vec<String>,
@@ -266,7 +266,7 @@ mod tests {
         made.into_inner().unwrap()
     }
 
-    /// What is in the folder after these files were unpacked, and what was told.
+    /// The files in the folder after these were unpacked, and the result.
     fn unpacked(files: &[(&str, Vec<u8>)]) -> (Vec<(String, Vec<u8>)>, Unpacked) {
         let folder = tempfile::tempdir().unwrap();
         let (from, into) = (folder.path().join("from"), folder.path().join("into"));

@@ -31,7 +31,7 @@ pub struct CorpusFile {
 pub struct CorpusReport {
     /// Sentences without their full stops, each with the file and the place in it.
     pub faults: Vec<String>,
-    /// What it holds.
+    /// Counts of its contents.
     pub facts: Vec<CorpusFact>,
 }
 

@@ -25,7 +25,7 @@ pub struct ModelImport<'a> {
     pub weights: &'a WeightsFile,
     /// Tensors of the file that are passed over.
     pub ignored: &'a [String],
-    /// What the file's header says of where they came from.
+    /// The origin of the weights, for the file's header.
     pub made: &'a serde_json::Value,
     /// Where to write the models.
     pub output: &'a Path,

@@ -41,7 +41,7 @@ test("episodes of an agent elsewhere are checked, brought in and described", asy
   const run = new URL(page.url()).searchParams.get("run");
   assert.match(run, /^outside-/);
 
-  // The same file again, into the same run.
+  // A second time, the file adds nothing to that run.
   await page.getByLabel("Into").selectOption(run);
   await page.getByLabel("File").setInputFiles(file("rows.jsonl", lines(rows)));
   await page.getByRole("button", { name: "Bring in", exact: true }).click();

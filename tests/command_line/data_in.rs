@@ -112,7 +112,7 @@ fn a_checkpoint_of_another_program_is_evaluated_and_goes_on() {
     let (header, trained) = weights(&at("begun/best.safetensors"));
     assert!(header["counters"]["update"].as_u64().is_some());
 
-    // What another program changed in a checkpoint comes back with its vocabularies, and no history.
+    // Weights of a checkpoint that another program has changed come back with its vocabularies, and no history.
     let reported = ["average.weights.", "theta.weights."]
         .iter()
         .map(|prefix| {

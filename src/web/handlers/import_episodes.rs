@@ -26,7 +26,7 @@ use std::io::BufReader;
 /// Bad rows that a page lists.
 const LISTED: usize = 200;
 
-/// What the page says of a file that was sent.
+/// The result of reading a file that was sent.
 struct Told {
     file: String,
     /// Rows that could come in.
@@ -54,7 +54,7 @@ struct ImportPage {
     run: String,
     show_request: bool,
     told: Option<Told>,
-    /// What has just come in.
+    /// The rows that have just come in.
     came: Option<Came>,
     problem: Option<String>,
 }
@@ -79,7 +79,7 @@ impl ImportPage {
     }
 }
 
-/// What has just come in.
+/// The rows that have just come in.
 struct Came {
     run: String,
     came: u64,

@@ -113,7 +113,7 @@ impl Bandit {
             .map(|p| {
                 Matrix::new(p.rows(), p.columns(), |d, a| {
                     let wrong = match fault {
-                        Fault::Augmentation => 1.0 / p.rows() as f64,
+                        Fault::Noise => 1.0 / p.rows() as f64,
                         Fault::Swapped => p.at(d, (a + 1) % p.columns()),
                     };
                     (1.0 - strength) * p.at(d, a) + strength * wrong
@@ -128,7 +128,7 @@ impl Bandit {
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
     /// Any description, whatever was done.
-    Augmentation,
+    Noise,
     /// A description of the next action instead of the one that was done.
     Swapped,
 }
@@ -137,7 +137,7 @@ impl Fault {
     /// In a word or two.
     pub fn name(self) -> &'static str {
         match self {
-            Fault::Augmentation => "noise",
+            Fault::Noise => "noise",
             Fault::Swapped => "swapped",
         }
     }

@@ -128,7 +128,7 @@ pub fn study(settings: &StudySettings) -> Study {
         study.rows.extend(row(&readings, sampled_distance));
         before = readings;
     }
-    for fault in [Fault::Augmentation, Fault::Swapped] {
+    for fault in [Fault::Noise, Fault::Swapped] {
         for &strength in &settings.inconsistent {
             study.wrong.push(wrong(&bandit, &study.starts, fault, strength, settings.epochs));
         }

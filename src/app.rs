@@ -123,6 +123,7 @@ async fn serve_with(
             pictures: settings.nav_panoramas.clone(),
             connections,
             rate_limits: settings.rate_limits,
+            metrics: settings.metrics,
             ..WebSettings::default()
         }),
         shutdown: tokio_util::sync::CancellationToken::new(),

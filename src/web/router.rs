@@ -1,27 +1,32 @@
 //! The addresses of the web application and the layers around them.
 //!
-//! Layers, outermost first: request number and log span, who is asking, who is signed in, security headers, rendering of errors, cookies of
+//! Layers, outermost first: request number and log span, counts for Prometheus, who is asking, who is signed in, security headers, rendering of errors, cookies of
 //! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
 //! but event streams and exports. Below all of them is the listener, with limits on connections.
 
 mod api;
 
 use crate::web::extractors::access::Steering;
+use crate::web::extractors::account::Viewing;
 use crate::web::handlers::{
     access, account, answers, assets, charts, checkpoints, comparison, docs, events, export, export_page, guide,
-    health, home, invite, learned, new_run, not_found, people, review, run, run_labels, run_trash, runs, sign_in,
-    studies, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, tokens, undo,
+    health, home, invite, learned, metrics, new_run, not_found, people, review, run, run_labels, run_trash, runs,
+    sign_in, studies, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach,
+    tokens, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
-use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, session, visitor_cookie};
+use crate::web::metrics::Metrics;
+use crate::web::middleware::{
+    body, errors, family_pages, log, metrics as count_requests, rate_limits, security, session, visitor_cookie,
+};
 use crate::web::settings::BODY_LIMIT;
 use crate::web::state::AppState;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::middleware::{from_extractor_with_state, from_fn, from_fn_with_state};
+use axum::middleware::{from_extractor_with_state, from_fn_with_state};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use std::sync::Arc;
 use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -34,10 +39,12 @@ use tower_http::trace::TraceLayer;
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
 /// Every address, without the layers.
-fn routes(state: &AppState) -> Router<AppState> {
+fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
     let ordinary = Router::new()
         .route("/", get(home::home))
         .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::show).layer(Extension(counted.clone())))
         .route("/static/{*path}", get(assets::asset))
         .route("/access", get(access::form).post(access::enter))
         .route("/access/leave", post(access::leave))
@@ -175,7 +182,10 @@ fn family_routes(state: &AppState) -> Router<AppState> {
         let Some(pages) = family.pages() else { continue };
         let shared = family_pages::FamilyRoutes { state: state.clone(), family: *family };
         let context = shared.context();
-        let mut own = pages.open;
+        let mut own = pages.viewers;
+        if own.has_routes() {
+            own = own.route_layer(from_extractor_with_state::<Viewing, _>(state.clone()));
+        }
         if pages.researchers.has_routes() {
             own = own.merge(pages.researchers.route_layer(from_extractor_with_state::<Steering, _>(state.clone())));
         }
@@ -203,10 +213,11 @@ pub fn router(state: AppState) -> Router {
 
 pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
     let base = state.settings.base_path.clone();
+    let counted = Arc::new(Metrics::default());
     let routes = match base.as_str() {
-        "" => routes(&state),
+        "" => routes(&state, &counted),
         // Both forms are served: some proxies pass the prefix on, some strip it.
-        base => Router::new().nest(base, routes(&state)).merge(routes(&state)),
+        base => Router::new().nest(base, routes(&state, &counted)).merge(routes(&state, &counted)),
     };
     routes
         .fallback(not_found::fallback)
@@ -218,9 +229,10 @@ pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(state.clone(), visitor_cookie::keep_cookie))
         .layer(from_fn_with_state(state.clone(), errors::render_errors))
-        .layer(from_fn(security::security_headers))
+        .layer(from_fn_with_state(state.clone(), security::security_headers))
         .layer(from_fn_with_state(state.clone(), session::recognise))
         .layer(from_fn_with_state((state.clone(), limits), rate_limits::introduce))
+        .layer(from_fn_with_state((state.clone(), counted), count_requests::count))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(TraceLayer::new_for_http().make_span_with(log::span))
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))

@@ -1,32 +1,32 @@
 //! The addresses of the web application and the layers around them.
 //!
-//! Layers, outermost first: request number and log span, counts for Prometheus, who is asking, who is signed in, security headers, rendering of errors, cookies of
-//! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
+//! Layers, outermost first: request number and log span, counts for Prometheus, who is asking, who is signed in, security headers,
+//! rendering of errors, cookies of new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
 //! but event streams and exports. Below all of them is the listener, with limits on connections.
 
 mod api;
 
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::account::Viewing;
+use crate::web::handlers::metrics;
 use crate::web::handlers::{
     access, account, answers, assets, charts, checkpoints, comparison, docs, events, export, export_page, guide,
-    health, home, invite, learned, metrics, new_run, not_found, people, review, run, run_labels, run_trash, runs,
-    sign_in, studies, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach,
-    tokens, undo,
+    health, home, invite, learned, new_run, not_found, people, review, run, run_labels, run_trash, runs, sign_in,
+    studies, study, study_answers, study_people, study_questions, study_settings, study_webhooks, teach, tokens, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
 use crate::web::metrics::Metrics;
-use crate::web::middleware::{
-    body, errors, family_pages, log, metrics as count_requests, rate_limits, security, session, visitor_cookie,
-};
+use crate::web::middleware::metrics as count_requests;
+use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, session, visitor_cookie};
 use crate::web::settings::BODY_LIMIT;
 use crate::web::state::AppState;
+use axum::Extension;
+use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
-use axum::middleware::{from_extractor_with_state, from_fn_with_state};
+use axum::middleware::{from_extractor_with_state, from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
 use std::sync::Arc;
 use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -229,7 +229,8 @@ pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(state.clone(), visitor_cookie::keep_cookie))
         .layer(from_fn_with_state(state.clone(), errors::render_errors))
-        .layer(from_fn_with_state(state.clone(), security::security_headers))
+        .layer(from_fn(security::security_headers))
+        .layer(from_fn_with_state(state.clone(), security::strict_transport))
         .layer(from_fn_with_state(state.clone(), session::recognise))
         .layer(from_fn_with_state((state.clone(), limits), rate_limits::introduce))
         .layer(from_fn_with_state((state.clone(), counted), count_requests::count))

@@ -10,20 +10,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use axum_extra::extract::CookieJar;
 
-/// For how long a browser that came over https asks by https alone. The host may have other services, so nothing is said of its
-/// subdomains.
-const TRANSPORT: &str = "max-age=31536000";
-
 /// Security headers on everything. Scripts and styles come from our own files only, nobody may frame the pages.
-pub(crate) async fn security_headers(State(state): State<AppState>, request: Request, next: Next) -> Response {
+pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
         font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-    let https = proxy::is_https(&state.settings, request.headers());
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    if https {
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(TRANSPORT));
-    }
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -37,6 +29,17 @@ pub(crate) async fn security_headers(State(state): State<AppState>, request: Req
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
+    response
+}
+
+/// Tells a browser that came over https to ask by https alone for a year. The host may have other services, so nothing is said of
+/// its subdomains.
+pub(crate) async fn strict_transport(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let https = proxy::is_https(&state.settings, request.headers());
+    let mut response = next.run(request).await;
+    if https {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
     response
 }
 

@@ -1,8 +1,9 @@
 //! The addresses of the web application and the layers around them.
 //!
-//! Layers, outermost first: request number and log span, counts for Prometheus, who is asking, who is signed in, security headers,
-//! rendering of errors, cookies of new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
-//! but event streams and exports. Below all of them is the listener, with limits on connections.
+//! Layers, outermost first: request number and log span, counts for Prometheus, who is asking, who is signed in, the headers of https
+//! and the other ones of security, rendering of errors, cookies of new visitors, compression, panics, limits of how often, the
+//! same-site check, the body; a time limit lies on everything but event streams and exports. Below all of them is the listener,
+//! with limits on connections.
 
 mod api;
 

@@ -78,7 +78,7 @@ impl Server {
         Server { child, address, said, folder }
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }

@@ -113,7 +113,7 @@ fn an_archive_that_is_made_twice_is_the_same() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // What a program holds makes no difference to the script, and the one of the tests takes a minute to pack.
+    // The content makes no difference to the script, and the program of the tests takes a minute to pack.
     let file = folder.path().join("program");
     std::fs::write(&file, "a program").unwrap();
     let Some(first) = archive(folder.path(), &file, "first.tar.gz") else { return };

@@ -156,8 +156,7 @@ async fn programs_get_what_the_rules_say() {
     compare(&everybody).await;
 }
 
-/// What a visitor holds in one run is not reached by the addresses of another, and a program's answers are not another
-/// program's.
+/// Executions and answers of one run are not reached by the addresses of another, and nobody sees another's answer.
 #[tokio::test]
 async fn things_are_reached_by_their_own_runs_addresses_and_by_their_own_teacher() {
     let template = Template::new().await;

@@ -1,4 +1,4 @@
-//! What protects browsers: headers, cookies, the origin of forms, and pages without inline code.
+//! Headers, cookies, the origin of forms, and pages without inline code protect browsers.
 
 use crate::Server;
 use crate::authorisation_fixture::{ACCESS_TOKEN, Template, Who, settings};

@@ -1,4 +1,4 @@
-//! What the system says of this process and of its GPUs. A figure that the system does not give is left out.
+//! Figures that the system gives of this process and of its GPUs. One that it does not give is left out.
 
 use super::Exposition;
 use std::path::Path;
@@ -96,7 +96,7 @@ async fn read_gpus() -> Vec<Gpu> {
     found
 }
 
-/// Writes what is known of the process, and of the GPUs where runs use one.
+/// Writes the figures of the process, and of the GPUs where runs use one.
 pub(crate) async fn write(page: &mut Exposition, with_gpus: bool) {
     let Process { cpu_seconds, memory_bytes, threads, open_files, most_files } = Process::read();
     page.single("process_cpu_seconds_total", "counter", "Processor time of the process.", cpu_seconds);

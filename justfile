@@ -32,6 +32,15 @@ hygiene:
     typos --config typos.toml
     cargo deny --locked check bans licenses sources
 
+# An archive of the program for those who deploy it
+archive *arguments:
+    docs/deploy/archive {{ arguments }}
+
+# The bill of materials, as CycloneDX
+sbom:
+    mkdir -p target
+    docs/deploy/sbom > target/sbom.cdx.json
+
 # Everything that CI does
 test:
     tests/run

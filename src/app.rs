@@ -126,6 +126,7 @@ async fn serve_with(
             corpora: Some(settings.data_dir.join(CORPORA)),
             connections,
             rate_limits: settings.rate_limits,
+            metrics: settings.metrics,
             ..WebSettings::default()
         }),
         shutdown: tokio_util::sync::CancellationToken::new(),

@@ -19,6 +19,7 @@ mod model;
 mod presets;
 mod pretrain;
 mod progress;
+mod ready;
 mod report;
 mod reproduce;
 mod restore;
@@ -121,6 +122,8 @@ enum Command {
     Study(study::Args),
     /// Check the installation
     Doctor(doctor::Args),
+    /// Ask the server that runs here whether it can do its work
+    Ready(ready::Args),
     /// Tools for people who work on Iliad itself: benchmarks, fixtures, the paper's analysis
     Dev(dev::Args),
     /// The earlier name of `iliad dev bench`
@@ -251,6 +254,7 @@ fn dispatch(cli: Cli, registry: Registry) -> CliResult {
         Some(Command::Token(args)) => token::run(&args),
         Some(Command::Study(args)) => study::run(&args, registry),
         Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Ready(args)) => ready::run(&args),
         Some(Command::Dev(args)) => dev::run(&args, registry),
         Some(Command::Bench(args)) => dev::bench::run(&args, registry),
         Some(Command::Theory(args)) => dev::theory::run(&args),

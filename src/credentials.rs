@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use tokio::sync::Semaphore;
 
 /// Fewest and most characters of a password.
-pub const SHORTEST_PASSWORD: usize = 10;
+pub const SHORTEST_PASSWORD: usize = 12;
 /// Most characters of a password.
 pub const LONGEST_PASSWORD: usize = 200;
 
@@ -78,7 +78,7 @@ pub async fn verify(password: String, phc: Option<String>) -> Result<bool, Crede
 pub fn password_problem(password: &str, name: &str) -> Option<&'static str> {
     let length = password.chars().count();
     if length < SHORTEST_PASSWORD {
-        Some("Choose a password of 10 characters or more; a few words in a row are easy to remember.")
+        Some("Choose a password of 12 characters or more; a few words in a row are easy to remember.")
     } else if length > LONGEST_PASSWORD {
         Some("The password has more than 200 characters; choose a shorter one.")
     } else if password.trim().to_lowercase() == name.trim().to_lowercase() {

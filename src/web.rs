@@ -11,6 +11,7 @@ mod format;
 mod handlers;
 mod limits;
 pub mod listener;
+mod metrics;
 mod middleware;
 mod page;
 mod router;

@@ -88,3 +88,25 @@ fn every_file_of_a_test_program_is_one_of_its_modules() {
         }
     }
 }
+
+/// A requirement without a test that shows it is a claim.
+#[test]
+fn every_test_that_the_security_document_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let table = text.split("\n## What applies\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let lines: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(lines.len() > 35, "{} lines were found", lines.len());
+    for line in lines {
+        let shown_by = line.trim_end_matches('|').rsplit(" | ").next().unwrap();
+        let tests: Vec<&str> = shown_by.split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "no test shows this: {line}");
+        for test in tests {
+            let (file, function) = test.split_once("::").unwrap_or_else(|| panic!("{test} names no test"));
+            let source = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let at = source.find(&format!("fn {function}(")).unwrap_or_else(|| panic!("{file} has no {function}"));
+            let before = &source[source[..at].rfind("\n\n").or_else(|| source[..at].rfind("{\n")).unwrap_or(0)..at];
+            assert!(before.contains("#[test]") || before.contains("#[tokio::test"), "{test} is no test");
+        }
+    }
+}

@@ -1,16 +1,21 @@
-//! The program under real networks: proxies in front of it, few descriptors, and starts that cannot be.
+//! The program as it is deployed: proxies in front of it, few descriptors, starts that cannot be, its end, its log, and the files for
+//! those who run it.
 
+#[path = "serving/deployment.rs"]
+mod deployment;
 #[path = "serving/ending.rs"]
 mod ending;
 #[path = "serving/proxies.rs"]
 mod proxies;
+#[path = "serving/secrets.rs"]
+mod secrets;
 #[path = "serving/start.rs"]
 mod start;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Generous on a busy machine; nothing waits for it when all is well.
@@ -35,14 +40,32 @@ pub struct Server {
     pub address: String,
     /// The lines that it printed at its start.
     pub said: Vec<String>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Server {
     pub fn start(before: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = iliad(folder.path(), before);
-        command.args(["--port", "0", "--preset", "tiny", "--device", "cpu", "--log-level", "warn"]).args(arguments);
+        let command = iliad(folder.path(), before);
+        Server::spawn(folder, command, "warn", arguments, environment)
+    }
+
+    /// A server whose log is kept, to be read by [`Server::log`].
+    pub fn with_log(level: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = iliad(folder.path(), "");
+        command.stderr(std::fs::File::create(folder.path().join("log")).unwrap());
+        Server::spawn(folder, command, level, arguments, environment)
+    }
+
+    fn spawn(
+        folder: tempfile::TempDir,
+        mut command: Command,
+        level: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Server {
+        command.args(["--port", "0", "--preset", "tiny", "--device", "cpu", "--log-level", level]).args(arguments);
         command.envs(environment.iter().copied()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -52,7 +75,17 @@ impl Server {
         }
         let url = said[0].split("http://").nth(1).expect("it prints its address");
         let address = url.split('/').next().unwrap().to_owned();
-        Server { child, address, said, _folder: folder }
+        Server { child, address, said, folder }
+    }
+
+    /// The log so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// How it ended, once it has.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     /// Its process number.

@@ -8,6 +8,12 @@ mod support;
 mod access;
 #[path = "web/accounts.rs"]
 mod accounts;
+#[path = "web/authorisation.rs"]
+mod authorisation;
+#[path = "web/authorisation_fixture.rs"]
+mod authorisation_fixture;
+#[path = "web/authorisation_rules.rs"]
+mod authorisation_rules;
 #[path = "web/comparison.rs"]
 mod comparison;
 #[path = "web/comprehension.rs"]
@@ -28,6 +34,8 @@ mod media;
 mod network;
 #[path = "web/pages.rs"]
 mod pages;
+#[path = "web/protection.rs"]
+mod protection;
 #[path = "web/rendered.rs"]
 mod rendered;
 #[path = "web/review.rs"]
@@ -46,6 +54,8 @@ mod undo;
 mod v1;
 #[path = "web/visitors.rs"]
 mod visitors;
+#[path = "web/watching.rs"]
+mod watching;
 #[path = "web/webhooks.rs"]
 mod webhooks;
 

@@ -42,6 +42,9 @@ pub(super) struct Listen {
     /// Keep visitors from doing things too often [env: ILIAD_RATE_LIMITS] [default: true]
     #[arg(long, value_name = "BOOL", help_heading = "Settings")]
     rate_limits: Option<String>,
+    /// Who may read the figures at /metrics: researchers, everyone or nobody [env: ILIAD_METRICS] [default: researchers]
+    #[arg(long, value_name = "WHO", help_heading = "Settings")]
+    metrics: Option<String>,
 }
 
 impl Listen {
@@ -57,6 +60,7 @@ impl Listen {
             ("max_connections", &self.max_connections),
             ("max_connections_per_address", &self.max_connections_per_address),
             ("rate_limits", &self.rate_limits),
+            ("metrics", &self.metrics),
         ];
         flags.into_iter().filter_map(|(key, value)| Some((key, value.clone()?)))
     }

@@ -14,7 +14,7 @@ mod sources;
 mod values;
 
 use sources::{Sources, read_file};
-pub use values::{AccessToken, BasePath, DeviceChoice, LogFormat, LogLevel};
+pub use values::{AccessToken, BasePath, DeviceChoice, LogFormat, LogLevel, MetricsReaders};
 use values::{parse_address, parse_count, parse_folder, parse_port, parse_switch};
 
 /// The file that is read when none is named.
@@ -56,6 +56,8 @@ pub struct ServerConfig {
     pub max_connections_per_address: usize,
     /// Whether visitors are kept from doing things too often.
     pub rate_limits: bool,
+    /// Who may read the figures for Prometheus.
+    pub metrics: MetricsReaders,
     /// Where each value came from, in the order of [`SETTINGS`].
     origins: Vec<Origin>,
 }
@@ -91,6 +93,7 @@ settings! {
     "max_connections", "ILIAD_MAX_CONNECTIONS", "--max-connections";
     "max_connections_per_address", "ILIAD_MAX_CONNECTIONS_PER_ADDRESS", "--max-connections-per-address";
     "rate_limits", "ILIAD_RATE_LIMITS", "--rate-limits";
+    "metrics", "ILIAD_METRICS", "--metrics";
 }
 
 /// Where a value came from.
@@ -247,6 +250,7 @@ impl ServerConfig {
         let (max_connections_per_address, per_address_from) =
             sources.value("max_connections_per_address", parse_count, 0)?;
         let (rate_limits, rates_from) = sources.value("rate_limits", parse_switch, true)?;
+        let (metrics, metrics_from) = sources.value("metrics", str::parse, MetricsReaders::default())?;
         let access_token = match given {
             None if !address.is_loopback() || trust_proxy || base_path != BasePath::default() => {
                 token_from = Origin::Generated;
@@ -268,6 +272,7 @@ impl ServerConfig {
             connections_from,
             per_address_from,
             rates_from,
+            metrics_from,
         ];
         Ok(ServerConfig {
             address,
@@ -283,6 +288,7 @@ impl ServerConfig {
             max_connections,
             max_connections_per_address,
             rate_limits,
+            metrics,
             origins,
         })
     }
@@ -332,6 +338,7 @@ impl ServerConfig {
             self.max_connections.to_string(),
             self.max_connections_per_address.to_string(),
             self.rate_limits.to_string(),
+            self.metrics.to_string(),
         ];
         let keys = SETTINGS.iter().map(|setting| setting.key);
         keys.zip(values).zip(&self.origins).map(|((key, value), origin)| (key, value, origin.clone())).collect()

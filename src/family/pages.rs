@@ -18,8 +18,9 @@ use std::time::Duration;
 
 /// The addresses of a family, without the family's name in front.
 pub struct FamilyPages {
-    /// Addresses that are open to everybody.
-    pub open: Router<PageContext>,
+    /// Addresses of the parts of pages that teachers see: for visitors whose cookie comes back, programs that teach, and those who
+    /// review.
+    pub viewers: Router<PageContext>,
     /// Addresses for researchers only.
     pub researchers: Router<PageContext>,
     /// How often a client may ask for work that [`Work::begin`] counts; `None` where none is counted.

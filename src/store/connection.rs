@@ -76,6 +76,12 @@ impl Store {
         schema::quick_check(&mut reader).await
     }
 
+    /// Asks the database for something small, to see that it answers.
+    pub async fn ping(&self) -> Result<()> {
+        sqlx::query(sqlx::AssertSqlSafe("PRAGMA schema_version")).execute(&self.readers).await?;
+        Ok(())
+    }
+
     /// Waits for calls that are under way, brings everything into the one file and closes it, so that no side files stay (but
     /// for another process that has the file open). Later calls fail.
     pub async fn close(&self) {

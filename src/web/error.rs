@@ -93,6 +93,9 @@ pub enum Error {
     /// Over a limit (429).
     #[error("more than {} of {} at once", .0.quota.burst, .0.quota.name)]
     TooMany(Box<Standing>),
+    /// A part of the server cannot do its work (503), as words by part.
+    #[error("the server is not ready")]
+    NotReady(Map<String, Value>),
     /// The trainer does not answer now (503).
     #[error("{0}")]
     Busy(String),
@@ -286,6 +289,15 @@ impl Error {
                 "That was too much at once",
                 standing::sentence(standing),
             ),
+            Error::NotReady(members) => Problem {
+                members: members.clone(),
+                ..Problem::new(
+                    S::SERVICE_UNAVAILABLE,
+                    "not-ready",
+                    "The server is not ready",
+                    "A part of it cannot do its work now; its log says more.",
+                )
+            },
             Error::Busy(sentence) => {
                 Problem::new(S::SERVICE_UNAVAILABLE, "busy", "The agent cannot answer right now", sentence)
             }

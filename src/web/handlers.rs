@@ -22,6 +22,7 @@ pub(crate) mod invite;
 pub(crate) mod launch_api;
 pub(crate) mod learned;
 pub(crate) mod lists_api;
+pub(crate) mod metrics;
 pub(crate) mod new_run;
 pub(crate) mod not_found;
 pub(crate) mod openapi;

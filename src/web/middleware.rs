@@ -6,6 +6,7 @@ pub(crate) mod errors;
 pub(crate) mod family_pages;
 pub(crate) mod idempotency;
 pub(crate) mod log;
+pub(crate) mod metrics;
 pub(crate) mod rate_limits;
 pub(crate) mod security;
 pub(crate) mod session;

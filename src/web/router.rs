@@ -1,12 +1,15 @@
 //! The addresses of the web application and the layers around them.
 //!
-//! Layers, outermost first: request number and log span, who is asking, who is signed in, security headers, rendering of errors, cookies of
-//! new visitors, compression, panics, limits of how often, the same-site check, the body; a time limit lies on everything
-//! but event streams and exports. Below all of them is the listener, with limits on connections.
+//! Layers, outermost first: request number and log span, counts for Prometheus, who is asking, who is signed in, the headers of https
+//! and the other ones of security, rendering of errors, cookies of new visitors, compression, panics, limits of how often, the
+//! same-site check, the body; a time limit lies on everything but event streams and exports. Below all of them is the listener,
+//! with limits on connections.
 
 mod api;
 
 use crate::web::extractors::access::Steering;
+use crate::web::extractors::account::Viewing;
+use crate::web::handlers::metrics;
 use crate::web::handlers::{
     access, account, answers, assets, charts, checkpoints, comparison, corpora, docs, events, export, export_page,
     guide, health, home, import_episodes, invite, learned, new_run, not_found, people, review, run, run_labels,
@@ -15,9 +18,12 @@ use crate::web::handlers::{
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
+use crate::web::metrics::Metrics;
+use crate::web::middleware::metrics as count_requests;
 use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, session, visitor_cookie};
 use crate::web::settings::BODY_LIMIT;
 use crate::web::state::AppState;
+use axum::Extension;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
@@ -35,10 +41,12 @@ use tower_http::trace::TraceLayer;
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
 /// Every address, without the layers.
-fn routes(state: &AppState) -> Router<AppState> {
+fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
     let ordinary = Router::new()
         .route("/", get(home::home))
         .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::show).layer(Extension(counted.clone())))
         .route("/static/{*path}", get(assets::asset))
         .route("/access", get(access::form).post(access::enter))
         .route("/access/leave", post(access::leave))
@@ -180,7 +188,10 @@ fn family_routes(state: &AppState) -> Router<AppState> {
         let Some(pages) = family.pages() else { continue };
         let shared = family_pages::FamilyRoutes { state: state.clone(), family: *family };
         let context = shared.context();
-        let mut own = pages.open;
+        let mut own = pages.viewers;
+        if own.has_routes() {
+            own = own.route_layer(from_extractor_with_state::<Viewing, _>(state.clone()));
+        }
         if pages.researchers.has_routes() {
             own = own.merge(pages.researchers.route_layer(from_extractor_with_state::<Steering, _>(state.clone())));
         }
@@ -208,10 +219,11 @@ pub fn router(state: AppState) -> Router {
 
 pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
     let base = state.settings.base_path.clone();
+    let counted = Arc::new(Metrics::default());
     let routes = match base.as_str() {
-        "" => routes(&state),
+        "" => routes(&state, &counted),
         // Both forms are served: some proxies pass the prefix on, some strip it.
-        base => Router::new().nest(base, routes(&state)).merge(routes(&state)),
+        base => Router::new().nest(base, routes(&state, &counted)).merge(routes(&state, &counted)),
     };
     routes
         .fallback(not_found::fallback)
@@ -224,8 +236,10 @@ pub(crate) fn router_within(state: AppState, limits: Arc<Limits>) -> Router {
         .layer(from_fn_with_state(state.clone(), visitor_cookie::keep_cookie))
         .layer(from_fn_with_state(state.clone(), errors::render_errors))
         .layer(from_fn(security::security_headers))
+        .layer(from_fn_with_state(state.clone(), security::strict_transport))
         .layer(from_fn_with_state(state.clone(), session::recognise))
         .layer(from_fn_with_state((state.clone(), limits), rate_limits::introduce))
+        .layer(from_fn_with_state((state.clone(), counted), count_requests::count))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(TraceLayer::new_for_http().make_span_with(log::span))
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))

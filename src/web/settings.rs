@@ -1,5 +1,6 @@
 //! How the web application is set up, and the sizes that it accepts.
 
+use crate::config::server::MetricsReaders;
 use crate::web::listener::ConnectionLimits;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct WebSettings {
     pub connections: ConnectionLimits,
     /// Whether visitors are kept from doing things too often.
     pub rate_limits: bool,
+    /// Who may read the figures for Prometheus.
+    pub metrics: MetricsReaders,
 }
 
 impl Default for WebSettings {
@@ -52,6 +55,7 @@ impl Default for WebSettings {
             corpora: None,
             connections: ConnectionLimits::default(),
             rate_limits: true,
+            metrics: MetricsReaders::default(),
         }
     }
 }

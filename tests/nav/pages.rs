@@ -99,11 +99,11 @@ async fn the_page_of_a_house_shows_a_walk_that_its_seed_decides() {
 }
 
 #[tokio::test]
-async fn geometry_is_open_to_teachers_and_the_page_is_not() {
+async fn geometry_is_for_teachers_and_the_page_for_researchers() {
     let remote =
         || WebSettings { loopback: false, access_token: Some("sesame-sesame".into()), ..WebSettings::default() };
     let geometry = asked(remote(), "/nav/houses/house-3/house.json", &[]).await;
-    assert_eq!(geometry.status, StatusCode::OK);
+    assert_eq!(geometry.status, StatusCode::FORBIDDEN, "nobody has shown this browser a walk");
     assert_eq!(asked(remote(), "/nav/houses/house-3", &[]).await.status, StatusCode::UNAUTHORIZED);
 }
 

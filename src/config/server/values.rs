@@ -43,6 +43,41 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
+/// Who may read the figures for Prometheus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricsReaders {
+    /// Whoever may steer, and programs with a token that reads.
+    #[default]
+    Researchers,
+    /// Everybody who reaches the server.
+    Everyone,
+    /// Nobody: the address does not exist.
+    Nobody,
+}
+
+impl FromStr for MetricsReaders {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "researchers" => Ok(MetricsReaders::Researchers),
+            "everyone" => Ok(MetricsReaders::Everyone),
+            "nobody" => Ok(MetricsReaders::Nobody),
+            _ => Err(format!("{text:?} is none of researchers, everyone and nobody")),
+        }
+    }
+}
+
+impl fmt::Display for MetricsReaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MetricsReaders::Researchers => "researchers",
+            MetricsReaders::Everyone => "everyone",
+            MetricsReaders::Nobody => "nobody",
+        })
+    }
+}
+
 /// The log's filter: a level, or the syntax of `tracing-subscriber` (`warn,iliad=debug`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLevel(String);

@@ -32,7 +32,7 @@ type Result<T> = std::result::Result<T, PageError>;
 pub(super) fn pages(houses: Arc<Houses>) -> FamilyPages {
     let houses = Extension(houses);
     FamilyPages {
-        open: Router::new()
+        viewers: Router::new()
             .route("/houses/{name}/house.json", get(geometry))
             .route("/panoramas/{house}", get(panoramas))
             .route("/panoramas/{house}/{viewpoint}", get(panorama))
@@ -66,7 +66,7 @@ struct Version {
     v: Option<String>,
 }
 
-/// `GET /nav/houses/{name}/house.json`: what it is made of. Open to teachers. With the right `v` it may be kept for ever.
+/// `GET /nav/houses/{name}/house.json`: what it is made of. With the right `v` it may be kept for ever.
 async fn geometry(
     Extension(houses): Extension<Arc<Houses>>,
     Path(name): Path<String>,
@@ -84,7 +84,7 @@ async fn geometry(
     };
     let cache = match v {
         Some(version) if version != sheet.version => return Err(PageError::NotFound("the house as it was")),
-        Some(_) => "public, max-age=31536000, immutable",
+        Some(_) => "private, max-age=31536000, immutable",
         None => "private, no-cache",
     };
     let tag = format!("\"{}\"", sheet.version);

@@ -3,6 +3,7 @@
 
 use crate::store::Role;
 use crate::web::error::Error;
+use crate::web::extractors::cookie::Names;
 use crate::web::extractors::session::Known;
 use crate::web::extractors::{cookie, program, proxy};
 use crate::web::limits::{self, Client, Limits, Verdict};
@@ -15,8 +16,8 @@ use axum_extra::extract::CookieJar;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// Name of the cookie that stands for the token.
-pub(crate) const COOKIE: &str = "iliad_access";
+/// Names of the cookie that stands for the token.
+pub(crate) const COOKIE: Names = Names { secure: "__Host-iliad_access", plain: "iliad_access" };
 
 /// Extractor of every page and command that steers a run or shows its data.
 pub(crate) struct Steering;
@@ -60,7 +61,7 @@ pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
     };
     let bearer = program::bearer(&parts.headers);
     let jar = CookieJar::from_headers(&parts.headers);
-    let cookie = jar.get(COOKIE).map(|cookie| cookie.value());
+    let cookie = jar.get(cookie_name(state, &parts.headers)).map(|cookie| cookie.value());
     let mut refused = known.refusal().unwrap_or(Error::NoAccess);
     let offered =
         [bearer.map(|given| (given, same(given, token))), cookie.map(|given| (given, is_session(given, token)))];
@@ -80,10 +81,15 @@ pub(crate) fn check(state: &AppState, parts: &Parts) -> Result<Permit, Error> {
     Err(refused)
 }
 
+/// The name of the cookie that counts: over https the one that came over https alone.
+fn cookie_name(state: &AppState, headers: &HeaderMap) -> &'static str {
+    COOKIE.of(proxy::is_https(&state.settings, headers))
+}
+
 /// Whether the browser has the cookie of somebody who entered the token.
 pub(crate) fn by_cookie(state: &AppState, headers: &HeaderMap) -> bool {
     let jar = CookieJar::from_headers(headers);
-    let given = jar.get(COOKIE).map(|cookie| cookie.value());
+    let given = jar.get(cookie_name(state, headers)).map(|cookie| cookie.value());
     given.zip(state.settings.access_token.as_deref()).is_some_and(|(given, token)| is_session(given, token))
 }
 

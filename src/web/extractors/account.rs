@@ -6,6 +6,7 @@ use crate::web::extractors::access::{self, Permit};
 use crate::web::extractors::actor::Actor;
 use crate::web::extractors::program::Program;
 use crate::web::extractors::session::Known;
+use crate::web::extractors::visitor;
 use crate::web::limits::{self, Client, Limits};
 use crate::web::state::AppState;
 use axum::extract::FromRequestParts;
@@ -22,6 +23,9 @@ pub(crate) struct SignedInAccount(pub(crate) Arc<SignedIn>);
 /// Who may review what teachers said, for records of who did: an owner, a researcher, a reviewer, the machine itself, or the
 /// access token.
 pub(crate) struct Reviewer(pub(crate) Actor);
+
+/// Who may see the parts of the pages that show executions: whoever teaches, and whoever reviews.
+pub(crate) struct Viewing;
 
 /// Who may manage accounts: an owner, and where no account is needed the machine itself. Its user could do the same by
 /// command. The access token is not enough: whoever has it would keep a way in after it was changed.
@@ -77,6 +81,17 @@ pub(crate) fn check_reviewer(state: &AppState, parts: &Parts) -> Result<Permit, 
     match Known::of(parts).with(Role::reviews) {
         Some(_) => Ok(Permit::Account),
         None => access::check(state, parts),
+    }
+}
+
+impl FromRequestParts<AppState> for Viewing {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        if check_reviewer(state, parts).is_ok() {
+            return Ok(Viewing);
+        }
+        visitor::known_in(state, parts).await?.map(|_| Viewing).ok_or(Error::NoCookie)
     }
 }
 

@@ -13,33 +13,44 @@ pub(crate) fn new_token() -> Result<String, Error> {
     Ok(credentials::random_token()?)
 }
 
+/// The two names of a cookie. Browsers take the one that begins with `__Host-` over https and for the whole host alone, so that
+/// neither somebody on the network nor a site on a subdomain can set it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    /// Over https.
+    pub(crate) secure: &'static str,
+    /// Over plain http.
+    pub(crate) plain: &'static str,
+}
+
+impl Names {
+    /// The name for a browser that speaks https to us, or plain http.
+    pub(crate) fn of(self, secure: bool) -> &'static str {
+        if secure { self.secure } else { self.plain }
+    }
+}
+
 /// Adds a cookie that lasts a year, that scripts cannot read and other sites' forms do not send.
-pub(crate) fn set_cookie(
-    settings: &WebSettings,
-    response: &mut Response,
-    name: &'static str,
-    value: &str,
-    secure: bool,
-) {
-    add_cookie(settings, response, (name, value), time::Duration::days(365), secure);
+pub(crate) fn set_cookie(settings: &WebSettings, response: &mut Response, names: Names, value: &str, secure: bool) {
+    add_cookie(settings, response, (names, value), time::Duration::days(365), secure);
 }
 
 /// Has the browser forget a cookie.
-pub(crate) fn drop_cookie(settings: &WebSettings, response: &mut Response, name: &'static str, secure: bool) {
-    add_cookie(settings, response, (name, ""), time::Duration::ZERO, secure);
+pub(crate) fn drop_cookie(settings: &WebSettings, response: &mut Response, names: Names, secure: bool) {
+    add_cookie(settings, response, (names, ""), time::Duration::ZERO, secure);
 }
 
-/// Adds a cookie that lasts for a time. Browsers take names that begin with `__Host-` only for the whole host.
+/// Adds a cookie that lasts for a time.
 pub(crate) fn add_cookie(
     settings: &WebSettings,
     response: &mut Response,
-    (name, value): (&'static str, &str),
+    (names, value): (Names, &str),
     age: time::Duration,
     secure: bool,
 ) {
     let base = &settings.base_path;
-    let cookie = Cookie::build((name, value))
-        .path(if base.is_empty() || name.starts_with("__Host-") { "/" } else { base })
+    let cookie = Cookie::build((names.of(secure), value))
+        .path(if base.is_empty() || secure { "/" } else { base })
         .http_only(true)
         .same_site(SameSite::Lax)
         .secure(secure)

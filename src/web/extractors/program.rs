@@ -55,7 +55,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> &'static [Scope] {
     let get = *method == Method::GET || *method == Method::HEAD;
     let Some(api) = path.strip_prefix(V1).or_else(|| path.strip_prefix("/api")) else {
         return match path {
-            "/events" | "/runs/{run}/events" => &[Scope::Read],
+            "/events" | "/runs/{run}/events" | "/metrics" => &[Scope::Read],
             path if path.starts_with("/runs/{run}/export") || path.starts_with("/export/") => &[Scope::Export],
             _ => &[Scope::Admin],
         };
@@ -116,7 +116,10 @@ pub(crate) fn teacher(state: &AppState, parts: &Parts) -> Option<Result<String, 
         Program::None => {}
     }
     let browser = ["sec-fetch-mode", "sec-fetch-site", "origin"].iter().any(|name| parts.headers.contains_key(*name));
-    if browser || !routed(state, parts).starts_with(V1) || !visitor::tokens_of(&parts.headers).is_empty() {
+    if browser
+        || !routed(state, parts).starts_with(V1)
+        || !visitor::tokens_of(&state.settings, &parts.headers).is_empty()
+    {
         return None;
     }
     match access::check(state, parts).ok()? {

@@ -4,6 +4,7 @@ use crate::credentials::random_token;
 use crate::ids::AccountId;
 use crate::store::{Role, SignedIn};
 use crate::web::error::Error;
+use crate::web::extractors::cookie::Names;
 use crate::web::extractors::program::{self, Program};
 use crate::web::extractors::{cookie, proxy};
 use crate::web::settings::WebSettings;
@@ -15,11 +16,8 @@ use axum_extra::extract::CookieJar;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Name of the cookie where the browser speaks https; browsers take it from this host over https alone.
-pub(crate) const SECURE_COOKIE: &str = "__Host-iliad_session";
-
-/// Name of the cookie over plain http.
-pub(crate) const PLAIN_COOKIE: &str = "iliad_session";
+/// Names of the cookie.
+pub(crate) const COOKIE: Names = Names { secure: "__Host-iliad_session", plain: "iliad_session" };
 
 /// How long browsers keep the cookie: as long as a session lasts at most. The store ends it earlier.
 const KEPT: time::Duration = time::Duration::days(180);
@@ -93,15 +91,11 @@ impl Known {
     }
 }
 
-fn name(secure: bool) -> &'static str {
-    if secure { SECURE_COOKIE } else { PLAIN_COOKIE }
-}
-
 /// The token in a request's cookie. Over https only the cookie that came over https counts: anybody on the network could
 /// have set the other one.
 pub(crate) fn token_of(settings: &WebSettings, headers: &HeaderMap) -> Option<String> {
     let jar = CookieJar::from_headers(headers);
-    let value = jar.get(name(proxy::is_https(settings, headers)))?.value();
+    let value = jar.get(COOKIE.of(proxy::is_https(settings, headers)))?.value();
     (value.len() == 32 && value.bytes().all(|b| b.is_ascii_hexdigit())).then(|| value.to_owned())
 }
 
@@ -115,14 +109,14 @@ pub(crate) async fn open(
     let token = random_token()?;
     state.store.open_session(account, &token, &device(headers)).await?;
     let secure = proxy::is_https(&state.settings, headers);
-    cookie::add_cookie(&state.settings, response, (name(secure), &token), KEPT, secure);
+    cookie::add_cookie(&state.settings, response, (COOKIE, &token), KEPT, secure);
     Ok(())
 }
 
 /// Has the browser forget its session.
 pub(crate) fn forget(settings: &WebSettings, headers: &HeaderMap, response: &mut Response) {
     let secure = proxy::is_https(settings, headers);
-    cookie::drop_cookie(settings, response, name(secure), secure);
+    cookie::drop_cookie(settings, response, COOKIE, secure);
 }
 
 /// Browser and system of a request in a few words, such as "Firefox on Linux".
@@ -193,12 +187,13 @@ mod tests {
         let settings = WebSettings { trust_proxy: true, ..WebSettings::default() };
         let (mine, planted) = ("a".repeat(32), "b".repeat(32));
         let mut headers = HeaderMap::new();
-        let cookies = format!("{PLAIN_COOKIE}={planted}; {SECURE_COOKIE}={mine}");
+        let Names { secure, plain } = COOKIE;
+        let cookies = format!("{plain}={planted}; {secure}={mine}");
         headers.insert(header::COOKIE, HeaderValue::from_str(&cookies).unwrap());
         assert_eq!(token_of(&settings, &headers), Some(planted.clone()));
         headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
         assert_eq!(token_of(&settings, &headers), Some(mine));
-        headers.insert(header::COOKIE, HeaderValue::from_str(&format!("{PLAIN_COOKIE}={planted}")).unwrap());
+        headers.insert(header::COOKIE, HeaderValue::from_str(&format!("{plain}={planted}")).unwrap());
         assert_eq!(token_of(&settings, &headers), None);
     }
 }

@@ -5,8 +5,9 @@
 
 use crate::store::Teacher;
 use crate::web::error::Error;
-use crate::web::extractors::cookie::new_token;
-use crate::web::extractors::program;
+use crate::web::extractors::cookie::{Names, new_token};
+use crate::web::extractors::{program, proxy};
+use crate::web::settings::WebSettings;
 use crate::web::state::AppState;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -17,8 +18,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::sync::{Arc, OnceLock};
 
-/// Name of the cookie.
-pub(crate) const COOKIE: &str = "iliad_teacher";
+/// Names of the cookie.
+pub(crate) const COOKIE: Names = Names { secure: "__Host-iliad_teacher", plain: "iliad_teacher" };
 
 /// Most tokens that the cookie holds: other Iliads on the same host (browsers do not tell ports apart) keep theirs in it.
 const TOKENS: usize = 4;
@@ -76,10 +77,16 @@ fn is_signed(key: &[u8], token: &str) -> Result<bool, Error> {
 }
 
 /// Everything in the request's cookies that has the form of a token: signed ones, and those of before, which are
-/// random numbers alone.
-pub(crate) fn tokens_of(headers: &HeaderMap) -> Vec<String> {
+/// random numbers alone. Over https the cookie of https counts. Where there is none, the other one does, which teachers have
+/// from before, so that they keep their answers.
+pub(crate) fn tokens_of(settings: &WebSettings, headers: &HeaderMap) -> Vec<String> {
+    let tokens = tokens_named(headers, COOKIE.of(proxy::is_https(settings, headers)));
+    if tokens.is_empty() { tokens_named(headers, COOKIE.plain) } else { tokens }
+}
+
+fn tokens_named(headers: &HeaderMap, name: &str) -> Vec<String> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let ours = cookies.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == COOKIE);
+    let ours = cookies.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == name);
     let is_token = |token: &&str| matches!(token.len(), 32 | 64) && token.bytes().all(|b| b.is_ascii_hexdigit());
     ours.flat_map(|cookie| cookie.value().split('.').filter(is_token).map(str::to_owned).collect::<Vec<_>>())
         .take(4 * TOKENS)
@@ -87,13 +94,13 @@ pub(crate) fn tokens_of(headers: &HeaderMap) -> Vec<String> {
 }
 
 /// The token by which a request is known, with the teacher's row where there is one: that of a program, or that of a cookie.
-async fn recognised_in(state: &AppState, parts: &Parts) -> Result<Option<(String, Option<Teacher>)>, Error> {
+pub(crate) async fn known_in(state: &AppState, parts: &Parts) -> Result<Option<(String, Option<Teacher>)>, Error> {
     if let Some(name) = program::teacher(state, parts) {
         let name = name?;
         let teacher = state.store.known_teacher(&name).await?;
         return Ok(Some((name, teacher)));
     }
-    recognised(state, tokens_of(&parts.headers)).await
+    recognised(state, tokens_of(&state.settings, &parts.headers)).await
 }
 
 /// The token that this server knows as its own, with the teacher's row where there is one.
@@ -123,18 +130,22 @@ impl FromRequestParts<AppState> for Guest {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let tokens = tokens_of(&parts.headers);
-        if let Some((_, teacher)) = recognised(state, tokens.clone()).await? {
-            return Ok(Guest(teacher.map(|teacher| Visitor { teacher })));
+        let mut tokens = tokens_of(&state.settings, &parts.headers);
+        let known = recognised(state, tokens.clone()).await?;
+        let name = COOKIE.of(proxy::is_https(&state.settings, &parts.headers));
+        if known.is_none() || tokens_named(&parts.headers, name).is_empty() {
+            let own = match &known {
+                Some((token, _)) => token.clone(),
+                None => signed_token(state.store.visitor_key().await?)?,
+            };
+            tokens.retain(|other| *other != own);
+            tokens.truncate(TOKENS - 1);
+            tokens.insert(0, own);
+            if let Some(slot) = parts.extensions.get::<NewCookie>() {
+                let _ = slot.0.set(tokens.join("."));
+            }
         }
-        let mut cookie = signed_token(state.store.visitor_key().await?)?;
-        for other in tokens.iter().take(TOKENS - 1) {
-            cookie = cookie + "." + other;
-        }
-        if let Some(slot) = parts.extensions.get::<NewCookie>() {
-            let _ = slot.0.set(cookie);
-        }
-        Ok(Guest(None))
+        Ok(Guest(known.and_then(|(_, teacher)| teacher).map(|teacher| Visitor { teacher })))
     }
 }
 
@@ -142,7 +153,7 @@ impl FromRequestParts<AppState> for Returned {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let (_, teacher) = recognised_in(state, parts).await?.ok_or(Error::NoCookie)?;
+        let (_, teacher) = known_in(state, parts).await?.ok_or(Error::NoCookie)?;
         Ok(Returned(teacher.map(|teacher| Visitor { teacher })))
     }
 }
@@ -151,7 +162,7 @@ impl FromRequestParts<AppState> for KnownVisitor {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let (token, teacher) = recognised_in(state, parts).await?.ok_or(Error::NoCookie)?;
+        let (token, teacher) = known_in(state, parts).await?.ok_or(Error::NoCookie)?;
         let teacher = match teacher {
             Some(teacher) => teacher,
             None => state.store.teacher(&token).await?,
@@ -164,7 +175,7 @@ impl FromRequestParts<AppState> for Browser {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
-        let (token, teacher) = recognised_in(state, parts).await?.ok_or(Error::NoCookie)?;
+        let (token, teacher) = known_in(state, parts).await?.ok_or(Error::NoCookie)?;
         Ok(Browser { token, visitor: teacher.map(|teacher| Visitor { teacher }) })
     }
 }
@@ -210,10 +221,16 @@ mod tests {
     fn the_cookie_is_read_whatever_else_is_in_the_header() {
         let (new, old) = ("a".repeat(64), "b".repeat(32));
         let mut headers = HeaderMap::new();
-        let value = format!("x=y; {COOKIE}={new}.{old}.short; =; {COOKIE}=\u{e9}{old}");
+        let Names { secure, plain } = COOKIE;
+        let value = format!("x=y; {plain}={new}.{old}.short; =; {plain}=\u{e9}{old}");
         headers.append(header::COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-        assert!(tokens_of(&headers).is_empty(), "a header that is no text holds no cookie");
-        headers.append(header::COOKIE, HeaderValue::from_str(&format!("{COOKIE}={new}.{old}.short")).unwrap());
-        assert_eq!(tokens_of(&headers), [new, old]);
+        let settings = WebSettings { trust_proxy: true, ..WebSettings::default() };
+        assert!(tokens_of(&settings, &headers).is_empty(), "a header that is no text holds no cookie");
+        headers.append(header::COOKIE, HeaderValue::from_str(&format!("{plain}={new}.{old}.short")).unwrap());
+        assert_eq!(tokens_of(&settings, &headers), [new.clone(), old.clone()]);
+        headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
+        assert_eq!(tokens_of(&settings, &headers), [new, old.clone()], "a cookie from before is kept");
+        headers.append(header::COOKIE, HeaderValue::from_str(&format!("{secure}={old}")).unwrap());
+        assert_eq!(tokens_of(&settings, &headers), [old], "it is planted where there is one of https");
     }
 }

@@ -8,11 +8,11 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// Leaves with the request who sent it. Static files and the address of health are everybody's, and read nothing.
+/// Leaves with the request who sent it. Static files and the addresses of health are everybody's, and read nothing.
 pub(crate) async fn recognise(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let path = path.strip_prefix(state.settings.base_path.as_str()).unwrap_or(path);
-    if !path.starts_with("/static/") && path != "/healthz" {
+    if !path.starts_with("/static/") && !matches!(path, "/healthz" | "/readyz") {
         let known = Known::look_up(&state, request.headers()).await;
         if let Program::Known(token) = &known.program {
             request.extensions_mut().insert(Counted(format!("api-token-{}", token.id)));

@@ -12,7 +12,7 @@ pub(crate) async fn keep_cookie(State(state): State<AppState>, mut request: Requ
     let slot = NewCookie::default();
     request.extensions_mut().insert(slot.clone());
     let secure = proxy::is_https(&state.settings, request.headers());
-    let tokens = tokens_of(request.headers());
+    let tokens = tokens_of(&state.settings, request.headers());
     // Without the key nobody is known; who needs it says so.
     if !tokens.is_empty()
         && request.extensions().get::<Counted>().is_none()

@@ -15,7 +15,9 @@ use crate::web::handlers::{
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
-use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, session, visitor_cookie};
+use crate::web::middleware::{
+    body, deprecation, errors, family_pages, log, rate_limits, security, session, visitor_cookie,
+};
 use crate::web::settings::BODY_LIMIT;
 use crate::web::state::AppState;
 use axum::Router;
@@ -60,6 +62,7 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/export", get(export_page::page))
         .route("/import", get(import_episodes::page))
         .route("/corpora/{name}/delete", post(corpora::delete))
+        .route("/export/progress", get(export::progress))
         .merge(kept_run_routes())
         .merge(review_routes())
         .merge(account_routes())
@@ -67,17 +70,23 @@ fn routes(state: &AppState) -> Router<AppState> {
         .merge(token_routes())
         .merge(family_routes(state));
     let long = Router::new()
+        .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
+        .route("/export/{file}", get(export::file));
+    timed(ordinary).merge(long).merge(older_routes()).merge(api::routes(state))
+}
+
+/// Addresses of before, whose places others under `/api/v1` have taken.
+fn older_routes() -> Router<AppState> {
+    Router::new()
         .route("/events", get(events::shared))
         .route("/runs/{run}/events", get(events::stream))
-        .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema))
         .route("/corpora", get(corpora::page).post(corpora::upload))
         .route("/import/episodes", post(import_episodes::bring_in))
         .route("/export/count", get(export::count))
-        .route("/export/{file}", get(export::file));
-    timed(ordinary).merge(long).merge(api::routes(state))
+        .route_layer(from_fn(deprecation::mark))
 }
 
 /// Addresses whose requests have a limit of time.
@@ -99,6 +108,7 @@ fn kept_run_routes() -> Router<AppState> {
         .route("/runs/new/check", post(new_run::check))
         .route("/runs/new/file", post(new_run::read_file))
         .route("/runs/trash", get(run_trash::page))
+        .route("/runs/trash/empty", get(run_trash::confirm_empty).post(run_trash::empty))
         .route("/runs/{run}/settings.toml", get(new_run::download))
         .route("/runs/{run}/label", post(run_labels::form))
         .route("/runs/{run}/delete", get(run_trash::confirm).post(run_trash::delete_form))

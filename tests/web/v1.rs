@@ -9,13 +9,15 @@ use iliad::app::outside;
 use iliad::config::run::TeacherMode;
 use iliad::ids::{RunId, StudyId};
 use iliad::launch::{
-    Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo,
+    CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun,
+    PresetInfo,
 };
 use iliad::protocol::Split;
 use iliad::store::{Scope, Store, StudyArm};
 use iliad::study::StudySettings;
 use iliad::web::{Runs, WebSettings};
 use serde_json::{Value, json};
+use sha2::Digest;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -26,7 +28,11 @@ use tower::ServiceExt;
 pub struct MadeUp {
     pub store: Store,
     pub runs: Runs,
+    /// Holds the one checkpoint that every run has.
+    pub folder: tempfile::TempDir,
 }
+
+const CHECKPOINT: &str = "best.safetensors";
 
 impl Launcher for MadeUp {
     fn presets(&self) -> Vec<PresetInfo> {
@@ -75,9 +81,18 @@ impl Launcher for MadeUp {
         Box::pin(async { Ok(()) })
     }
 
+    fn checkpoint_files<'a>(&'a self, _: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
+        let path = self.folder.path().join(CHECKPOINT);
+        Box::pin(async { Ok(vec![CheckpointFile { name: CHECKPOINT.to_owned(), bytes: 7, path }]) })
+    }
+
+    fn remove<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Ok(self.store.purge_run(id, false).await?) })
+    }
+
     fn evaluating(&self, _: &RunId) -> Vec<Evaluating> {
         let request = EvaluationRequest { checkpoint: "best.safetensors".into(), split: Split::Test, limit: 5 };
-        vec![Evaluating { request, failed: None }]
+        vec![Evaluating { request, done: 2, tasks: 5, seconds_left: Some(1.5), failed: None }]
     }
 }
 
@@ -85,7 +100,9 @@ impl Launcher for MadeUp {
 pub async fn server_with(settings: WebSettings) -> Server {
     let mut server = Server::with(settings, TeacherMode::Human).await;
     let (store, runs) = (server.state.store.clone(), server.state.runs.clone());
-    server.launch_with(Arc::new(MadeUp { store, runs }));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(CHECKPOINT), "weights").unwrap();
+    server.launch_with(Arc::new(MadeUp { store, runs, folder }));
     server
 }
 
@@ -183,7 +200,11 @@ impl Contract<'_> {
             assert!(reply.text.is_empty(), "{method} {name} says nothing by the document: {}", reply.text);
             return Value::Null;
         };
-        let schema = content.get(&kind).unwrap_or_else(|| panic!("{method} {name}: {kind} is not in {content:?}"));
+        let plain = kind.split(';').next().unwrap().to_owned();
+        let schema = content.get(&plain).unwrap_or_else(|| panic!("{method} {name}: {kind} is not in {content:?}"));
+        if plain != "application/json" && !plain.ends_with("+json") {
+            return Value::String(reply.text);
+        }
         let value = reply.json();
         self.check(&schema["schema"], &value, &format!("{method} {name}"));
         value
@@ -273,6 +294,27 @@ async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
     contract.ask(post.clone(), "/runs/{run}/stop", &run, None, 202).await;
     contract.ask(get.clone(), "/runs/{run}", &[("run", "study")], None, 200).await;
 
+    let learned = contract.ask(get.clone(), "/runs/{run}/learned?from=1&to=9", &run, None, 200).await;
+    assert!(learned["people"].is_u64() && learned["answers"].is_array(), "{learned}");
+    let thinned = contract.ask(get.clone(), "/runs/{run}/points?thin=2", &run, None, 200).await;
+    assert!(thinned["items"].as_array().unwrap().len() <= 2 && thinned["next"].is_null(), "{thinned}");
+    let draft = json!({"client_key": leased["client_key"], "version": 2, "text": ""});
+    let path = "/runs/{run}/executions/{execution}/draft";
+    contract.ask(post.clone(), path, &here, Some(draft), 204).await;
+    let file = [("run", "second"), ("name", CHECKPOINT)];
+    let weights = contract.ask(get.clone(), "/runs/{run}/checkpoints/{name}", &file, None, 200).await;
+    assert_eq!(weights, json!("weights"));
+
+    // The data set.
+    contract.ask(get.clone(), "/export/count?run=second", &[], None, 200).await;
+    for name in ["descriptions.jsonl", "descriptions.csv", "descriptions.parquet", "dataset.tar", "pairs.jsonl"] {
+        let file = [("file", name)];
+        contract.ask(get.clone(), "/export/{file}?run=second&licence=CC0-1.0", &file, None, 200).await;
+        contract.ask(get.clone(), "/export/{file}/manifest?run=second&licence=CC0-1.0", &file, None, 200).await;
+    }
+    contract.ask(get.clone(), "/export/{file}/manifest", &[("file", "schema.json")], None, 404).await;
+    contract.ask(get.clone(), "/export/{file}", &[("file", "descriptions.xlsx")], None, 404).await;
+
     // A run that has ended.
     let mut status = server.state.runs.get(&"second".into()).unwrap().status;
     let stopped = status.wait_for(|status| status.state == iliad::run::RunState::Stopped);
@@ -288,6 +330,13 @@ async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
     contract.ask(get.clone(), "/runs/{run}/losses", &run, None, 200).await;
     contract.ask(Method::DELETE, "/runs/{run}", &run, None, 200).await;
     contract.ask(post.clone(), "/runs/{run}/restore", &run, None, 204).await;
+    contract.ask(Method::DELETE, "/trash/{run}", &run, None, 404).await;
+    contract.ask(Method::DELETE, "/runs/{run}", &run, None, 200).await;
+    let trash = contract.ask(get.clone(), "/trash", &[], None, 200).await;
+    assert_eq!((&trash["items"][0]["id"], &trash["items"][0]["losses"]["checkpoints"]), (&json!("second"), &json!(1)));
+    contract.ask(Method::DELETE, "/trash/{run}", &run, None, 204).await;
+    assert_eq!(contract.ask(get.clone(), "/trash", &[], None, 200).await["items"], json!([]));
+    contract.ask(get.clone(), "/runs/{run}", &run, None, 404).await;
 
     // Studies.
     let study = StudyId::from("words");
@@ -383,6 +432,146 @@ async fn the_older_addresses_are_aliases_that_say_so() {
     assert_eq!(current.header("deprecation"), "");
     let missing = program.get("/api/nothing").await;
     assert_eq!((missing.status, missing.header("deprecation")), (StatusCode::NOT_FOUND, ""));
+}
+
+/// Older addresses outside of `/api` say so, too; those of pages do not.
+#[tokio::test]
+async fn the_pages_use_the_current_addresses() {
+    let server = Server::new().await;
+    let program = program(&server);
+    for older in
+        ["/export/count", "/runs/study/export.jsonl", "/runs/study/export.csv", "/runs/study/export.schema.json"]
+    {
+        let reply = program.get(older).await;
+        assert_eq!((reply.status, reply.header("deprecation").starts_with('@')), (StatusCode::OK, true), "{older}");
+    }
+    for current in ["/export/descriptions.jsonl", "/api/v1/export/descriptions.jsonl", "/api/v1/export/count"] {
+        let reply = program.get(current).await;
+        assert_eq!((reply.status, reply.header("deprecation")), (StatusCode::OK, ""), "{current}");
+    }
+    let cookie = server.teacher().await;
+    for page in ["/runs/study", "/teach/study", "/charts", "/export", "/teach/study/answers"] {
+        let text = server.page(page, &cookie).await.text.replace("/api/v1/", "");
+        assert!(!text.contains("/api/") && !text.contains("&#34;/events"), "{page}");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("static/js");
+    for script in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        let text = std::fs::read_to_string(&script).unwrap();
+        for line in text.lines().filter(|line| line.contains("/api/") && !line.trim_start().starts_with("//")) {
+            assert!(line.contains("/api/v1"), "{}: {line}", script.display());
+        }
+    }
+}
+
+/// What a person is signed in for they may do under the addresses of programs, and no other site's page may do it for them.
+#[tokio::test]
+async fn the_same_cookies_and_rules_hold_under_both_prefixes() {
+    let server = Server::new().await;
+    let cookie = server.teacher().await;
+    for prefix in ["/api", "/api/v1"] {
+        let lease = format!("{prefix}/runs/study/lease");
+        let own = server.post(&lease, &cookie, &json!({})).await;
+        assert_eq!(own.status, StatusCode::OK, "{}", own.text);
+        let headers = [("content-type", "application/json"), ("cookie", &*cookie), ("sec-fetch-site", "cross-site")];
+        let foreign = server.call(Method::POST, &lease, &headers, "{}").await;
+        assert_eq!((foreign.status, foreign.json()["code"].clone()), (StatusCode::FORBIDDEN, json!("cross-site")));
+        let pause = server.call(Method::POST, &format!("{prefix}/runs/study/pause"), &headers, "{}").await;
+        assert_eq!(pause.json()["code"], "cross-site");
+        let headers =
+            [("content-type", "application/json"), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")];
+        let nobody = server.call(Method::POST, &lease, &headers, "{}").await;
+        assert_eq!(nobody.json()["code"], "no-cookie", "a browser is no program, {prefix}");
+    }
+}
+
+#[tokio::test]
+async fn the_manifest_of_an_export_tells_that_it_is_whole() {
+    let server = Server::new().await;
+    let cookie = server.teacher().await;
+    for (n, kind) in ["described", "skipped"].into_iter().enumerate() {
+        let leased = server.lease(&cookie, &[]).await;
+        let body =
+            json!({"client_key": format!("k{n}"), "execution": leased["execution"], "kind": kind, "text": "add \"e\""});
+        server.post("/api/v1/runs/study/answers", &cookie, &body).await;
+    }
+    let exporter = with_token(&server, &[Scope::Export]).await;
+    let query = "?source=human&valid=1&name=words&version=2&licence=CC0-1.0";
+    for (file, table) in [("descriptions.csv", "descriptions"), ("pairs.jsonl", "pairs")] {
+        let sent = exporter.get(&format!("/api/v1/export/{file}{query}")).await;
+        let manifest = exporter.get(&format!("/api/v1/export/{file}/manifest{query}")).await.json();
+        let entry = &manifest["files"][0];
+        assert_eq!(entry["sha256"], hex::encode(sha2::Sha256::digest(&sent.text)), "{manifest:#}");
+        assert_eq!((&entry["bytes"], &manifest["counts"][table]), (&json!(sent.text.len()), &json!(1)));
+        assert_eq!((&manifest["licence"], &manifest["filters"]["valid"]), (&json!("CC0-1.0"), &json!(true)));
+        assert_eq!(manifest["runs"][0]["run_id"], "study");
+        assert!(sent.header("content-disposition").contains(entry["path"].as_str().unwrap()));
+    }
+    let folder = exporter.get(&format!("/api/v1/export/dataset.tar/manifest{query}")).await.json();
+    let paths: Vec<&str> =
+        folder["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert!(paths.contains(&"data/train-00000.parquet") && paths.contains(&"README.md"), "{paths:?}");
+    let reader = with_token(&server, &[Scope::Read]).await;
+    for path in
+        ["/export/count", "/export/descriptions.csv", "/export/descriptions.csv/manifest", "/runs/study/learned"]
+    {
+        let refused = reader.get(&format!("/api/v1{path}")).await;
+        assert_eq!(
+            (refused.status, &refused.json()["code"]),
+            (StatusCode::FORBIDDEN, &json!("missing-scope")),
+            "{path}"
+        );
+    }
+    let wrong = exporter.get("/api/v1/export/descriptions.csv?source=nobody").await;
+    assert_eq!((wrong.status.as_u16(), wrong.json()["code"].as_str()), (422, Some("filter")));
+}
+
+/// Reads a stream of events until it holds all the parts.
+async fn stream_until(server: &Server, path: &str, last: Option<&str>, parts: &[&str]) -> String {
+    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
+    if let Some(last) = last {
+        request = request.header("last-event-id", last);
+    }
+    let response = server.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(response.headers().get("content-type").unwrap().to_str().unwrap().starts_with("text/event-stream"));
+    let mut body = response.into_body().into_data_stream();
+    let mut text = String::new();
+    while !parts.iter().all(|part| text.contains(part)) {
+        let chunk = tokio::time::timeout(Duration::from_secs(60), body.next()).await.expect("in time");
+        text.push_str(std::str::from_utf8(&chunk.expect("it goes on").unwrap()).unwrap());
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_tell_of_runs_and_go_on_after_the_last_event() {
+    let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
+    crate::support::ended_run(&server.state.store, crate::support::run_row("old", TeacherMode::Human)).await;
+    let own = "/api/v1/runs/study/events";
+    let first = stream_until(&server, own, None, &["event: status", "event: point", "event: episode"]).await;
+    assert!(first.trim_start().starts_with("event: status") || first.contains("retry: 2000"), "{first}");
+    assert!(!first.contains("event: resync"), "{first}");
+    let id = first.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
+    stream_until(&server, own, Some(id), &["event: status", "event: resync"]).await;
+    let shared = stream_until(
+        &server,
+        "/api/v1/events?runs=study,old",
+        Some(id),
+        &["event: absent", "event: resync", "{\"data\":{},\"run\":\"old\"}", "event: point"],
+    );
+    shared.await;
+    // What came meanwhile is in the lists, from the last page that the program has.
+    let program = program(&server);
+    let page = program.get("/api/v1/runs/study/points?limit=1").await.json();
+    let later =
+        program.get(&format!("/api/v1/runs/study/points?cursor={}", page["next"].as_str().unwrap())).await.json();
+    assert!(later["items"][0]["update"].as_u64() > page["items"][0]["update"].as_u64(), "{later}");
+    // Each kind of event is in the document.
+    let document = program.get("/api/v1/openapi.json").await.json();
+    let described = document["paths"]["/api/v1/runs/{run}/events"]["get"]["description"].as_str().unwrap();
+    for name in ["status", "point", "episode", "checkpoint", "comprehension", "evaluating", "log", "resync"] {
+        assert!(described.contains(&format!("- `{name}`")), "{name}: {described}");
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,8 @@
-//! The addresses of programs: their document, pages of lists, tokens, keys, limits, and agents that live elsewhere.
+//! The addresses of programs: their document, pages of lists, tokens, keys, and limits.
 
 use crate::{Reply, Server, support};
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
-use futures::StreamExt;
+use axum::http::{Method, StatusCode};
 use futures::future::BoxFuture;
 use iliad::app::outside;
 use iliad::config::run::TeacherMode;
@@ -17,12 +16,10 @@ use iliad::store::{Scope, Store, StudyArm};
 use iliad::study::StudySettings;
 use iliad::web::{Runs, WebSettings};
 use serde_json::{Value, json};
-use sha2::Digest;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tower::ServiceExt;
 
 /// Starts made-up runs that show previews, and hosts outside runs as the server does.
 pub struct MadeUp {
@@ -107,13 +104,13 @@ pub async fn server_with(settings: WebSettings) -> Server {
 }
 
 /// A program, with or without a token.
-struct Program<'a> {
-    server: &'a Server,
-    bearer: Option<String>,
+pub struct Program<'a> {
+    pub server: &'a Server,
+    pub bearer: Option<String>,
 }
 
 impl Program<'_> {
-    async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> Reply {
+    pub async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> Reply {
         let mut headers = vec![("content-type", "application/json")];
         if let Some(bearer) = &self.bearer {
             headers.push(("authorization", bearer));
@@ -125,20 +122,20 @@ impl Program<'_> {
         self.server.call(method, path, &headers, body).await
     }
 
-    async fn get(&self, path: &str) -> Reply {
+    pub async fn get(&self, path: &str) -> Reply {
         self.send(Method::GET, path, None, None).await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Reply {
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
         self.send(Method::POST, path, None, Some(body)).await
     }
 }
 
-fn program(server: &Server) -> Program<'_> {
+pub fn program(server: &Server) -> Program<'_> {
     Program { server, bearer: None }
 }
 
-async fn with_token<'a>(server: &'a Server, scopes: &[Scope]) -> Program<'a> {
+pub async fn with_token<'a>(server: &'a Server, scopes: &[Scope]) -> Program<'a> {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     let token = format!("iliad_{:032x}", NEXT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
     server.state.store.create_api_token(&token, "a program", scopes, "a test", None).await.unwrap();
@@ -434,146 +431,6 @@ async fn the_older_addresses_are_aliases_that_say_so() {
     assert_eq!((missing.status, missing.header("deprecation")), (StatusCode::NOT_FOUND, ""));
 }
 
-/// Older addresses outside of `/api` say so, too; those of pages do not.
-#[tokio::test]
-async fn the_pages_use_the_current_addresses() {
-    let server = Server::new().await;
-    let program = program(&server);
-    for older in
-        ["/export/count", "/runs/study/export.jsonl", "/runs/study/export.csv", "/runs/study/export.schema.json"]
-    {
-        let reply = program.get(older).await;
-        assert_eq!((reply.status, reply.header("deprecation").starts_with('@')), (StatusCode::OK, true), "{older}");
-    }
-    for current in ["/export/descriptions.jsonl", "/api/v1/export/descriptions.jsonl", "/api/v1/export/count"] {
-        let reply = program.get(current).await;
-        assert_eq!((reply.status, reply.header("deprecation")), (StatusCode::OK, ""), "{current}");
-    }
-    let cookie = server.teacher().await;
-    for page in ["/runs/study", "/teach/study", "/charts", "/export", "/teach/study/answers"] {
-        let text = server.page(page, &cookie).await.text.replace("/api/v1/", "");
-        assert!(!text.contains("/api/") && !text.contains("&#34;/events"), "{page}");
-    }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("static/js");
-    for script in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
-        let text = std::fs::read_to_string(&script).unwrap();
-        for line in text.lines().filter(|line| line.contains("/api/") && !line.trim_start().starts_with("//")) {
-            assert!(line.contains("/api/v1"), "{}: {line}", script.display());
-        }
-    }
-}
-
-/// What a person is signed in for they may do under the addresses of programs, and no other site's page may do it for them.
-#[tokio::test]
-async fn the_same_cookies_and_rules_hold_under_both_prefixes() {
-    let server = Server::new().await;
-    let cookie = server.teacher().await;
-    for prefix in ["/api", "/api/v1"] {
-        let lease = format!("{prefix}/runs/study/lease");
-        let own = server.post(&lease, &cookie, &json!({})).await;
-        assert_eq!(own.status, StatusCode::OK, "{}", own.text);
-        let headers = [("content-type", "application/json"), ("cookie", &*cookie), ("sec-fetch-site", "cross-site")];
-        let foreign = server.call(Method::POST, &lease, &headers, "{}").await;
-        assert_eq!((foreign.status, foreign.json()["code"].clone()), (StatusCode::FORBIDDEN, json!("cross-site")));
-        let pause = server.call(Method::POST, &format!("{prefix}/runs/study/pause"), &headers, "{}").await;
-        assert_eq!(pause.json()["code"], "cross-site");
-        let headers =
-            [("content-type", "application/json"), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")];
-        let nobody = server.call(Method::POST, &lease, &headers, "{}").await;
-        assert_eq!(nobody.json()["code"], "no-cookie", "a browser is no program, {prefix}");
-    }
-}
-
-#[tokio::test]
-async fn the_manifest_of_an_export_tells_that_it_is_whole() {
-    let server = Server::new().await;
-    let cookie = server.teacher().await;
-    for (n, kind) in ["described", "skipped"].into_iter().enumerate() {
-        let leased = server.lease(&cookie, &[]).await;
-        let body =
-            json!({"client_key": format!("k{n}"), "execution": leased["execution"], "kind": kind, "text": "add \"e\""});
-        server.post("/api/v1/runs/study/answers", &cookie, &body).await;
-    }
-    let exporter = with_token(&server, &[Scope::Export]).await;
-    let query = "?source=human&valid=1&name=words&version=2&licence=CC0-1.0";
-    for (file, table) in [("descriptions.csv", "descriptions"), ("pairs.jsonl", "pairs")] {
-        let sent = exporter.get(&format!("/api/v1/export/{file}{query}")).await;
-        let manifest = exporter.get(&format!("/api/v1/export/{file}/manifest{query}")).await.json();
-        let entry = &manifest["files"][0];
-        assert_eq!(entry["sha256"], hex::encode(sha2::Sha256::digest(&sent.text)), "{manifest:#}");
-        assert_eq!((&entry["bytes"], &manifest["counts"][table]), (&json!(sent.text.len()), &json!(1)));
-        assert_eq!((&manifest["licence"], &manifest["filters"]["valid"]), (&json!("CC0-1.0"), &json!(true)));
-        assert_eq!(manifest["runs"][0]["run_id"], "study");
-        assert!(sent.header("content-disposition").contains(entry["path"].as_str().unwrap()));
-    }
-    let folder = exporter.get(&format!("/api/v1/export/dataset.tar/manifest{query}")).await.json();
-    let paths: Vec<&str> =
-        folder["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
-    assert!(paths.contains(&"data/train-00000.parquet") && paths.contains(&"README.md"), "{paths:?}");
-    let reader = with_token(&server, &[Scope::Read]).await;
-    for path in
-        ["/export/count", "/export/descriptions.csv", "/export/descriptions.csv/manifest", "/runs/study/learned"]
-    {
-        let refused = reader.get(&format!("/api/v1{path}")).await;
-        assert_eq!(
-            (refused.status, &refused.json()["code"]),
-            (StatusCode::FORBIDDEN, &json!("missing-scope")),
-            "{path}"
-        );
-    }
-    let wrong = exporter.get("/api/v1/export/descriptions.csv?source=nobody").await;
-    assert_eq!((wrong.status.as_u16(), wrong.json()["code"].as_str()), (422, Some("filter")));
-}
-
-/// Reads a stream of events until it holds all the parts.
-async fn stream_until(server: &Server, path: &str, last: Option<&str>, parts: &[&str]) -> String {
-    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
-    if let Some(last) = last {
-        request = request.header("last-event-id", last);
-    }
-    let response = server.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
-    assert!(response.headers().get("content-type").unwrap().to_str().unwrap().starts_with("text/event-stream"));
-    let mut body = response.into_body().into_data_stream();
-    let mut text = String::new();
-    while !parts.iter().all(|part| text.contains(part)) {
-        let chunk = tokio::time::timeout(Duration::from_secs(60), body.next()).await.expect("in time");
-        text.push_str(std::str::from_utf8(&chunk.expect("it goes on").unwrap()).unwrap());
-    }
-    text
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn streams_tell_of_runs_and_go_on_after_the_last_event() {
-    let server = Server::with(WebSettings::default(), TeacherMode::Simulated).await;
-    crate::support::ended_run(&server.state.store, crate::support::run_row("old", TeacherMode::Human)).await;
-    let own = "/api/v1/runs/study/events";
-    let first = stream_until(&server, own, None, &["event: status", "event: point", "event: episode"]).await;
-    assert!(first.trim_start().starts_with("event: status") || first.contains("retry: 2000"), "{first}");
-    assert!(!first.contains("event: resync"), "{first}");
-    let id = first.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap();
-    stream_until(&server, own, Some(id), &["event: status", "event: resync"]).await;
-    let shared = stream_until(
-        &server,
-        "/api/v1/events?runs=study,old",
-        Some(id),
-        &["event: absent", "event: resync", "{\"data\":{},\"run\":\"old\"}", "event: point"],
-    );
-    shared.await;
-    // What came meanwhile is in the lists, from the last page that the program has.
-    let program = program(&server);
-    let page = program.get("/api/v1/runs/study/points?limit=1").await.json();
-    let later =
-        program.get(&format!("/api/v1/runs/study/points?cursor={}", page["next"].as_str().unwrap())).await.json();
-    assert!(later["items"][0]["update"].as_u64() > page["items"][0]["update"].as_u64(), "{later}");
-    // Each kind of event is in the document.
-    let document = program.get("/api/v1/openapi.json").await.json();
-    let described = document["paths"]["/api/v1/runs/{run}/events"]["get"]["description"].as_str().unwrap();
-    for name in ["status", "point", "episode", "checkpoint", "comprehension", "evaluating", "log", "resync"] {
-        assert!(described.contains(&format!("- `{name}`")), "{name}: {described}");
-    }
-}
-
 #[tokio::test]
 async fn tokens_give_their_scopes_and_no_more() {
     const ACCESS: &str = "correct horse battery staple";
@@ -697,109 +554,4 @@ async fn programs_are_told_how_they_stand() {
         "a token has a bucket of its own: {:?}",
         own.headers
     );
-}
-
-/// The events of a stream, as many as are wanted.
-async fn events(server: &Server, path: &str, last: Option<i64>, wanted: usize) -> Vec<(String, Value)> {
-    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
-    if let Some(last) = last {
-        request = request.header("last-event-id", last.to_string());
-    }
-    let response = server.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
-    let mut body = response.into_body().into_data_stream();
-    let (mut text, mut found) = (String::new(), Vec::new());
-    while found.len() < wanted {
-        let chunk = tokio::time::timeout(Duration::from_secs(60), body.next()).await.expect("in time");
-        text.push_str(std::str::from_utf8(&chunk.expect("it goes on").unwrap()).unwrap());
-        found = text
-            .split("\n\n")
-            .filter(|event| event.contains("event: description"))
-            .map(|event| {
-                let line =
-                    |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
-                (line("id:"), serde_json::from_str(&line("data:")).unwrap())
-            })
-            .collect();
-    }
-    found
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_elsewhere_posts_executions_and_gets_descriptions_as_they_come() {
-    let server = server_with(WebSettings::default()).await;
-    let agent = program(&server);
-    let run = agent.post("/api/v1/outside-runs", &json!({"show_request": true})).await;
-    assert_eq!((run.status, run.json()["id"].as_str()), (StatusCode::CREATED, Some("elsewhere")));
-    let executions = json!({"executions": [
-        {"request": "replace c with w", "pairs": [{"in": "castle", "out": "wastle"}], "update": 4},
-        {"request": "tidy up", "text": "It took the <cup>.\nIt left.", "people": 2},
-    ]});
-    let posted = agent.post("/api/v1/runs/elsewhere/executions", &executions).await;
-    assert_eq!(posted.status, StatusCode::CREATED, "{}", posted.text);
-    assert_eq!(posted.json()["executions"][1]["episode"], 2);
-    for wrong in [
-        json!({"request": "x"}),
-        json!({"request": "x", "text": "a", "pairs": []}),
-        json!({"request": "", "text": "a"}),
-        json!({"request": "x", "text": "a", "people": 0}),
-    ] {
-        let reply = agent.post("/api/v1/runs/elsewhere/executions", &json!({ "executions": [wrong] })).await;
-        assert_eq!(reply.json()["code"], "execution", "{}", reply.text);
-    }
-    let own = agent.post("/api/v1/runs/study/executions", &executions).await;
-    assert_eq!((own.status, own.json()["code"].as_str()), (StatusCode::CONFLICT, Some("not-outside")));
-
-    // People teach it on the page, as any other run, and the dashboard says where the agent is.
-    let page = server.page("/teach/elsewhere", "").await;
-    let cookie = page.cookie("iliad_teacher").unwrap();
-    server.form("/teach/elsewhere/guide", &cookie, "").await;
-    assert!(server.page("/runs/elsewhere", "").await.text.contains("lives in another program"));
-    assert!(server.page("/runs", "").await.text.contains("elsewhere"));
-    let stream = events(&server, "/api/v1/runs/elsewhere/descriptions/events", None, 2);
-    let teach = async {
-        let mut drawn = String::new();
-        for n in 0..2 {
-            let leased = server.post("/api/v1/runs/elsewhere/lease", &cookie, &json!({})).await.json();
-            drawn += leased["html"].as_str().unwrap();
-            assert!(leased["request"].is_string(), "{leased}");
-            let answer = json!({"client_key": format!("k{n}"), "execution": leased["execution"], "kind": "described",
-                "text": format!("words {n}")});
-            let reply = server.post("/api/v1/runs/elsewhere/answers", &cookie, &answer).await;
-            assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text);
-        }
-        assert!(drawn.contains("edit-pair") && drawn.contains("&lt;cup&gt;"), "{drawn}");
-    };
-    let (told, ()) = tokio::join!(stream, teach);
-    assert_eq!((&told[0].1["text"], &told[1].1["text"]), (&json!("words 0"), &json!("words 1")));
-    assert_eq!(told[0].1["state"], "standing");
-    let first: i64 = told[0].0.parse().unwrap();
-    let again = events(&server, "/api/v1/runs/elsewhere/descriptions/events", Some(first), 1).await;
-    assert_eq!(again[0].0, told[1].0, "a stream that broke off goes on after the last one");
-    let later = agent.get(&format!("/api/v1/runs/elsewhere/descriptions?after={first}")).await.json();
-    assert_eq!((later["items"].as_array().unwrap().len(), &later["items"][0]["text"]), (1, &json!("words 1")));
-
-    // Descriptions that it has learned from can no longer be undone, and teachers see it.
-    let update = json!({"update": 1, "descriptions": [first], "validation": {"right": 1, "of": 2}, "seconds": 3.5});
-    let point = agent.post("/api/v1/runs/elsewhere/updates", &update).await;
-    assert_eq!((point.status, point.json()["validation"]["n"].as_u64()), (StatusCode::OK, Some(2)), "{}", point.text);
-    assert_eq!(agent.post("/api/v1/runs/elsewhere/updates", &update).await.status, StatusCode::OK);
-    let undone = server.post(&format!("/api/v1/runs/elsewhere/answers/{first}/undo"), &cookie, &json!({})).await.json();
-    assert_eq!((&undone["undone"], &undone["used_in_update"]), (&json!(false), &json!(1)));
-    let second = told[1].0.clone();
-    server.post(&format!("/api/v1/runs/elsewhere/answers/{second}/undo"), &cookie, &json!({})).await;
-    let gone = json!({"update": 2, "descriptions": [second.parse::<i64>().unwrap()]});
-    let refused = agent.post("/api/v1/runs/elsewhere/updates", &gone).await;
-    assert_eq!((refused.status, refused.json()["code"].as_str()), (StatusCode::CONFLICT, Some("superseded")));
-
-    // It is commanded as any other.
-    assert_eq!(agent.post("/api/v1/runs/elsewhere/pause", &json!({})).await.status, StatusCode::ACCEPTED);
-    let mut status = server.state.runs.get(&"elsewhere".into()).unwrap().status;
-    let paused = status.wait_for(|status| status.state == iliad::run::RunState::Paused);
-    let seen = tokio::time::timeout(Duration::from_secs(30), paused).await.unwrap().unwrap().clone();
-    assert_eq!((seen.update, seen.episodes, seen.descriptions_human), (1, 2, 1));
-    let waits = agent.post("/api/v1/runs/elsewhere/executions", &executions).await;
-    assert_eq!(waits.json()["code"], "paused");
-    let tried = agent.post("/api/v1/runs/elsewhere/try", &json!({"request": "x", "start": {}})).await;
-    assert!(tried.text.contains("lives in another program"), "{}", tried.text);
 }

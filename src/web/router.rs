@@ -60,9 +60,9 @@ fn routes(state: &AppState) -> Router<AppState> {
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))
         .route("/export", get(export_page::page))
+        .route("/export/progress", get(export::progress))
         .route("/import", get(import_episodes::page))
         .route("/corpora/{name}/delete", post(corpora::delete))
-        .route("/export/progress", get(export::progress))
         .merge(kept_run_routes())
         .merge(review_routes())
         .merge(account_routes())
@@ -70,6 +70,8 @@ fn routes(state: &AppState) -> Router<AppState> {
         .merge(token_routes())
         .merge(family_routes(state));
     let long = Router::new()
+        .route("/corpora", get(corpora::page).post(corpora::upload))
+        .route("/import/episodes", post(import_episodes::bring_in))
         .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
         .route("/export/{file}", get(export::file));
     timed(ordinary).merge(long).merge(older_routes()).merge(api::routes(state))
@@ -83,8 +85,6 @@ fn older_routes() -> Router<AppState> {
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema))
-        .route("/corpora", get(corpora::page).post(corpora::upload))
-        .route("/import/episodes", post(import_episodes::bring_in))
         .route("/export/count", get(export::count))
         .route_layer(from_fn(deprecation::mark))
 }

@@ -12,7 +12,7 @@ use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Path, Query};
 use crate::web::state::AppState;
-use crate::web::state::downloads::{Download, Following, Stage};
+use crate::web::state::downloads::{Download, Stage};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -171,7 +171,9 @@ pub(crate) async fn download(
     let told =
         futures::stream::try_unfold((pieces(snapshot, file, about), following), |(mut pieces, following)| async {
             let Some((bytes, progress)) = pieces.try_next().await? else {
-                following.map(Following::whole);
+                if let Some(following) = following {
+                    following.whole();
+                }
                 return Ok(None);
             };
             if let Some(following) = &following {

@@ -116,6 +116,7 @@ async fn serve_with(
         store: store.clone(),
         families,
         runs,
+        downloads: Default::default(),
         launcher: Some(manager.clone()),
         settings: Arc::new(WebSettings {
             base_path: base.clone(),

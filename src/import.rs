@@ -198,6 +198,19 @@ struct Seen {
 /// # Errors
 /// When a file cannot be read at all, or is of no known format.
 pub fn check(path: &Path, registry: Registry, name: Option<RunId>) -> Result<Checked, ReadError> {
+    check_telling(path, registry, name, |_| {})
+}
+
+/// Reads as [`check`] does, and tells `told` how many rows it has read.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_telling(
+    path: &Path,
+    registry: Registry,
+    name: Option<RunId>,
+    mut told: impl FnMut(u64),
+) -> Result<Checked, ReadError> {
     let (files, manifest) = read::files(path)?;
     let manifest = match manifest {
         Some(path) => {
@@ -218,11 +231,13 @@ pub fn check(path: &Path, registry: Registry, name: Option<RunId>) -> Result<Che
         unknown: Vec::new(),
         now,
     };
-    let mut seen = Seen::default();
+    let (mut seen, mut done) = (Seen::default(), 0);
     let files = checked.files.clone();
     for file in &files {
         let mut rows = read::rows(file)?;
         for (number, row) in rows.by_ref() {
+            done += 1;
+            told(done);
             let found = row.and_then(|row| checked.take(row, registry, &mut seen, file, number));
             if let Err(reason) = found {
                 checked.bad.push(BadRow { file: file.clone(), number, reason });
@@ -367,6 +382,19 @@ impl Checked {
     /// # Errors
     /// When a row is bad, a run of one of the names exists, or the store cannot be written.
     pub async fn store(&self, store: &Store, registry: Registry) -> Result<Imported, StoreError> {
+        self.store_telling(store, registry, |_| {}).await
+    }
+
+    /// Stores as [`Checked::store`] does, and tells `told` how many rows it has stored.
+    ///
+    /// # Errors
+    /// As [`Checked::store`].
+    pub async fn store_telling(
+        &self,
+        store: &Store,
+        registry: Registry,
+        mut told: impl FnMut(u64),
+    ) -> Result<Imported, StoreError> {
         if let Some(bad) = self.bad.first() {
             return Err(StoreError::Invalid(format!("row {} of {}: {}", bad.number, bad.file.display(), bad.reason)));
         }
@@ -376,7 +404,8 @@ impl Checked {
         for file in &self.files {
             files.push(read::rows(file).map_err(|e| StoreError::Invalid(e.to_string()))?);
         }
-        let rows = files.into_iter().flatten().map(|(number, row)| {
+        let rows = files.into_iter().flatten().zip(1..).map(|((number, row), done)| {
+            told(done);
             let row = row.and_then(|row| Record(row).read(now));
             let row = row.map_err(|why| StoreError::Invalid(format!("row {number} is another than before: {why}")))?;
             Ok(ExportRow { run: name.clone().unwrap_or_else(|| row.run.clone()), ..row })

@@ -99,11 +99,17 @@ pub struct EvaluationRequest {
 }
 
 /// An evaluation that is under way, or that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluating {
     /// The request.
     #[serde(flatten)]
     pub request: EvaluationRequest,
+    /// Tasks that are done.
+    pub done: u64,
+    /// Tasks in all; 0 while the agent is loaded.
+    pub tasks: u64,
+    /// Seconds until it is done, at the pace so far; `None` before there is a pace.
+    pub seconds_left: Option<f64>,
     /// Why it failed; `None` while it is under way.
     pub failed: Option<String>,
 }
@@ -217,6 +223,11 @@ pub trait Launcher: Send + Sync {
 
     /// Begins to evaluate a checkpoint; the store has the result when it is there.
     fn evaluate<'a>(&'a self, _id: &'a RunId, _request: EvaluationRequest) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Err(unable()) })
+    }
+
+    /// Removes a run of the trash for good, with its files, before its time.
+    fn remove<'a>(&'a self, _id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(async { Err(unable()) })
     }
 

@@ -3,9 +3,10 @@
 
 use crate::config::run::TeacherMode;
 use crate::ids::{AnswerId, RunId, TeacherId};
-use crate::protocol::{Rate, ReserveRows};
+use crate::protocol::{Rate, ReserveRows, Split};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{broadcast, oneshot, watch};
 
 /// Where a description came from.
@@ -189,7 +190,8 @@ pub struct CheckpointRow {
 }
 
 /// An execution of the agent that was asked in a person's own words, from the start of the execution that they describe.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = AgentAttempt)]
 pub struct Attempt {
     /// Family's view of it ([`crate::protocol::World::view`]).
     pub view: serde_json::Value,
@@ -235,11 +237,27 @@ pub enum Event {
     /// People's descriptions were carried out: those of one update, before it learns from them (`after` is `None`) and
     /// once more after it.
     Comprehension(Vec<Comprehension>),
+    /// The agent is being tested: told before each part of the tasks. Nothing else happens in the run meanwhile.
+    Evaluating {
+        /// The tasks on which it is tested.
+        split: Split,
+        /// Tasks that are done.
+        done: u64,
+        /// Tasks in all.
+        of: u64,
+        /// Seconds until it is done, at the pace so far; `None` before there is a pace.
+        seconds_left: Option<f64>,
+    },
     /// A plain sentence for the run's log.
     Log {
         /// The sentence.
         message: String,
     },
+}
+
+/// Seconds that the rest of some work takes where `done` of `all` took `spent`; none before a part is done.
+pub fn seconds_left(spent: Duration, done: u64, all: u64) -> Option<f64> {
+    (done > 0).then(|| spent.as_secs_f64() * all.saturating_sub(done) as f64 / done as f64)
 }
 
 /// The answer to "what would the agent do now?".

@@ -52,6 +52,10 @@ mod teaching;
 mod undo;
 #[path = "web/v1.rs"]
 mod v1;
+#[path = "web/v1_exports.rs"]
+mod v1_exports;
+#[path = "web/v1_streams.rs"]
+mod v1_streams;
 #[path = "web/visitors.rs"]
 mod visitors;
 #[path = "web/watching.rs"]

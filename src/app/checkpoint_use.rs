@@ -7,12 +7,12 @@ use crate::config::run::RunConfig;
 use crate::ids::RunId;
 use crate::launch::{CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Trial};
 use crate::registry::SavedAgent;
-use crate::run::Tried;
+use crate::run::{Tried, seconds_left};
 use crate::store::{Inherited, MadeBy, Run, RunEvaluation, RunOrigin, RunParent};
 use crate::trainer::{checkpoint, curve, description_log};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// Sections of the settings that a checkpoint decides: another world or another network cannot continue with its weights.
 const FIXED: [&str; 5] = ["family", "preset", "task", "model", "algorithm.name"];
@@ -27,6 +27,17 @@ pub(super) struct CheckpointUse {
     opened: Mutex<Option<Opened>>,
     evaluating: Mutex<Vec<(RunId, Evaluating)>>,
     tries: std::sync::atomic::AtomicU64,
+}
+
+impl CheckpointUse {
+    /// Notes how far an evaluation is that began to carry out tasks at a time.
+    fn tell_progress(&self, run: &RunId, request: &EvaluationRequest, (done, tasks): (u64, u64), began: &Instant) {
+        let mut all = self.evaluating.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, one) in all.iter_mut().filter(|(of, one)| of == run && one.request == *request) {
+            (one.done, one.tasks) = (done, tasks);
+            one.seconds_left = seconds_left(began.elapsed(), done, tasks);
+        }
+    }
 }
 
 /// Runs blocking work on a thread of its own.
@@ -222,14 +233,19 @@ impl Manager {
                 ));
             }
             all.retain(|(of, evaluation)| of != run || evaluation.request != request);
-            all.push((run.clone(), Evaluating { request: request.clone(), failed: None }));
+            let begun = Evaluating { request: request.clone(), done: 0, tasks: 0, seconds_left: None, failed: None };
+            all.push((run.clone(), begun));
         }
         let (store, device, run) = (self.store().clone(), self.device().clone(), run.clone());
         tokio::spawn(async move {
             let (split, limit, name) = (request.split, request.limit, request.checkpoint.clone());
+            let (told, of, asked) = (usage.clone(), run.clone(), request.clone());
             let evaluated = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
                 let (row, _) = checkpoint::describe(&path)?;
-                Ok((row, family.evaluate(&path, split, limit, &device)?))
+                let began = std::cell::OnceCell::new();
+                let progress =
+                    |done, tasks| told.tell_progress(&of, &asked, (done, tasks), began.get_or_init(Instant::now));
+                Ok((row, family.evaluate(&path, split, limit, &device, &progress)?))
             });
             let outcome = match evaluated.await.map_err(anyhow::Error::from).flatten() {
                 Ok((row, evaluation)) => {

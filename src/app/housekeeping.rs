@@ -1,7 +1,9 @@
 //! The work that the server does from time to time: it takes up runs that commands made, and empties the trash of what has been in it for 30 days.
 
 use super::manager::Manager;
+use super::presets::failed;
 use crate::ids::RunId;
+use crate::launch::LaunchError;
 use crate::store::{MadeBy, TRASH_KEEPS};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,6 +41,20 @@ impl Manager {
                 Err(error) => tracing::warn!("the run {run} could not be removed from the trash: {error:#}"),
             }
         }
+    }
+
+    /// Removes a run of the trash before its time.
+    ///
+    /// # Errors
+    /// When it is not in the trash.
+    pub(super) async fn remove_now(&self, run: &RunId) -> Result<(), LaunchError> {
+        let label = self.store().run_label(run).await?;
+        if label.trashed_at.is_none() {
+            return Err(LaunchError::State("The run is not in the trash, so it is not removed.".to_owned()));
+        }
+        self.remove_for_good(run).await.map_err(failed)?;
+        tracing::info!("the run {run} was removed from the trash before its time");
+        Ok(())
     }
 
     /// Removes a run of the trash with its files. The files go first: a folder without rows would be taken for the run of a

@@ -418,6 +418,10 @@ impl Launcher for Manager {
         Box::pin(self.begin_evaluation(id, request))
     }
 
+    fn remove<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(self.remove_now(id))
+    }
+
     fn evaluating(&self, id: &RunId) -> Vec<Evaluating> {
         self.evaluations_under_way(id)
     }
@@ -440,6 +444,7 @@ pub(super) mod tests {
             store,
             families: registry.families(),
             runs,
+            downloads: Default::default(),
             launcher: Some(manager.clone()),
             settings: Arc::new(WebSettings::default()),
             shutdown: tokio_util::sync::CancellationToken::new(),

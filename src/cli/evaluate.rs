@@ -1,11 +1,12 @@
 //! `iliad evaluate` measures the success of a checkpoint.
 
-use super::{device, family_of};
+use super::{device, family_of, progress};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::output::{json, out};
 use crate::protocol::{GroupSuccess, Split};
 use crate::registry::{Registry, UnknownGrouping};
+use indicatif::ProgressBar;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -44,16 +45,20 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let split = split(&args.split).map_err(CliError::Usage)?;
     let (header, _) = crate::trainer::checkpoint::load(&args.checkpoint).map_err(|e| CliError::Usage(e.to_string()))?;
     let (family, device) = (family_of(registry, &header.config)?, device(&settings)?);
+    let bar = if args.json { ProgressBar::hidden() } else { progress::bar() };
+    bar.set_message("loading the agent");
+    let told = |done, tasks| progress::show_tasks(&bar, &format!("{} tasks", args.split), done, tasks);
     let (found, groups) = match &args.by {
         Some(grouping) => {
             let unknown = |error: anyhow::Error| match error.is::<UnknownGrouping>() {
                 true => CliError::Usage(error.to_string()),
                 false => error.into(),
             };
-            family.evaluate_by(&args.checkpoint, split, args.limit, &device, grouping).map_err(unknown)?
+            family.evaluate_by(&args.checkpoint, split, args.limit, &device, grouping, &told).map_err(unknown)?
         }
-        None => (family.evaluate(&args.checkpoint, split, args.limit, &device)?, Vec::new()),
+        None => (family.evaluate(&args.checkpoint, split, args.limit, &device, &told)?, Vec::new()),
     };
+    bar.finish_and_clear();
     if args.json {
         let mut figures = serde_json::to_value(&found)?;
         figures["split"] = serde_json::to_value(split)?;

@@ -7,6 +7,7 @@ use crate::export::dataset::{self, Piece};
 use crate::export::filters::FilterWords;
 use crate::export::manifest::Description;
 use crate::export::{DescriptionsFile, ExportError, Format, Progress, Snapshot, forms, schema};
+use crate::family::dataset::TrainingForm;
 use crate::ids::RunId;
 use crate::output::file::{self, Draft};
 use crate::output::folder::{self, Existing};
@@ -15,7 +16,6 @@ use crate::registry::Registry;
 use crate::run::Source;
 use crate::store::{AnswerKind, Filter, ReviewFilter, Store, StoreError};
 use crate::suggest::{did_you_mean, nearest};
-use futures::{TryStreamExt, pin_mut};
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -192,7 +192,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         let written = async {
             let snapshot = Snapshot::take(&store, registry, filter.clone()).await?;
             match (form, wanted.file()) {
-                (Some(form), _) => export_form(snapshot, form, args).await,
+                (Some(form), _) => export_form(snapshot, form, args, about.clone(), &bar).await,
                 (None, Some(format)) => export_file(snapshot, format, args, about.clone(), &bar).await,
                 (None, None) => export_folder(snapshot, args, about.clone(), &bar).await,
             }
@@ -276,16 +276,29 @@ async fn export_file(
 
 async fn export_form(
     snapshot: Snapshot,
-    form: crate::family::dataset::TrainingForm,
+    form: TrainingForm,
     args: &Args,
+    about: Description,
+    bar: &ProgressBar,
 ) -> Result<(), Broken> {
     let mut file = Draft::begin(&args.output)?;
-    let pieces = forms::examples(snapshot, form);
-    pin_mut!(pieces);
-    while let Some(bytes) = pieces.try_next().await? {
+    let mut made = forms::ExamplesFile::new(snapshot, form);
+    let (mut hash, mut size) = (Sha256::new(), 0);
+    while let Some((bytes, Progress { done, rows })) = made.next().await? {
         file.write_all(&bytes).map_err(|e| file.failed(e))?;
+        hash.update(&bytes);
+        size += bytes.len() as u64;
+        bar.set_length(rows);
+        bar.set_position(done);
     }
     file.finish()?;
+    if !file::is_stream(&args.output) {
+        let name = args.output.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let manifest = made.manifest(about, name, size, hex::encode(hash.finalize()));
+        file::write(&manifest_of(&args.output), manifest.text().as_bytes())?;
+        let examples: u64 = manifest.counts.values().sum();
+        note!("{examples} examples in {}", args.output.display());
+    }
     Ok(())
 }
 

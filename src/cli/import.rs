@@ -2,7 +2,7 @@
 
 mod episodes;
 
-use super::runtime;
+use super::{progress, runtime};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::ids::RunId;
@@ -60,7 +60,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.episodes {
         return episodes::run(args, &settings);
     }
-    let checked = import::check(&args.path, registry, args.run.clone()).map_err(|e| CliError::Usage(e.to_string()))?;
+    let bar = progress::rows();
+    let checked = import::check_telling(&args.path, registry, args.run.clone(), |done| bar.set_position(done));
+    bar.finish_and_clear();
+    let checked = checked.map_err(|e| CliError::Usage(e.to_string()))?;
     if !checked.unknown.is_empty() {
         note!("passed over: the columns {}, which a data set does not have", checked.unknown.join(", "));
     }
@@ -90,7 +93,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
             std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(e.into()))?;
         }
         let store = Store::open(&database).await.map_err(|e| CliError::Failed(e.into()))?;
-        let imported = checked.store(&store, registry).await;
+        let bar = progress::rows();
+        bar.set_length(checked.rows());
+        let imported = checked.store_telling(&store, registry, |done| bar.set_position(done)).await;
+        bar.finish_and_clear();
         store.close().await;
         imported.map_err(|error| match error {
             StoreError::Conflict(sentence) => CliError::Usage(format!("{sentence}; give it another name with --run")),

@@ -1,6 +1,8 @@
 //! Progress bars on the standard error stream. They are hidden when it is no terminal.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::protocol::Split;
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use std::time::Duration;
 
 /// Positions of a full bar.
 pub(super) const FULL: u64 = 1000;
@@ -8,13 +10,71 @@ pub(super) const FULL: u64 = 1000;
 /// A bar that shows the share done, the time spent and a message.
 pub(super) fn bar() -> ProgressBar {
     let bar = ProgressBar::new(FULL);
-    let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {elapsed}  {wide_msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {elapsed}{left}  {wide_msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left));
+    // The time goes on while a long part says nothing.
+    bar.enable_steady_tick(Duration::from_secs(1));
     bar
+}
+
+/// A bar of rows; it counts them where their number is not known.
+pub(super) fn rows() -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    let style = ProgressStyle::with_template("{bar:30} {human_pos}{of} rows  {elapsed}{left}");
+    let of = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+        if let Some(all) = state.len() {
+            let _ = write!(text, " of {}", HumanCount(all));
+        }
+    };
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left).with_key("of", of));
+    bar
+}
+
+/// Time after which there is a pace to judge by.
+const JUDGED_AFTER: Duration = Duration::from_secs(3);
+
+/// Writes how long the rest takes, once there is a pace to judge by.
+fn left(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    let eta = state.eta();
+    if state.pos() > 0 && !eta.is_zero() && state.elapsed() >= JUDGED_AFTER {
+        let _ = write!(text, ", {} left", HumanDuration(eta));
+    }
+}
+
+/// Shows on `bar` how many tasks of an evaluation are done.
+pub(super) fn show_tasks(bar: &ProgressBar, what: &str, done: u64, tasks: u64) {
+    bar.set_length(tasks.max(1));
+    bar.set_position(done);
+    bar.set_message(format!("{done} of {tasks} {what}"));
 }
 
 /// Shows on `bar` the stage that is under way and the share done of it, from 0 to 1.
 pub(super) fn show(bar: &ProgressBar, stage: &str, share: f64) {
+    bar.set_length(FULL);
     bar.set_position((FULL as f64 * share) as u64);
     bar.set_message(stage.to_owned());
+}
+
+/// The words for a test of the agent that is under way.
+pub(super) fn testing(split: Split, done: u64, of: u64, seconds_left: Option<f64>) -> String {
+    let left =
+        seconds_left.map(|seconds| format!(", {} left", HumanDuration(Duration::from_secs(seconds.round() as u64))));
+    let tasks = match split {
+        Split::Train => "training",
+        Split::Validation => "validation",
+        Split::Test => "test",
+    };
+    format!("testing the agent: {done} of {of} {tasks} tasks{}", left.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_says_how_far_it_is_and_how_long_it_takes() {
+        assert_eq!(testing(Split::Test, 0, 500, None), "testing the agent: 0 of 500 test tasks");
+        let later = testing(Split::Validation, 256, 500, Some(11.7));
+        assert_eq!(later, "testing the agent: 256 of 500 validation tasks, 12 seconds left");
+    }
 }

@@ -242,6 +242,9 @@ fn listener(cells: &[Cell]) -> Arc<grid::Listener> {
                 }
             },
             News::Event(Event::Log { message }) => say(format!("{}: {message}", cell.name)),
+            News::Event(Event::Evaluating { split, done, of, seconds_left }) => {
+                bar.set_message(format!("{}: {}", cell.name, progress::testing(*split, *done, *of, *seconds_left)));
+            }
             News::Event(_) => {}
             News::Complete(report) => {
                 bar.set_position(count(cell, budget));

@@ -124,6 +124,9 @@ fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
                 ));
             }
         },
+        Event::Evaluating { split, done, of, seconds_left } => {
+            bar.set_message(progress::testing(*split, *done, *of, *seconds_left));
+        }
         Event::Log { message } => bar.println(message),
         _ => {}
     }

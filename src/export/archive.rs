@@ -1,7 +1,7 @@
 //! A folder as a tar archive (the format of POSIX.1-1988), in pieces of bytes.
 
-use super::ExportError;
 use super::dataset::Piece;
+use super::{ExportError, Progress};
 use futures::{Stream, stream};
 use time::OffsetDateTime;
 use tokio::sync::mpsc::Receiver;
@@ -31,41 +31,45 @@ fn header(path: &str, bytes: u64, seconds: i64) -> Result<[u8; BLOCK], ExportErr
     Ok(block)
 }
 
-/// The archive of a folder called `folder`, whose pieces come from a data set.
+/// The archive of a folder called `folder`, whose pieces come from a data set, with how many of its `rows` descriptions are in it so far.
 pub fn tar(
     pieces: Receiver<Result<Piece, ExportError>>,
     folder: String,
-) -> impl Stream<Item = Result<Vec<u8>, ExportError>> + Send {
+    rows: u64,
+) -> impl Stream<Item = Result<(Vec<u8>, Progress), ExportError>> + Send {
     /// `padding`: bytes that the present file still lacks to whole blocks.
     struct Walk {
         pieces: Receiver<Result<Piece, ExportError>>,
         folder: String,
         seconds: i64,
         padding: usize,
+        progress: Progress,
         ended: bool,
     }
     let seconds = OffsetDateTime::now_utc().unix_timestamp();
-    let start = Walk { pieces, folder, seconds, padding: 0, ended: false };
+    let start = Walk { pieces, folder, seconds, padding: 0, progress: Progress { done: 0, rows }, ended: false };
     stream::try_unfold(start, |mut walk| async move {
-        loop {
-            if walk.ended {
-                return Ok(None);
-            }
-            let bytes = match walk.pieces.recv().await.transpose()? {
-                Some(Piece::File { path, bytes }) => {
-                    let mut block = vec![0; walk.padding];
-                    block.extend(header(&format!("{}/{path}", walk.folder), bytes, walk.seconds)?);
-                    walk.padding = (BLOCK - (bytes % BLOCK as u64) as usize) % BLOCK;
-                    block
-                }
-                Some(Piece::Bytes(bytes)) => bytes,
-                Some(Piece::Progress(_)) => continue,
-                None => {
-                    walk.ended = true;
-                    vec![0; walk.padding + 2 * BLOCK]
-                }
-            };
-            return Ok(Some((bytes, walk)));
+        if walk.ended {
+            return Ok(None);
         }
+        let bytes = match walk.pieces.recv().await.transpose()? {
+            Some(Piece::File { path, bytes }) => {
+                let mut block = vec![0; walk.padding];
+                block.extend(header(&format!("{}/{path}", walk.folder), bytes, walk.seconds)?);
+                walk.padding = (BLOCK - (bytes % BLOCK as u64) as usize) % BLOCK;
+                block
+            }
+            Some(Piece::Bytes(bytes)) => bytes,
+            Some(Piece::Progress(progress)) => {
+                // The first file is written before its size is known: a piece without bytes tells how far it is.
+                walk.progress = progress;
+                Vec::new()
+            }
+            None => {
+                walk.ended = true;
+                vec![0; walk.padding + 2 * BLOCK]
+            }
+        };
+        Ok(Some(((bytes, walk.progress), walk)))
     })
 }

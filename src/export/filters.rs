@@ -8,8 +8,9 @@ use time::macros::format_description;
 use time::{Date, Duration, OffsetDateTime};
 
 /// A filter before it is read. What is missing or empty leaves nothing out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, utoipa::IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub struct FilterWords {
     /// Name of a run.
     pub run: String,

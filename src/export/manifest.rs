@@ -61,7 +61,7 @@ impl Description {
 }
 
 /// A file of a data set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FileEntry {
     /// Its path, from where the manifest lies.
     pub path: String,
@@ -78,7 +78,7 @@ pub struct FileEntry {
 }
 
 /// A run that the data set has rows of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RunEntry {
     /// Its name.
     pub run_id: RunId,
@@ -98,7 +98,7 @@ pub struct RunEntry {
 }
 
 /// The manifest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Manifest {
     /// Name of the data set.
     pub name: String,

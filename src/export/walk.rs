@@ -140,7 +140,8 @@ impl Snapshot {
         met
     }
 
-    async fn facts(&mut self, run: &RunId) -> Result<RunFacts, ExportError> {
+    /// The facts about a run, which is met from now on.
+    pub(super) async fn facts(&mut self, run: &RunId) -> Result<RunFacts, ExportError> {
         if let Some(facts) = self.runs.get(run) {
             return Ok(facts.clone());
         }

@@ -52,9 +52,18 @@ pub fn rate(k: u64, n: u64) -> Rate {
     Rate { value: p, n, low: (centre - half).max(0.0), high: (centre + half).min(1.0) }
 }
 
+/// Is told how many tasks of an evaluation are done, and how many there are.
+pub type TasksDone<'a> = dyn Fn(u64, u64) + 'a;
+
 /// Evaluates on at most `limit` tasks (0: all), spread evenly over the split and always the same ones.
-pub fn evaluate<W: World>(world: &W, agent: &dyn Agent<W>, split: Split, limit: usize) -> Result<Evaluation> {
-    let found = evaluate_while(world, agent, split, limit, || true)?;
+pub fn evaluate<W: World>(
+    world: &W,
+    agent: &dyn Agent<W>,
+    split: Split,
+    limit: usize,
+    progress: &TasksDone<'_>,
+) -> Result<Evaluation> {
+    let found = evaluate_while(world, agent, split, limit, going_on(progress))?;
     found.ok_or_else(|| candle_core::Error::msg("the evaluation was broken off"))
 }
 
@@ -65,6 +74,7 @@ pub fn evaluate_by<W: World>(
     split: Split,
     limit: usize,
     grouping: &Grouping,
+    progress: &TasksDone<'_>,
 ) -> Result<(Evaluation, Vec<GroupSuccess>)> {
     let mut counts = vec![(0, 0); grouping.groups.len()];
     let note = |task: &Task<W::Start>, score: &Score| {
@@ -74,20 +84,29 @@ pub fn evaluate_by<W: World>(
             *n += 1;
         }
     };
-    let found = evaluate_noting(world, agent, split, limit, || true, note)?;
+    let found = evaluate_noting(world, agent, split, limit, going_on(progress), note)?;
     let found = found.ok_or_else(|| candle_core::Error::msg("the evaluation was broken off"))?;
     let groups = grouping.groups.iter().zip(counts).filter(|(_, (_, n))| *n > 0);
     let groups = groups.map(|(group, (k, n))| GroupSuccess { group: (*group).to_owned(), success: rate(k, n) });
     Ok((found, groups.collect()))
 }
 
-/// Evaluates as [`evaluate`] does; the result is `None` once `go_on`, asked between its parts, says no.
+/// Tells the progress, and goes on.
+fn going_on(progress: &TasksDone<'_>) -> impl FnMut(u64, u64) -> bool {
+    |done, tasks| {
+        progress(done, tasks);
+        true
+    }
+}
+
+/// Evaluates as [`evaluate`] does; the result is `None` once `go_on`, asked between its parts with the tasks that are done and all of
+/// them, says no.
 pub fn evaluate_while<W: World>(
     world: &W,
     agent: &dyn Agent<W>,
     split: Split,
     limit: usize,
-    go_on: impl FnMut() -> bool,
+    go_on: impl FnMut(u64, u64) -> bool,
 ) -> Result<Option<Evaluation>> {
     evaluate_noting(world, agent, split, limit, go_on, |_, _| {})
 }
@@ -98,7 +117,7 @@ fn evaluate_noting<W: World>(
     agent: &dyn Agent<W>,
     split: Split,
     limit: usize,
-    mut go_on: impl FnMut() -> bool,
+    mut go_on: impl FnMut(u64, u64) -> bool,
     mut note: impl FnMut(&Task<W::Start>, &Score),
 ) -> Result<Option<Evaluation>> {
     let len = world.len(split);
@@ -108,8 +127,8 @@ fn evaluate_noting<W: World>(
     let mut figures: BTreeMap<String, f64> = BTreeMap::new();
     // A GPU wants long batches.
     let rows = if agent.params().device().is_cpu() { 256 } else { 2048 };
-    for chunk in tasks.chunks(rows) {
-        if !go_on() {
+    for (part, chunk) in tasks.chunks(rows).enumerate() {
+        if !go_on((part * rows) as u64, n as u64) {
             return Ok(None);
         }
         let batch: Vec<_> = chunk.iter().map(|t| (&t.start, t.request.as_str())).collect();

@@ -16,6 +16,7 @@ use crate::family::{
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
 use crate::nn::weights_file::WeightsFile;
+use crate::protocol::evaluation::TasksDone;
 use crate::protocol::{Agent, Decoding, Evaluation, GroupSuccess, Medium, Split, World, evaluation};
 use crate::rng;
 use crate::run::{CheckpointRow, RunHandle, Tried};
@@ -133,7 +134,14 @@ pub trait AnyFamily: Send + Sync {
         anyhow::bail!("checkpoints of the task family {} cannot be opened", self.name())
     }
     /// Evaluates a checkpoint.
-    fn evaluate(&self, checkpoint: &Path, split: Split, limit: usize, device: &Device) -> anyhow::Result<Evaluation>;
+    fn evaluate(
+        &self,
+        checkpoint: &Path,
+        split: Split,
+        limit: usize,
+        device: &Device,
+        progress: &TasksDone<'_>,
+    ) -> anyhow::Result<Evaluation>;
     /// Evaluates a checkpoint and counts success by one of the world's groupings ([`World::groupings`]).
     fn evaluate_by(
         &self,
@@ -142,6 +150,7 @@ pub trait AnyFamily: Send + Sync {
         limit: usize,
         device: &Device,
         grouping: &str,
+        progress: &TasksDone<'_>,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)>;
     /// The simulated people who would teach a run ([`People::new`]).
     fn people(&'static self, config: &RunConfig) -> anyhow::Result<Box<dyn AnswersAsPeople>>;
@@ -418,9 +427,10 @@ impl<F: Family> AnyFamily for F {
         split: Split,
         limit: usize,
         device: &Device,
+        progress: &TasksDone<'_>,
     ) -> anyhow::Result<crate::protocol::Evaluation> {
         let (world, agent) = saved(self, checkpoint, device)?;
-        Ok(evaluation::evaluate(&*world, &*agent, split, limit)?)
+        Ok(evaluation::evaluate(&*world, &*agent, split, limit, progress)?)
     }
 
     fn evaluate_by(
@@ -430,6 +440,7 @@ impl<F: Family> AnyFamily for F {
         limit: usize,
         device: &Device,
         grouping: &str,
+        progress: &TasksDone<'_>,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
         let (world, agent) = saved(self, checkpoint, device)?;
         let Some(grouping) = world.groupings().iter().find(|g| g.name == grouping) else {
@@ -444,7 +455,7 @@ impl<F: Family> AnyFamily for F {
                 UnknownGrouping(format!("tasks of the family {family} {known}, not by `{grouping}`{meant}")).into()
             );
         };
-        Ok(evaluation::evaluate_by(&*world, &*agent, split, limit, grouping)?)
+        Ok(evaluation::evaluate_by(&*world, &*agent, split, limit, grouping, progress)?)
     }
 
     fn people(&'static self, config: &RunConfig) -> anyhow::Result<Box<dyn AnswersAsPeople>> {

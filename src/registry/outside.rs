@@ -14,6 +14,7 @@ use crate::family::{
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
+use crate::protocol::evaluation::TasksDone;
 use crate::protocol::{Evaluation, GroupSuccess, Medium, Split};
 use crate::run::RunHandle;
 use crate::task::regex::family::RegexFamily;
@@ -196,7 +197,7 @@ impl AnyFamily for Outside {
     fn spawn(&'static self, _: Launch) -> anyhow::Result<(RunHandle, JoinHandle<anyhow::Result<FinalReport>>)> {
         elsewhere()
     }
-    fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device) -> anyhow::Result<Evaluation> {
+    fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device, _: &TasksDone<'_>) -> anyhow::Result<Evaluation> {
         elsewhere()
     }
     fn evaluate_by(
@@ -206,6 +207,7 @@ impl AnyFamily for Outside {
         _: usize,
         _: &Device,
         _: &str,
+        _: &TasksDone<'_>,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
         elsewhere()
     }

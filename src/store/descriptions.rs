@@ -51,6 +51,11 @@ pub struct Description {
     pub policy_update: u64,
     /// Update that learned from it, if one has.
     pub used_in_update: Option<u64>,
+    /// Whether the agent, asked in these words from the start of the execution, did what they describe before it learned from them;
+    /// null where that was not looked at.
+    pub understood_before: Option<bool>,
+    /// Whether it did so right after the update that learned from them.
+    pub understood_after: Option<bool>,
     /// The earlier answer whose place it took.
     pub supersedes: Option<AnswerId>,
     /// Whether it stands now.
@@ -71,6 +76,8 @@ struct Row {
     created_at: i64,
     policy_update: i64,
     used_in_update: Option<i64>,
+    understood_before: Option<bool>,
+    understood_after: Option<bool>,
     supersedes: Option<AnswerId>,
     superseded: bool,
     undone: bool,
@@ -101,6 +108,8 @@ impl Row {
             created_at: from_nanos(self.created_at),
             policy_update: from_int(self.policy_update),
             used_in_update: self.used_in_update.map(from_int),
+            understood_before: self.understood_before,
+            understood_after: self.understood_after,
             supersedes: self.supersedes,
             state,
         })
@@ -118,7 +127,8 @@ impl Store {
                    answers.text AS "text!", answers.demonstration, answers.rating,
                    answers.request_shown AS "request_shown!: bool", answers.teacher AS "teacher!: TeacherId",
                    answers.created_at AS "created_at!", answers.policy_update AS "policy_update!",
-                   answers.used_in_update, answers.supersedes AS "supersedes?: AnswerId",
+                   answers.used_in_update, comprehension.before_understood AS "understood_before?: bool",
+                   comprehension.after_understood AS "understood_after?: bool", answers.supersedes AS "supersedes?: AnswerId",
                    answers.superseded_by IS NOT NULL AS "superseded!: bool",
                    answers.withdrawn_at IS NOT NULL AS "undone!: bool",
                    answers.retracted_at IS NOT NULL AS "withdrawn!: bool",
@@ -126,6 +136,7 @@ impl Store {
                FROM answers
                CROSS JOIN executions ON executions.id = answers.execution
                LEFT JOIN reviews ON reviews.answer = answers.id
+               LEFT JOIN comprehension ON comprehension.answer = answers.id
                WHERE answers.run = ? AND answers.id > ? AND answers.kind <> 'skipped'
                ORDER BY answers.id LIMIT ?"#,
             run,

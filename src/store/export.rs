@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 /// Which answers a data set has. The default has all of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
+#[schema(as = ExportFilter)]
 pub struct Filter {
     /// Those of this run.
     pub run: Option<RunId>,
@@ -37,7 +38,7 @@ pub struct Filter {
 }
 
 /// A reviewer's decision, or that there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewFilter {
     /// Accepted.

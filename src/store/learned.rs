@@ -4,10 +4,11 @@ use super::convert::{from_int, from_json, to_int};
 use super::error::Result;
 use super::{AnswerKind, Store};
 use crate::ids::{AnswerId, RunId, TeacherId};
-use crate::run::Source;
+use crate::run::{Attempt, Source};
+use serde::Serialize;
 
 /// An answer that an update learned from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct Learned {
     /// The answer.
     pub answer: AnswerId,
@@ -31,10 +32,11 @@ pub struct Learned {
     pub view: serde_json::Value,
     /// Whether that is what was asked.
     pub success: bool,
-    /// Whether the agent understood the words before it had learned from them, where that was looked at.
-    pub understood_before: Option<bool>,
-    /// Whether it did right after.
-    pub understood_after: Option<bool>,
+    /// The agent's own execution of the words, from the same start, before it had learned from them; null where that was not
+    /// looked at.
+    pub before: Option<Attempt>,
+    /// The same right after.
+    pub after: Option<Attempt>,
 }
 
 /// The answers that a range of updates learned from, and how many there are in all.
@@ -59,8 +61,18 @@ struct Row {
     summary: String,
     view: String,
     success: bool,
-    understood_before: Option<bool>,
-    understood_after: Option<bool>,
+    before_understood: Option<bool>,
+    before_summary: Option<String>,
+    before_view: Option<String>,
+    after_understood: Option<bool>,
+    after_summary: Option<String>,
+    after_view: Option<String>,
+}
+
+/// An attempt of which all parts are there.
+fn attempt(understood: Option<bool>, summary: Option<String>, view: Option<&str>) -> Result<Option<Attempt>> {
+    let (Some(understood), Some(summary), Some(view)) = (understood, summary, view) else { return Ok(None) };
+    Ok(Some(Attempt { view: from_json("an attempt's view", view)?, summary, understood }))
 }
 
 impl Row {
@@ -77,8 +89,8 @@ impl Row {
             summary: self.summary,
             view: from_json("an execution's view", &self.view)?,
             success: self.success,
-            understood_before: self.understood_before,
-            understood_after: self.understood_after,
+            before: attempt(self.before_understood, self.before_summary, self.before_view.as_deref())?,
+            after: attempt(self.after_understood, self.after_summary, self.after_view.as_deref())?,
         })
     }
 }
@@ -94,12 +106,13 @@ impl Store {
                    answers.teacher AS "teacher?: TeacherId", answers.kind AS "kind!",
                    iif(answers.retracted_at IS NULL, answers.text, '') AS "text!: String", executions.request AS "request!",
                    executions.summary AS "summary!", body.view AS "view!", executions.success AS "success!: bool",
-                   comprehension.before_understood AS "understood_before?: bool",
-                   comprehension.after_understood AS "understood_after?: bool"
+                   comprehension.before_understood AS "before_understood?: bool", comprehension.before_summary AS "before_summary?",
+                   comprehension.before_view AS "before_view?", comprehension.after_understood AS "after_understood?: bool",
+                   comprehension.after_summary AS "after_summary?", comprehension.after_view AS "after_view?"
                FROM answers INDEXED BY answers_in_order_of_use
                CROSS JOIN executions ON executions.id = answers.execution
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-               LEFT JOIN comprehension ON comprehension.answer = answers.id
+               LEFT JOIN comprehension ON comprehension.answer = answers.id AND answers.retracted_at IS NULL
                WHERE answers.run = ? AND answers.used_in_update BETWEEN ? AND ? AND answers.used_position IS NOT NULL
                ORDER BY answers.used_in_update, answers.used_position LIMIT ?"#,
             run,
@@ -114,7 +127,9 @@ impl Store {
             r#"SELECT answers.id AS "answer!: AnswerId", episodes.update_no AS "update_no!", episodes.episode AS "episode!",
                    NULL AS "teacher?: TeacherId", answers.kind AS "kind!", answers.text AS "text!: String",
                    episodes.request AS "request!", episodes.summary AS "summary!", episodes.view AS "view!",
-                   episodes.success AS "success!: bool", NULL AS "understood_before?: bool", NULL AS "understood_after?: bool"
+                   episodes.success AS "success!: bool", NULL AS "before_understood?: bool", NULL AS "before_summary?: String",
+                   NULL AS "before_view?: String", NULL AS "after_understood?: bool", NULL AS "after_summary?: String",
+                   NULL AS "after_view?: String"
                FROM episodes INDEXED BY episodes_of_update
                CROSS JOIN answers ON answers.id = episodes.answer
                WHERE episodes.run = ? AND episodes.update_no BETWEEN ? AND ? AND episodes.answer IS NOT NULL

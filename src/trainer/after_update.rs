@@ -6,7 +6,8 @@ use crate::config::run::TeacherMode;
 use crate::family::Family;
 use crate::protocol::evaluation::evaluate_while;
 use crate::protocol::{Evaluation, Split};
-use crate::run::{CheckpointRow, Event, Moment, Point, Status};
+use crate::run::{CheckpointRow, Event, Moment, Point, Status, seconds_left};
+use std::time::Instant;
 
 impl<K: Family> Trainer<'_, K> {
     /// Does what is due after an update: a point, an evaluation, a checkpoint, the status.
@@ -50,8 +51,13 @@ impl<K: Family> Trainer<'_, K> {
 
     /// Evaluates the policy; `None` when the program ends meanwhile.
     pub(super) fn evaluate(&mut self, split: Split, limit: usize) -> anyhow::Result<Option<Evaluation>> {
-        let commands = &mut self.commands;
-        let go_on = || !commands.shutdown_requested();
+        let (commands, events) = (&mut self.commands, &self.events);
+        let begun = Instant::now();
+        let go_on = |done, of| {
+            let seconds_left = seconds_left(begun.elapsed(), done, of);
+            events.send(Event::Evaluating { split, done, of, seconds_left });
+            !commands.shutdown_requested()
+        };
         Ok(evaluate_while(&*self.run.world, self.algorithm.policy(), split, limit, go_on)?)
     }
 

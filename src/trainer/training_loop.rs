@@ -340,6 +340,7 @@ impl<K: Family> Trainer<'_, K> {
             // The reported policy is the one that did best on validation; test tasks are touched here only.
             let (header, tensors) = checkpoint::load(&self.run.folder.join(checkpoint::BEST))?;
             self.algorithm.restore(&tensors, &header.algorithm_state())?;
+            self.events.log("The policy that did best is tested on all validation tasks and all test tasks.");
             let validation = self.evaluate(Split::Validation, 0)?;
             let test = self.evaluate(Split::Test, 0)?;
             match (validation, test) {

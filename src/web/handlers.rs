@@ -13,6 +13,7 @@ pub(crate) mod describing_api;
 pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod export;
+pub(crate) mod export_manifest;
 pub(crate) mod export_page;
 pub(crate) mod guide;
 pub(crate) mod health;

@@ -20,7 +20,9 @@ use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
 use crate::web::metrics::Metrics;
 use crate::web::middleware::metrics as count_requests;
-use crate::web::middleware::{body, errors, family_pages, log, rate_limits, security, session, visitor_cookie};
+use crate::web::middleware::{
+    body, deprecation, errors, family_pages, log, rate_limits, security, session, visitor_cookie,
+};
 use crate::web::settings::BODY_LIMIT;
 use crate::web::state::AppState;
 use axum::Extension;
@@ -66,6 +68,7 @@ fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))
         .route("/export", get(export_page::page))
+        .route("/export/progress", get(export::progress))
         .route("/import", get(import_episodes::page))
         .route("/corpora/{name}/delete", post(corpora::delete))
         .merge(kept_run_routes())
@@ -75,17 +78,23 @@ fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
         .merge(token_routes())
         .merge(family_routes(state));
     let long = Router::new()
+        .route("/corpora", get(corpora::page).post(corpora::upload))
+        .route("/import/episodes", post(import_episodes::bring_in))
+        .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
+        .route("/export/{file}", get(export::file));
+    timed(ordinary).merge(long).merge(older_routes()).merge(api::routes(state))
+}
+
+/// Addresses of before, whose places others under `/api/v1` have taken.
+fn older_routes() -> Router<AppState> {
+    Router::new()
         .route("/events", get(events::shared))
         .route("/runs/{run}/events", get(events::stream))
-        .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
         .route("/runs/{run}/export.jsonl", get(export::jsonl))
         .route("/runs/{run}/export.csv", get(export::csv))
         .route("/runs/{run}/export.schema.json", get(export::schema))
-        .route("/corpora", get(corpora::page).post(corpora::upload))
-        .route("/import/episodes", post(import_episodes::bring_in))
         .route("/export/count", get(export::count))
-        .route("/export/{file}", get(export::file));
-    timed(ordinary).merge(long).merge(api::routes(state))
+        .route_layer(from_fn(deprecation::mark))
 }
 
 /// Addresses whose requests have a limit of time.
@@ -107,6 +116,7 @@ fn kept_run_routes() -> Router<AppState> {
         .route("/runs/new/check", post(new_run::check))
         .route("/runs/new/file", post(new_run::read_file))
         .route("/runs/trash", get(run_trash::page))
+        .route("/runs/trash/empty", get(run_trash::confirm_empty).post(run_trash::empty))
         .route("/runs/{run}/settings.toml", get(new_run::download))
         .route("/runs/{run}/label", post(run_labels::form))
         .route("/runs/{run}/delete", get(run_trash::confirm).post(run_trash::delete_form))

@@ -1,8 +1,10 @@
 //! Everything that handlers can reach: the store, the families, the runs, the settings.
 
+pub(crate) mod downloads;
 pub(crate) mod run_log;
 pub(crate) mod runs;
 
+pub use downloads::Downloads;
 pub use run_log::LogLine;
 pub use runs::Runs;
 
@@ -24,6 +26,8 @@ pub struct AppState {
     pub runs: Runs,
     /// The launcher of runs; `None` where this process cannot start any.
     pub launcher: Option<Arc<dyn Launcher>>,
+    /// The downloads of this server's pages.
+    pub downloads: Downloads,
     /// Settings.
     pub settings: Arc<WebSettings>,
     /// Cancelled when the server is to end; event streams end with it.

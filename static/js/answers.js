@@ -5,7 +5,8 @@ import { ask, newKey, Problem, whole } from "./net.js";
 for (const form of document.querySelectorAll("form[data-correct]")) {
   const box = form.elements.text;
   const told = form.querySelector(".problem");
-  const kept = `iliad.correction.${form.dataset.correct}`;
+  // Under the name by which versions before /api/v1 have kept it.
+  const kept = `iliad.correction.${form.dataset.correct.replace("/api/v1/", "/api/")}`;
   let sending = false;
   let asked = null;   // the text of which the server asked whether it is meant
 

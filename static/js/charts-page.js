@@ -58,7 +58,7 @@ function choose(changes) {
 
 async function load(run) {
   if (!known.has(run)) {
-    const [points, snapshot] = await Promise.all([ask(`${api}/${encodeURIComponent(run)}/points`), ask(`${api}/${encodeURIComponent(run)}`)]);
+    const [{ items: points }, snapshot] = await Promise.all([ask(`${api}/${encodeURIComponent(run)}/points?thin=2000`), ask(`${api}/${encodeURIComponent(run)}`)]);
     known.set(run, { points, settings: flatten(snapshot.config), preset: snapshot.preset, seed: String(snapshot.seed), family: snapshot.family });
   }
   return known.get(run);

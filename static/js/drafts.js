@@ -2,7 +2,7 @@
 // any device. It outlives reloads, crashes, other tabs and the loss of the execution; it goes only when the server has said
 // "stored" or the person says "forget it".
 
-import { ask, newKey, whole } from "./net.js";
+import { ask, askItems, newKey, whole } from "./net.js";
 
 const KEEP = 40;
 const PAUSE = 2000;      // between two saves on the server
@@ -77,7 +77,7 @@ export class Drafts {
 
   // Takes up the drafts that the server has and this browser does not.
   async fetch() {
-    for (const { execution, text } of await ask(`${this.api}/drafts`)) {
+    for (const { execution, text } of await askItems(`${this.api}/drafts?limit=500`)) {
       if (!this.#read(execution) && !this.#unsaved.has(String(execution))) this.#write(execution, text, true);
     }
   }

@@ -48,7 +48,13 @@ function words(episode, run) {
   return description && sentence.startsWith(description) ? [quoted("span", {}, description), sentence.slice(description.length)] : [sentence];
 }
 
-function row(episode, run) {
+// The way from an answer that was learned from to what it changed.
+function changed({ description, episode, update }, learned) {
+  if (!description || update == null || !learned) return [];
+  return [" · ", el("a", { href: `${learned}?from=${update}&to=${update}#episode-${episode}` }, "What it changed")];
+}
+
+function row(episode, run, learned) {
   const described = short(episode, run);
   // One row is reached by Tab, the others from it by arrow keys.
   const summary = el("summary", { tabindex: -1 },
@@ -61,7 +67,7 @@ function row(episode, run) {
     el("dt", {}, "Request"), quoted("dd", {}, episode.request),
     el("dt", {}, "The execution in a line"), el("dd", {}, quoted("code", {}, episode.summary)),
     el("dt", {}, "Description"), el("dd", {}, ...words(episode, run)),
-    el("dt", {}, "Used"), el("dd", {}, used(episode)),
+    el("dt", {}, "Used"), el("dd", {}, used(episode), ...changed(episode, learned)),
   );
   if (episode.candidates.length > 0) {
     const list = el("ul", { class: "candidates" }, ...episode.candidates.map(([text, ok]) =>
@@ -79,8 +85,8 @@ export class Episodes {
   #waiting = [];
   #shown = new WeakMap();
 
-  constructor(list, empty, button, run) {
-    Object.assign(this, { list, empty, button, run });
+  constructor(list, empty, button, run, learned) {
+    Object.assign(this, { list, empty, button, run, learned });
     button.addEventListener("click", () => this.#letIn());
     list.addEventListener("toggle", () => { if (!this.#reading()) this.#letIn(); }, true);
     list.addEventListener("focusin", ({ target }) => { if (this.#rows().includes(target)) this.#stop(target); });
@@ -134,7 +140,7 @@ export class Episodes {
     const written = JSON.stringify(episode);
     // A row that somebody reads, or stands at with the keyboard, stays.
     if (there && (this.#shown.get(there) === written || there.querySelector("details[open]") || there.contains(document.activeElement))) return;
-    const item = row(episode, this.run);
+    const item = row(episode, this.run, this.learned);
     this.#shown.set(item, written);
     if (there) {
       there.replaceWith(item);

@@ -1,7 +1,8 @@
 // The export page: says how many rows the chosen filters leave while they are chosen.
 
-import { count } from "./format.js";
-import { ask } from "./net.js";
+import { remaining } from "./estimate.js";
+import { count, el } from "./format.js";
+import { ask, newKey } from "./net.js";
 
 const form = document.getElementById("choose");
 const output = document.getElementById("count");
@@ -51,4 +52,62 @@ form.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.target.matches("button, summary, a")) return;
   event.preventDefault();
   if (!event.isComposing) recount();
+});
+
+// ---- How far downloads have come ----
+//
+// A browser shows how much of a stream has come, and not how much is to come. Each download gets a ticket, by which the page asks.
+
+const downloads = document.getElementById("downloads");
+const BEAT = 500;
+// A download that the server has not begun after so many questions was refused, or given up by the person.
+const UNKNOWN = 20;
+
+async function follow(ticket, name) {
+  // Each step is not read out; the end is.
+  const item = el("li", { "aria-live": "off" }, `${name}: beginning…`);
+  downloads.prepend(item);
+  while (downloads.children.length > 6) downloads.lastElementChild.remove();
+  for (let missing = 0; missing < UNKNOWN;) {
+    await new Promise((done) => setTimeout(done, BEAT));
+    let at;
+    try {
+      at = await ask(`${form.dataset.progress}?ticket=${ticket}`);
+    } catch {
+      missing += 1;
+      continue;
+    }
+    missing = 0;
+    if (at.stage !== "going") item.removeAttribute("aria-live");
+    if (at.stage === "whole") {
+      item.replaceChildren(`${name}: ${count(at.rows)} ${at.rows === 1 ? "row" : "rows"}, handed over`);
+      return;
+    }
+    if (at.stage === "broken") {
+      item.replaceChildren(`${name}: it broke off after ${count(at.done)} of ${count(at.rows)} rows. What was saved of it is not whole; download it again.`);
+      return;
+    }
+    const bar = el("progress", { max: at.rows || null, value: at.rows ? at.done : null, "aria-label": name });
+    item.replaceChildren(`${name}: ${count(at.done)} of ${count(at.rows)} rows${remaining(at.seconds_left)}`, bar);
+  }
+  item.remove();
+}
+
+// The address is changed when it is used: the link itself stays as it is, and can be copied.
+document.getElementById("parts").addEventListener("click", (event) => {
+  const link = event.target.closest("a[download]");
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const ticket = newKey();
+  el("a", { href: `${link.href}&ticket=${ticket}`, download: true }).click();
+  follow(ticket, link.textContent);
+});
+
+form.addEventListener("submit", (event) => {
+  const button = event.submitter;
+  if (!button?.hasAttribute("formaction")) return;
+  const ticket = newKey();
+  form.elements.ticket.value = ticket;
+  follow(ticket, button.textContent);
+  setTimeout(() => { form.elements.ticket.value = ""; });
 });

@@ -34,6 +34,18 @@ export async function ask(url, { body, method = body === undefined ? "GET" : "PO
   throw new Problem(response.status, data?.code ?? "failed", detail, data ?? {});
 }
 
+// All items of a list of /api/v1, which comes in pages.
+export async function askItems(url) {
+  const items = [];
+  for (let next = null, first = true; first || next !== null; first = false) {
+    const joint = url.includes("?") ? "&" : "?";
+    const page = await ask(next === null ? url : `${url}${joint}cursor=${encodeURIComponent(next)}`);
+    items.push(...page.items);
+    next = page.next;
+  }
+  return items;
+}
+
 // A key for one answer. randomUUID exists on secure pages only, and a local network is none.
 export function newKey() {
   if (crypto.randomUUID) return crypto.randomUUID();

@@ -2,8 +2,9 @@
 
 import { AXIS_NAMES, Charts, fillTable } from "./charts.js";
 import { Episodes } from "./episodes.js";
+import { Pace, remaining } from "./estimate.js";
 import { ago, count, duration, el, percent, time } from "./format.js";
-import { ask } from "./net.js";
+import { ask, askItems } from "./net.js";
 import { Readings } from "./readings.js";
 import { SavedAgents } from "./saved-agents.js";
 import { Stream } from "./stream.js";
@@ -13,7 +14,7 @@ const $ = (id) => document.getElementById(id);
 const config = JSON.parse($("run").dataset.config);
 const charts = new Charts($("charts"));
 const readings = new Readings({ figure: $("readings"), view: $("readings-view"), table: $("readings-table") }, () => charts.axis);
-const episodes = new Episodes($("episodes"), $("episodes-empty"), $("episodes-new"), config.learns);
+const episodes = new Episodes($("episodes"), $("episodes-empty"), $("episodes-new"), config.learns, config.learned);
 const WORDS = { starting: "Getting ready", running: "Learning", paused: "Paused", stopped: "Ended", failed: "Stopped by an error" };
 const over = (state) => state === "stopped" || state === "failed";
 let status = null;
@@ -30,14 +31,30 @@ function problem(text) {
 
 // ---- Status --------------------------------------------------------------------------------------------------------
 
+// What the run does beside learning, with how long it takes.
+const pace = new Pace();
+let testing = "";
+const SPLITS = { train: "training", validation: "validation", test: "test" };
+
+function showTesting({ split, done, of, seconds_left: left }) {
+  testing = `Testing the agent: ${count(done)} of ${count(of)} ${SPLITS[split]} tasks${remaining(left)}`;
+  if (status) showDetail();
+}
+
+function showDetail() {
+  const state = status.state;
+  const done = status.done == null ? "" : ` ${percent(status.done, 0)}${remaining(pace.left(status.what, status.done))}`;
+  const spent = over(state) && config.budget > 0 && status.episodes >= config.budget;
+  say("run-detail", live && state === "starting" ? `${status.what}${done}` : live && !over(state) ? testing : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
+}
+
 function showStatus(now) {
   status = now;
   const state = live ? now.state : over(now.state) ? now.state : "stopped";
   $("run-state").className = `state ${state}`;
   say("run-word", WORDS[state] ?? state);
-  const done = now.done == null ? "" : ` ${percent(now.done, 0)}`;
   const spent = state === "stopped" && config.budget > 0 && now.episodes >= config.budget;
-  say("run-detail", state === "starting" ? `${now.what}${done}` : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
+  showDetail();
   say("run-why", state === "failed" ? now.message : "");
   $("run-failed").hidden = state !== "failed";
   say("device", now.device);
@@ -140,19 +157,20 @@ let renewing = null;
 let again = false;
 let retrying = 0;
 
+const POINTS = "/points?thin=2000";
 const part = (run, what) => ask(`${config.runs}/${encodeURIComponent(run)}${what}`);
 
 async function snapshot() {
   const compared = other;
-  const parts = ["", "/points", "/episodes", "/checkpoints", "/readings"].map((what) => part(config.run, what));
-  const [run, points, rows, marks, curves, others] = await Promise.all([...parts, compared ? part(compared, "/points") : null]);
+  const parts = ["", POINTS, "/episodes?limit=40", "/checkpoints?limit=500", "/readings"].map((what) => part(config.run, what));
+  const [run, points, rows, marks, curves, others] = await Promise.all([...parts, compared ? part(compared, POINTS) : null]);
   live = run.live;
-  showPoints(points);
+  showPoints(points.items);
   showStatus(run.status);
   readings.show(curves);
-  if (compared && compared === other) charts.compared = others;
-  episodes.fill(rows);
-  savedAgents.show(marks);
+  if (compared && compared === other) charts.compared = others.items;
+  episodes.fill(rows.items);
+  savedAgents.show(marks.items);
   showPool(run);
   $("log").replaceChildren();
   $("log-empty").hidden = run.log.length > 0;
@@ -198,8 +216,10 @@ function renewReadings() {
 }
 
 const HAPPENED = {
-  status: (now) => { live = true; showStatus(now); },
+  // A status comes when a test is over: the trainer does nothing else meanwhile.
+  status: (now) => { live = true; testing = ""; showStatus(now); },
   point: (point) => { charts.add(point); afterPoints(); },
+  evaluating: showTesting,
   episode: (episode) => episodes.add(episode),
   checkpoint: (row) => savedAgents.add(row),
   log: ({ message }) => addLog(new Date().toISOString(), message),
@@ -292,7 +312,7 @@ $("curves-table").addEventListener("toggle", afterPoints);
 
 // Runs that began since the page was opened can be compared with, too.
 function offer() {
-  ask(config.runs).then((runs) => {
+  askItems(`${config.runs}?limit=500`).then((runs) => {
     const there = new Set([...$("overlay").options].map((option) => option.value));
     for (const { id, called } of runs) if (id !== config.run && !there.has(id)) $("overlay").append(el("option", { value: id }, called));
   }, () => {});

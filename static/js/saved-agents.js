@@ -1,5 +1,6 @@
 // The checkpoints of a run: their list, what they are good for, and the choice of the one that is tried.
 
+import { remaining } from "./estimate.js";
 import { bytes, count, el, percent, time } from "./format.js";
 import { ask } from "./net.js";
 
@@ -7,7 +8,7 @@ const $ = (id) => document.getElementById(id);
 const BEST = "best.safetensors";
 const called = (name) => (name === BEST ? "★ best" : name.replace(/\.safetensors$/, ""));
 // How often the page asks how an evaluation stands.
-const EVERY = 2000;
+const EVERY = 1000;
 
 export class SavedAgents {
   constructor(config, problem) {
@@ -99,7 +100,13 @@ export class SavedAgents {
     }
     const { pending, done } = found;
     const where = ({ checkpoint, split }) => `${called(checkpoint)} on ${split === "train" ? "training" : split} tasks`;
-    const waiting = pending.map((one) => el("li", {}, one.failed ? `${where(one)}: ${one.failed}` : `${where(one)}: being evaluated…`));
+    const waiting = pending.map((one) => {
+      if (one.failed) return el("li", {}, `${where(one)}: ${one.failed}`);
+      const name = `Evaluation of ${where(one)}`;
+      const bar = el("progress", { max: one.tasks || null, value: one.tasks ? one.done : null, "aria-label": name });
+      const how = one.tasks ? `${count(one.done)} of ${count(one.tasks)} tasks${remaining(one.seconds_left)}` : "loading the agent…";
+      return el("li", { "aria-live": "off" }, `${where(one)}: ${how}`, bar);
+    });
     const ready = done.map((one) => {
       const { success, figures } = one.evaluation;
       const more = Object.entries(figures).map(([name, value]) => `, ${name} ${value.toFixed(3)}`).join("");

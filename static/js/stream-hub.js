@@ -4,7 +4,7 @@
 const SETTLE = 150; // Wishes that come together make one stream.
 const AGAIN = 3_000;
 const FORGOTTEN = 16_000; // A client that is silent for so long is gone; it speaks every 5 seconds.
-const NAMES = ["status", "point", "episode", "checkpoint", "comprehension", "log", "resync", "absent"];
+const NAMES = ["status", "point", "episode", "checkpoint", "comprehension", "evaluating", "log", "resync", "absent"];
 
 export class Hub {
   #clients = new Map();

@@ -46,7 +46,7 @@ export function setUpTry(api, chosen = () => null) {
     if (go.getAttribute("aria-disabled") === "true") return;
     go.setAttribute("aria-disabled", "true");
     tell("");
-    const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, "It finishes the update it is at, then it tries…")), 400);
+    const slow = setTimeout(() => $("tried").replaceChildren(el("p", { class: "small muted" }, chosen() ? "The agent is loaded as it was at this checkpoint; the first try takes longest…" : "It finishes the update it is at, then it tries…")), 400);
     try {
       const tried = await ask(`${api}/try`, { body: { request: $("request").value, start: fields($("try")), ...asked() } });
       const drawing = el("div", { class: "drawing", translate: "no" });

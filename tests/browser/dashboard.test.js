@@ -65,8 +65,10 @@ test("Tab leads past the episodes in one step, arrows lead through them", async 
   assert.equal(seen.filter((id) => /^\d+$/.test(id)).length, 1, "one of the rows is on the way");
   await page.locator("h1").click();
   await page.keyboard.press("e");
+  assert.match(await focused(), /^\d+$/);
+  // The row that Tab reaches can be the oldest one.
+  await page.keyboard.press("Home");
   const first = await focused();
-  assert.match(first, /^\d+$/);
   await page.keyboard.press("ArrowDown");
   const next = await focused();
   assert.ok(Number(next) < Number(first), `${next} comes below ${first}`);

@@ -32,6 +32,7 @@ test("what people said is one click away, and counts agree with files", async ()
   assert.equal(await row.locator(".number").innerText(), "2");
   const csv = await saved(page, () => row.getByRole("link", { name: "CSV" }).click());
   assert.equal(csv.name, "iliad-descriptions-1.csv");
+  await until("the page says that it is whole", async () => (await page.locator("#downloads").innerText()).includes("CSV, By people: 2 rows, handed over"));
   assert.match(csv.bytes.toString(), /"'=the first letter is gone"/, "a spreadsheet does not execute it");
 
   const count = page.locator("#count");
@@ -55,6 +56,16 @@ test("what people said is one click away, and counts agree with files", async ()
   for (const part of ["letters-1/README.md", "letters-1/data/train-00000.parquet", "license: cc-by-4.0", '"source": "human"']) {
     assert.ok(text.includes(part), part);
   }
+  await until("it is whole", async () => /^Data set \(tar\): \d+ rows, handed over/.test(await page.locator("#downloads").innerText()));
+  assert.ok(!page.url().includes("ticket"), "the address that leads back has no ticket");
+  // How far a long one is, and how long it takes.
+  await page.route("**/export/progress?*", (route) => route.fulfill({ json: { stage: "going", done: 1200, rows: 5000, seconds_left: 11.7 } }));
+  await saved(page, () => page.getByRole("button", { name: "CSV", exact: true }).click());
+  await page.getByText("CSV: 1,200 of 5,000 rows, about 12 s left").waitFor();
+  await page.unroute("**/export/progress?*");
+  await page.locator("input[name=version]").fill("../2");
+  await page.getByRole("button", { name: "CSV", exact: true }).click();
+  assert.equal(await page.locator("input[name=version]:invalid").count(), 1, "what cannot be a version is said before anything is sent");
   assert.deepEqual(errors, []);
   await context.close();
 });

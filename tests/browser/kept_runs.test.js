@@ -63,6 +63,12 @@ test("a finished run is tried and measured, and its best checkpoint continues as
   await page.locator("#evaluate-limit").fill("8");
   await page.getByRole("button", { name: "Evaluate ★ best" }).click();
   await until("it is measured", async () => /of 8 /.test(await page.locator("#evaluations").innerText()));
+  const under = { checkpoint: "best.safetensors", split: "test", limit: 0, done: 256, tasks: 500, seconds_left: 11.7, failed: null };
+  await page.route("**/evaluations", (route) => route.fulfill({ json: { pending: [under], done: [] } }));
+  await page.reload();
+  await page.getByText("★ best on test tasks: 256 of 500 tasks, about 12 s left").waitFor();
+  assert.equal(await page.locator("#evaluations progress").getAttribute("value"), "256");
+  await page.unroute("**/evaluations");
   const link = page.getByRole("link", { name: "Download ★ best" });
   const file = await fetch(new URL(await link.getAttribute("href"), server.address));
   assert.equal(file.status, 200);
@@ -120,6 +126,17 @@ test("settings go out as a file and come in again", async () => {
   await page.getByText("seed 4242").first().waitFor();
 });
 
+test("from an episode one comes to what its description changed", async () => {
+  await page.goto(`${server.address}runs/${finished}`);
+  const row = page.locator("#episodes > li", { has: page.getByRole("link", { name: "What it changed", includeHidden: true }) }).first();
+  await row.locator("summary").click();
+  const episode = await row.getAttribute("data-episode");
+  await row.getByRole("link", { name: "What it changed" }).click();
+  await page.locator("h1", { hasText: "Learned in update" }).waitFor();
+  assert.equal(await page.locator(`.learned .card:has(#episode-${episode})`).count(), 1);
+  assert.match(page.url(), new RegExp(`#episode-${episode}$`));
+});
+
 test("a deleted run waits in the trash, and can be put back", async () => {
   await page.goto(`${server.address}runs/${finished}`);
   await page.getByText("Name, notes, tags").click();
@@ -130,5 +147,20 @@ test("a deleted run waits in the trash, and can be put back", async () => {
   await page.getByRole("heading", { name: "Trash" }).waitFor();
   await page.getByRole("button", { name: "Put back The short one" }).click();
   await page.locator("#run-title", { hasText: "The short one" }).waitFor();
+});
+
+test("the trash is emptied after it has said what is lost", async () => {
+  await page.goto(`${server.address}runs/${finished}/delete`);
+  await page.getByRole("button", { name: "Move it to the trash" }).click();
+  await page.getByRole("link", { name: "Empty the trash now…" }).click();
+  await page.getByRole("heading", { name: "Empty the trash now?" }).waitFor();
+  assert.match(await page.locator(".losses").innerText(), /of [\d,]+ answers in all[^]*checkpoints?, [\d.]+ [kM]B/);
+  assert.match(await page.locator("#lost").innerText(), /The short one/);
+  await page.getByRole("button", { name: "Remove for good" }).click();
+  assert.match(page.url(), /trash\/empty$/, "nothing goes without the tick");
+  await page.getByRole("checkbox", { name: "Remove it for good" }).check();
+  await page.getByRole("button", { name: "Remove for good" }).click();
+  await page.getByText("1 run was removed for good.").waitFor();
+  assert.equal((await fetch(`${server.address}api/v1/runs/${finished}`)).status, 404);
   assert.deepEqual(errors, []);
 });

@@ -318,8 +318,8 @@ async fn a_data_set_is_a_folder_with_a_card_and_a_manifest() {
 
     // The archive has these files, too.
     let pieces = dataset::pieces(moment(&bench, &Filter::default()).await, about);
-    let pieces: Vec<_> = tar(pieces, "words-2.1".into()).collect().await;
-    let archive: Vec<u8> = pieces.into_iter().flat_map(Result::unwrap).collect();
+    let pieces: Vec<_> = tar(pieces, "words-2.1".into(), 0).collect().await;
+    let archive: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.unwrap().0).collect();
     assert_eq!(archive.len() % 512, 0);
     let mut at = 0;
     let mut found = BTreeMap::new();
@@ -363,7 +363,7 @@ async fn parts_references_and_forms_come_from_the_family() {
     let form = async |name: &str| {
         let form = forms::named(Registry::builtin(), name).unwrap();
         let pieces: Vec<_> = forms::examples(moment(&bench, &Filter::default()).await, form).collect().await;
-        String::from_utf8(pieces.into_iter().flat_map(Result::unwrap).collect()).unwrap()
+        String::from_utf8(pieces.into_iter().flat_map(|piece| piece.unwrap().0).collect()).unwrap()
     };
     let words: Vec<Value> = form("regex").await.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let first = &words[0];
@@ -372,6 +372,14 @@ async fn parts_references_and_forms_come_from_the_family() {
     let pair: Value = serde_json::from_str(form("pairs").await.trim()).unwrap();
     assert_eq!((&pair["request"], &pair["description"]), (&json!("request 0"), &json!("drop a")));
     assert_eq!(serde_json::from_str::<Value>(&form("r2r").await).unwrap(), json!([]), "there are no walks");
+    // The manifest of such a file counts its examples.
+    let regex = forms::named(Registry::builtin(), "regex").unwrap();
+    let mut file = forms::ExamplesFile::new(moment(&bench, &Filter::default()).await, regex);
+    while let Some((_, progress)) = file.next().await.unwrap() {
+        assert!(progress.done <= progress.rows, "{progress:?}");
+    }
+    let manifest = file.manifest(Description::default(), "regex.jsonl".into(), 7, "ab".into());
+    assert_eq!((manifest.counts["regex"], manifest.runs.len()), (2, 1));
 }
 
 #[tokio::test]

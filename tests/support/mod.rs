@@ -13,6 +13,7 @@ use iliad::family::{Audience, Change, Demonstration, Fields, Guide, RenderError,
 use iliad::family::{Progress, TeacherReport, TeacherTraining};
 use iliad::nn::device_agreement::Apart;
 use iliad::nn::reference_fixtures::{Differences, FixtureFile};
+use iliad::protocol::evaluation::TasksDone;
 use iliad::protocol::{Evaluation, GroupSuccess, Split};
 use iliad::protocol::{Medium, Rate};
 use iliad::registry::AnyFamily;
@@ -213,7 +214,7 @@ impl AnyFamily for Pairs {
     fn spawn(&'static self, launch: Launch) -> anyhow::Result<(RunHandle, JoinHandle<anyhow::Result<FinalReport>>)> {
         self.check(&launch.config).map(|()| unreachable!())
     }
-    fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device) -> anyhow::Result<Evaluation> {
+    fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device, _: &TasksDone<'_>) -> anyhow::Result<Evaluation> {
         anyhow::bail!("no run of this family can be evaluated")
     }
     fn evaluate_by(
@@ -223,6 +224,7 @@ impl AnyFamily for Pairs {
         _: usize,
         _: &Device,
         _: &str,
+        _: &TasksDone<'_>,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
         anyhow::bail!("no run of this family can be evaluated")
     }
@@ -633,6 +635,7 @@ pub fn app_state(store: Store, settings: WebSettings) -> AppState {
         store,
         families: families(),
         runs: Runs::default(),
+        downloads: Default::default(),
         launcher: None,
         settings: Arc::new(settings),
         shutdown: CancellationToken::new(),

@@ -466,3 +466,38 @@ async fn reviewers_change_no_study() {
     assert_eq!(changed.status, StatusCode::SEE_OTHER, "{}", changed.text);
     assert_eq!(server.state.store.audit(&"words".into(), 1).await.unwrap()[0].actor, "Eve");
 }
+
+/// What one researcher deleted is for the others to find: owners alone remove runs before their time.
+#[tokio::test]
+async fn owners_empty_the_trash_and_researchers_do_not() {
+    let mut server = server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (store, runs) = (server.state.store.clone(), server.state.runs.clone());
+    server.launch_with(std::sync::Arc::new(crate::v1::MadeUp { store, runs, folder }));
+    for id in ["old", "older"] {
+        crate::support::ended_run(&server.state.store, crate::support::run_row(id, TeacherMode::Human)).await;
+        server.state.store.trash_run(&id.into()).await.unwrap();
+    }
+    let owner = signed_in(&server, "Ada", Role::Owner).await;
+    let researcher = signed_in(&server, "Eve", Role::Researcher).await;
+    let reviewer = signed_in(&server, "Rob", Role::Reviewer).await;
+    let remove = async |cookie: &str| {
+        let headers = [("cookie", cookie), ("sec-fetch-site", "same-origin")];
+        server.call(Method::DELETE, "/api/v1/trash/older", &headers, Body::empty()).await.status
+    };
+    let page = server.page("/runs/trash", &researcher).await;
+    assert!(page.status == StatusCode::OK && page.text.contains("Put back"), "{}", page.text);
+    assert!(!page.text.contains("/runs/trash/empty") && page.text.contains("an owner of this server can empty"));
+    for cookie in [&researcher, &reviewer] {
+        assert_eq!(server.page("/runs/trash/empty", cookie).await.status, StatusCode::FORBIDDEN);
+        let sent = server.form("/runs/trash/empty", cookie, "runs=old&sure=yes").await;
+        assert!(sent.status == StatusCode::FORBIDDEN && sent.text.contains("does not allow this"), "{}", sent.text);
+        assert_eq!(remove(cookie).await, StatusCode::FORBIDDEN);
+    }
+    assert_eq!(server.state.store.trashed_runs().await.unwrap().len(), 2);
+    assert!(server.page("/runs/trash", &owner).await.text.contains("/runs/trash/empty"));
+    assert!(server.page("/runs/trash/empty", &owner).await.text.contains("2 runs would be removed"));
+    assert_eq!(server.form("/runs/trash/empty", &owner, "runs=old&sure=yes").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(remove(&owner).await, StatusCode::NO_CONTENT);
+    assert!(server.state.store.trashed_runs().await.unwrap().is_empty());
+}

@@ -163,6 +163,16 @@ async fn a_point_of_a_curve_leads_to_the_words_that_were_learned() {
     );
     assert!(page.contains("It understood these words before") || page.contains("right after it did"), "{page}");
     assert!(page.contains(&format!("id=\"answer-{}\"", given["answer"])), "{page}");
+    // What it did in these words, before and after.
+    assert!(page.contains("asked in these words") && page.contains("Before: ") && page.contains("After: "), "{page}");
+    assert!(page.contains(&format!("id=\"episode-{}\"", row.episode)), "{page}");
+    let api = server.get(&format!("/api/v1/runs/study/learned?from={update}&to={update}"), "").await.json();
+    let learned = &api["answers"][0];
+    assert_eq!((&learned["answer"], &api["people"]), (&given["answer"], &serde_json::json!(1)));
+    assert_eq!(learned["before"]["understood"].as_bool(), row.understood_before, "{learned}");
+    assert_eq!(learned["after"]["understood"].as_bool(), row.understood_after, "{learned}");
+    let listed = server.get("/api/v1/runs/study/descriptions", "").await.json();
+    assert_eq!(listed["items"][0]["understood_before"].as_bool(), row.understood_before, "{listed}");
     let later = server.page(&format!("/runs/study/learned?from={}&to={}", update + 1000, update + 1001), "").await;
     assert!(later.text.contains("Nothing was learned from answers here"), "{}", later.text);
     // An empty run and a range the wrong way round are no errors.

@@ -171,3 +171,34 @@ async fn teaching_is_offered_only_where_people_are_asked() {
     assert!(!home.contains("href=\"/teach/study\"") && home.contains("without people at the moment"), "{home}");
     assert!(hidden(&server.page("/runs/study", "").await.text));
 }
+
+#[tokio::test]
+async fn the_trash_is_emptied_after_it_has_said_what_is_lost() {
+    let server = crate::v1::server_with(iliad::web::WebSettings::default()).await;
+    for id in ["one", "two", "three"] {
+        crate::support::ended_run(&server.state.store, crate::support::run_row(id, TeacherMode::Human)).await;
+    }
+    for id in ["one", "two"] {
+        assert_eq!(delete(&server, &format!("/api/runs/{id}")).await.status, StatusCode::OK);
+    }
+    let page = server.page("/runs/trash", "").await.text;
+    assert!(page.contains("Empty the trash now…") && page.contains("/runs/trash/empty?run=one"), "{page}");
+    // One run alone.
+    let asked = server.page("/runs/trash/empty?run=one", "").await.text;
+    assert!(asked.contains("Remove this run for good?") && asked.contains("1 run would be removed"), "{asked}");
+    assert!(asked.contains("1 checkpoint") && asked.contains(">one</textarea>"), "{asked}");
+    let both = server.page("/runs/trash/empty", "").await.text;
+    assert!(both.contains("Empty the trash now?") && both.contains("2 runs would be removed"), "{both}");
+    assert_eq!(server.page("/runs/trash/empty?run=three", "").await.status, StatusCode::NOT_FOUND);
+    // Nothing goes without the tick, and nothing that was not said.
+    let unsure = server.form("/runs/trash/empty", "", "runs=one%0Atwo").await;
+    assert!(unsure.status.as_u16() == 422 && unsure.text.contains("Nothing has been removed"), "{}", unsure.text);
+    let emptied = server.form("/runs/trash/empty", "", "runs=one%0D%0Athree&sure=yes").await;
+    assert_eq!((emptied.status, emptied.header("location")), (StatusCode::SEE_OTHER, "/runs/trash?removed=1"));
+    let ids = server.state.store.trashed_runs().await.unwrap();
+    assert_eq!(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["two"]);
+    assert_eq!(server.page("/runs/one", "").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.page("/runs/three", "").await.status, StatusCode::OK);
+    let page = server.page("/runs/trash?removed=1", "").await.text;
+    assert!(page.contains("1 run was removed for good."), "{page}");
+}

@@ -91,7 +91,7 @@ async fn everything_works_under_a_path_whether_the_proxy_strips_it_or_not() {
         let seen = server.form(&format!("{front}/teach/study/guide"), &cookie, "").await;
         assert_eq!(seen.header("location"), "/lab/iliad/teach/study");
         let page = server.page(&format!("{front}/teach/study"), &cookie).await.text;
-        assert!(page.contains("/lab/iliad/api/runs/study"));
+        assert!(page.contains("/lab/iliad/api/v1/runs/study"));
         let file = attribute(&page, "js/teach.js", "src");
         assert_eq!(
             server.get(file.strip_prefix("/lab/iliad").filter(|_| front.is_empty()).unwrap_or(&file), "").await.status,

@@ -1,15 +1,15 @@
-//! The addresses of programs: their document, pages of lists, tokens, keys, limits, and agents that live elsewhere.
+//! The addresses of programs: their document, pages of lists, tokens, keys, and limits.
 
 use crate::{Reply, Server, support};
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
-use futures::StreamExt;
+use axum::http::{Method, StatusCode};
 use futures::future::BoxFuture;
 use iliad::app::outside;
 use iliad::config::run::TeacherMode;
 use iliad::ids::{RunId, StudyId};
 use iliad::launch::{
-    Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo,
+    CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun,
+    PresetInfo,
 };
 use iliad::protocol::Split;
 use iliad::store::{Scope, Store, StudyArm};
@@ -20,13 +20,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tower::ServiceExt;
 
 /// Starts made-up runs that show previews, and hosts outside runs as the server does.
 pub struct MadeUp {
     pub store: Store,
     pub runs: Runs,
+    /// Holds the one checkpoint that every run has.
+    pub folder: tempfile::TempDir,
 }
+
+const CHECKPOINT: &str = "best.safetensors";
 
 impl Launcher for MadeUp {
     fn presets(&self) -> Vec<PresetInfo> {
@@ -75,9 +78,18 @@ impl Launcher for MadeUp {
         Box::pin(async { Ok(()) })
     }
 
+    fn checkpoint_files<'a>(&'a self, _: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
+        let path = self.folder.path().join(CHECKPOINT);
+        Box::pin(async { Ok(vec![CheckpointFile { name: CHECKPOINT.to_owned(), bytes: 7, path }]) })
+    }
+
+    fn remove<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async { Ok(self.store.purge_run(id, false).await?) })
+    }
+
     fn evaluating(&self, _: &RunId) -> Vec<Evaluating> {
         let request = EvaluationRequest { checkpoint: "best.safetensors".into(), split: Split::Test, limit: 5 };
-        vec![Evaluating { request, failed: None }]
+        vec![Evaluating { request, done: 2, tasks: 5, seconds_left: Some(1.5), failed: None }]
     }
 }
 
@@ -85,18 +97,20 @@ impl Launcher for MadeUp {
 pub async fn server_with(settings: WebSettings) -> Server {
     let mut server = Server::with(settings, TeacherMode::Human).await;
     let (store, runs) = (server.state.store.clone(), server.state.runs.clone());
-    server.launch_with(Arc::new(MadeUp { store, runs }));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(CHECKPOINT), "weights").unwrap();
+    server.launch_with(Arc::new(MadeUp { store, runs, folder }));
     server
 }
 
 /// A program, with or without a token.
-struct Program<'a> {
-    server: &'a Server,
-    bearer: Option<String>,
+pub struct Program<'a> {
+    pub server: &'a Server,
+    pub bearer: Option<String>,
 }
 
 impl Program<'_> {
-    async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> Reply {
+    pub async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&Value>) -> Reply {
         let mut headers = vec![("content-type", "application/json")];
         if let Some(bearer) = &self.bearer {
             headers.push(("authorization", bearer));
@@ -108,20 +122,20 @@ impl Program<'_> {
         self.server.call(method, path, &headers, body).await
     }
 
-    async fn get(&self, path: &str) -> Reply {
+    pub async fn get(&self, path: &str) -> Reply {
         self.send(Method::GET, path, None, None).await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Reply {
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
         self.send(Method::POST, path, None, Some(body)).await
     }
 }
 
-fn program(server: &Server) -> Program<'_> {
+pub fn program(server: &Server) -> Program<'_> {
     Program { server, bearer: None }
 }
 
-async fn with_token<'a>(server: &'a Server, scopes: &[Scope]) -> Program<'a> {
+pub async fn with_token<'a>(server: &'a Server, scopes: &[Scope]) -> Program<'a> {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     let token = format!("iliad_{:032x}", NEXT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
     server.state.store.create_api_token(&token, "a program", scopes, "a test", None).await.unwrap();
@@ -183,7 +197,11 @@ impl Contract<'_> {
             assert!(reply.text.is_empty(), "{method} {name} says nothing by the document: {}", reply.text);
             return Value::Null;
         };
-        let schema = content.get(&kind).unwrap_or_else(|| panic!("{method} {name}: {kind} is not in {content:?}"));
+        let plain = kind.split(';').next().unwrap().to_owned();
+        let schema = content.get(&plain).unwrap_or_else(|| panic!("{method} {name}: {kind} is not in {content:?}"));
+        if plain != "application/json" && !plain.ends_with("+json") {
+            return Value::String(reply.text);
+        }
         let value = reply.json();
         self.check(&schema["schema"], &value, &format!("{method} {name}"));
         value
@@ -273,6 +291,27 @@ async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
     contract.ask(post.clone(), "/runs/{run}/stop", &run, None, 202).await;
     contract.ask(get.clone(), "/runs/{run}", &[("run", "study")], None, 200).await;
 
+    let learned = contract.ask(get.clone(), "/runs/{run}/learned?from=1&to=9", &run, None, 200).await;
+    assert!(learned["people"].is_u64() && learned["answers"].is_array(), "{learned}");
+    let thinned = contract.ask(get.clone(), "/runs/{run}/points?thin=2", &run, None, 200).await;
+    assert!(thinned["items"].as_array().unwrap().len() <= 2 && thinned["next"].is_null(), "{thinned}");
+    let draft = json!({"client_key": leased["client_key"], "version": 2, "text": ""});
+    let path = "/runs/{run}/executions/{execution}/draft";
+    contract.ask(post.clone(), path, &here, Some(draft), 204).await;
+    let file = [("run", "second"), ("name", CHECKPOINT)];
+    let weights = contract.ask(get.clone(), "/runs/{run}/checkpoints/{name}", &file, None, 200).await;
+    assert_eq!(weights, json!("weights"));
+
+    // The data set.
+    contract.ask(get.clone(), "/export/count?run=second", &[], None, 200).await;
+    for name in ["descriptions.jsonl", "descriptions.csv", "descriptions.parquet", "dataset.tar", "pairs.jsonl"] {
+        let file = [("file", name)];
+        contract.ask(get.clone(), "/export/{file}?run=second&licence=CC0-1.0", &file, None, 200).await;
+        contract.ask(get.clone(), "/export/{file}/manifest?run=second&licence=CC0-1.0", &file, None, 200).await;
+    }
+    contract.ask(get.clone(), "/export/{file}/manifest", &[("file", "schema.json")], None, 404).await;
+    contract.ask(get.clone(), "/export/{file}", &[("file", "descriptions.xlsx")], None, 404).await;
+
     // A run that has ended.
     let mut status = server.state.runs.get(&"second".into()).unwrap().status;
     let stopped = status.wait_for(|status| status.state == iliad::run::RunState::Stopped);
@@ -288,6 +327,13 @@ async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
     contract.ask(get.clone(), "/runs/{run}/losses", &run, None, 200).await;
     contract.ask(Method::DELETE, "/runs/{run}", &run, None, 200).await;
     contract.ask(post.clone(), "/runs/{run}/restore", &run, None, 204).await;
+    contract.ask(Method::DELETE, "/trash/{run}", &run, None, 404).await;
+    contract.ask(Method::DELETE, "/runs/{run}", &run, None, 200).await;
+    let trash = contract.ask(get.clone(), "/trash", &[], None, 200).await;
+    assert_eq!((&trash["items"][0]["id"], &trash["items"][0]["losses"]["checkpoints"]), (&json!("second"), &json!(1)));
+    contract.ask(Method::DELETE, "/trash/{run}", &run, None, 204).await;
+    assert_eq!(contract.ask(get.clone(), "/trash", &[], None, 200).await["items"], json!([]));
+    contract.ask(get.clone(), "/runs/{run}", &run, None, 404).await;
 
     // Studies.
     let study = StudyId::from("words");
@@ -508,109 +554,4 @@ async fn programs_are_told_how_they_stand() {
         "a token has a bucket of its own: {:?}",
         own.headers
     );
-}
-
-/// The events of a stream, as many as are wanted.
-async fn events(server: &Server, path: &str, last: Option<i64>, wanted: usize) -> Vec<(String, Value)> {
-    let mut request = Request::get(path).header("host", "127.0.0.1:8080");
-    if let Some(last) = last {
-        request = request.header("last-event-id", last.to_string());
-    }
-    let response = server.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
-    let mut body = response.into_body().into_data_stream();
-    let (mut text, mut found) = (String::new(), Vec::new());
-    while found.len() < wanted {
-        let chunk = tokio::time::timeout(Duration::from_secs(60), body.next()).await.expect("in time");
-        text.push_str(std::str::from_utf8(&chunk.expect("it goes on").unwrap()).unwrap());
-        found = text
-            .split("\n\n")
-            .filter(|event| event.contains("event: description"))
-            .map(|event| {
-                let line =
-                    |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
-                (line("id:"), serde_json::from_str(&line("data:")).unwrap())
-            })
-            .collect();
-    }
-    found
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_elsewhere_posts_executions_and_gets_descriptions_as_they_come() {
-    let server = server_with(WebSettings::default()).await;
-    let agent = program(&server);
-    let run = agent.post("/api/v1/outside-runs", &json!({"show_request": true})).await;
-    assert_eq!((run.status, run.json()["id"].as_str()), (StatusCode::CREATED, Some("elsewhere")));
-    let executions = json!({"executions": [
-        {"request": "replace c with w", "pairs": [{"in": "castle", "out": "wastle"}], "update": 4},
-        {"request": "tidy up", "text": "It took the <cup>.\nIt left.", "people": 2},
-    ]});
-    let posted = agent.post("/api/v1/runs/elsewhere/executions", &executions).await;
-    assert_eq!(posted.status, StatusCode::CREATED, "{}", posted.text);
-    assert_eq!(posted.json()["executions"][1]["episode"], 2);
-    for wrong in [
-        json!({"request": "x"}),
-        json!({"request": "x", "text": "a", "pairs": []}),
-        json!({"request": "", "text": "a"}),
-        json!({"request": "x", "text": "a", "people": 0}),
-    ] {
-        let reply = agent.post("/api/v1/runs/elsewhere/executions", &json!({ "executions": [wrong] })).await;
-        assert_eq!(reply.json()["code"], "execution", "{}", reply.text);
-    }
-    let own = agent.post("/api/v1/runs/study/executions", &executions).await;
-    assert_eq!((own.status, own.json()["code"].as_str()), (StatusCode::CONFLICT, Some("not-outside")));
-
-    // People teach it on the page, as any other run, and the dashboard says where the agent is.
-    let page = server.page("/teach/elsewhere", "").await;
-    let cookie = page.cookie("iliad_teacher").unwrap();
-    server.form("/teach/elsewhere/guide", &cookie, "").await;
-    assert!(server.page("/runs/elsewhere", "").await.text.contains("lives in another program"));
-    assert!(server.page("/runs", "").await.text.contains("elsewhere"));
-    let stream = events(&server, "/api/v1/runs/elsewhere/descriptions/events", None, 2);
-    let teach = async {
-        let mut drawn = String::new();
-        for n in 0..2 {
-            let leased = server.post("/api/v1/runs/elsewhere/lease", &cookie, &json!({})).await.json();
-            drawn += leased["html"].as_str().unwrap();
-            assert!(leased["request"].is_string(), "{leased}");
-            let answer = json!({"client_key": format!("k{n}"), "execution": leased["execution"], "kind": "described",
-                "text": format!("words {n}")});
-            let reply = server.post("/api/v1/runs/elsewhere/answers", &cookie, &answer).await;
-            assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text);
-        }
-        assert!(drawn.contains("edit-pair") && drawn.contains("&lt;cup&gt;"), "{drawn}");
-    };
-    let (told, ()) = tokio::join!(stream, teach);
-    assert_eq!((&told[0].1["text"], &told[1].1["text"]), (&json!("words 0"), &json!("words 1")));
-    assert_eq!(told[0].1["state"], "standing");
-    let first: i64 = told[0].0.parse().unwrap();
-    let again = events(&server, "/api/v1/runs/elsewhere/descriptions/events", Some(first), 1).await;
-    assert_eq!(again[0].0, told[1].0, "a stream that broke off goes on after the last one");
-    let later = agent.get(&format!("/api/v1/runs/elsewhere/descriptions?after={first}")).await.json();
-    assert_eq!((later["items"].as_array().unwrap().len(), &later["items"][0]["text"]), (1, &json!("words 1")));
-
-    // Descriptions that it has learned from can no longer be undone, and teachers see it.
-    let update = json!({"update": 1, "descriptions": [first], "validation": {"right": 1, "of": 2}, "seconds": 3.5});
-    let point = agent.post("/api/v1/runs/elsewhere/updates", &update).await;
-    assert_eq!((point.status, point.json()["validation"]["n"].as_u64()), (StatusCode::OK, Some(2)), "{}", point.text);
-    assert_eq!(agent.post("/api/v1/runs/elsewhere/updates", &update).await.status, StatusCode::OK);
-    let undone = server.post(&format!("/api/v1/runs/elsewhere/answers/{first}/undo"), &cookie, &json!({})).await.json();
-    assert_eq!((&undone["undone"], &undone["used_in_update"]), (&json!(false), &json!(1)));
-    let second = told[1].0.clone();
-    server.post(&format!("/api/v1/runs/elsewhere/answers/{second}/undo"), &cookie, &json!({})).await;
-    let gone = json!({"update": 2, "descriptions": [second.parse::<i64>().unwrap()]});
-    let refused = agent.post("/api/v1/runs/elsewhere/updates", &gone).await;
-    assert_eq!((refused.status, refused.json()["code"].as_str()), (StatusCode::CONFLICT, Some("superseded")));
-
-    // It is commanded as any other.
-    assert_eq!(agent.post("/api/v1/runs/elsewhere/pause", &json!({})).await.status, StatusCode::ACCEPTED);
-    let mut status = server.state.runs.get(&"elsewhere".into()).unwrap().status;
-    let paused = status.wait_for(|status| status.state == iliad::run::RunState::Paused);
-    let seen = tokio::time::timeout(Duration::from_secs(30), paused).await.unwrap().unwrap().clone();
-    assert_eq!((seen.update, seen.episodes, seen.descriptions_human), (1, 2, 1));
-    let waits = agent.post("/api/v1/runs/elsewhere/executions", &executions).await;
-    assert_eq!(waits.json()["code"], "paused");
-    let tried = agent.post("/api/v1/runs/elsewhere/try", &json!({"request": "x", "start": {}})).await;
-    assert!(tried.text.contains("lives in another program"), "{}", tried.text);
 }

@@ -31,6 +31,13 @@ pub(crate) struct Viewing;
 /// command. The access token is not enough: whoever has it would keep a way in after it was changed.
 pub(crate) struct Owner(pub(crate) Option<Arc<SignedIn>>);
 
+/// Who may remove runs for good before their time: whoever steers, but for researchers' accounts, since what somebody else deleted
+/// is to be found in the trash.
+pub(crate) struct Remover;
+
+/// Whether the sender of a request is a [`Remover`].
+pub(crate) struct MayRemove(pub(crate) bool);
+
 /// Whoever steers, with what can end while a stream goes on.
 pub(crate) struct SteeringSession(pub(crate) LetIn);
 
@@ -114,6 +121,34 @@ impl FromRequestParts<AppState> for Owner {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
         check_owner(state, parts)?;
         Ok(Owner(Known::of(parts).signed))
+    }
+}
+
+/// Whether a request may remove runs for good.
+fn check_remover(state: &AppState, parts: &Parts) -> Result<(), Error> {
+    if access::check(state, parts)? != Permit::Account {
+        return Ok(());
+    }
+    let known = Known::of(parts);
+    if known.with(|role| role == Role::Owner).is_some() {
+        return Ok(());
+    }
+    Err(known.signed.map_or(Error::NotSignedIn, |signed| Error::NotPermitted(signed.role)))
+}
+
+impl FromRequestParts<AppState> for Remover {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Error> {
+        check_remover(state, parts).map(|()| Remover)
+    }
+}
+
+impl FromRequestParts<AppState> for MayRemove {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
+        Ok(MayRemove(check_remover(state, parts).is_ok()))
     }
 }
 

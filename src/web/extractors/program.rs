@@ -63,6 +63,8 @@ pub(crate) fn needed(method: &Method, path: &str) -> &'static [Scope] {
     match api {
         "/runs/{run}/try" => &[Scope::Steer],
         "/runs/{run}/descriptions" | "/runs/{run}/descriptions/events" => &[Scope::Export, Scope::Agent],
+        path if path.starts_with("/export/") => &[Scope::Export],
+        "/runs/{run}/learned" => &[Scope::Export],
         "/runs/{run}/executions" | "/runs/{run}/updates" => &[Scope::Agent],
         "/runs/{run}/readings" => &[Scope::Read],
         "/studies/{study}/participants" => &[Scope::Export],
@@ -73,7 +75,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> &'static [Scope] {
         {
             &[Scope::Teach]
         }
-        path if path.starts_with("/studies") && !get => &[Scope::Admin],
+        path if (path.starts_with("/studies") || path.starts_with("/trash")) && !get => &[Scope::Admin],
         "/runs/{run}" | "/runs/{run}/events" if get => &[Scope::Read, Scope::Agent],
         _ if get => &[Scope::Read],
         _ => &[Scope::Steer],
@@ -146,6 +148,12 @@ mod tests {
             (Method::GET, "/api/v1/runs/{run}/descriptions", Scope::Export),
             (Method::GET, "/runs/{run}/export.jsonl", Scope::Export),
             (Method::GET, "/export/{file}", Scope::Export),
+            (Method::GET, "/api/v1/export/{file}", Scope::Export),
+            (Method::GET, "/api/v1/export/{file}/manifest", Scope::Export),
+            (Method::GET, "/api/v1/runs/{run}/learned", Scope::Export),
+            (Method::GET, "/api/v1/events", Scope::Read),
+            (Method::GET, "/api/v1/trash", Scope::Read),
+            (Method::DELETE, "/api/v1/trash/{run}", Scope::Admin),
             (Method::PATCH, "/api/v1/studies/{study}", Scope::Admin),
             (Method::GET, "/api/v1/studies/{study}", Scope::Read),
             (Method::GET, "/runs", Scope::Admin),

@@ -49,7 +49,11 @@ pub(crate) async fn list(
     Ok(axum::Json(of_run(&state, &run).await?))
 }
 
-/// `GET /runs/{run}/checkpoints/{name}`: the file.
+/// `GET /api/v1/runs/{run}/checkpoints/{name}` and `GET /runs/{run}/checkpoints/{name}`: the file.
+#[utoipa::path(get, path = "/runs/{run}/checkpoints/{name}", operation_id = "download_checkpoint", tag = "runs",
+    summary = "A checkpoint as a file of safetensors", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("name" = String, Path, description = "Name of the file")),
+    responses((status = 200, content_type = "application/octet-stream", body = String, description = "The file")))]
 pub(crate) async fn download(
     _: Steering,
     State(state): State<AppState>,
@@ -79,14 +83,20 @@ pub(crate) struct Pending {
     split: Split,
     /// Tasks of the split at most; 0: all.
     limit: usize,
+    /// Tasks that are done.
+    done: u64,
+    /// Tasks in all; 0 while the agent is loaded.
+    tasks: u64,
+    /// Seconds until it is done, at the pace so far; null before there is a pace.
+    seconds_left: Option<f64>,
     /// Why it failed; null while it is under way.
     failed: Option<String>,
 }
 
 impl From<Evaluating> for Pending {
-    fn from(Evaluating { request, failed }: Evaluating) -> Pending {
+    fn from(Evaluating { request, done, tasks, seconds_left, failed }: Evaluating) -> Pending {
         let EvaluationRequest { checkpoint, split, limit } = request;
-        Pending { checkpoint, split, limit, failed }
+        Pending { checkpoint, split, limit, done, tasks, seconds_left, failed }
     }
 }
 

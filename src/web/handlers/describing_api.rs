@@ -23,8 +23,7 @@ pub(crate) struct DraftBody {
     text: String,
 }
 
-/// `PUT /api/runs/{run}/executions/{execution}/draft`: keeps what was typed; an empty text discards it. A page that closes
-/// sends it by POST.
+/// `PUT /api/runs/{run}/executions/{execution}/draft`: keeps what was typed; an empty text discards it.
 #[utoipa::path(put, path = "/runs/{run}/executions/{execution}/draft", operation_id = "save_draft", tag = "teaching",
     summary = "Keeps a text that is not sent yet; an empty one discards the draft", description = "",
     params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
@@ -40,6 +39,21 @@ pub(crate) async fn save_draft(
     let DraftBody { client_key, version, text } = body;
     drafts::save(&state, &run, &visitor, execution, (client_key, version, text)).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /api/v1/runs/{run}/executions/{execution}/draft`: the same, for a page that closes. Browsers carry out a POST after that.
+#[utoipa::path(post, path = "/runs/{run}/executions/{execution}/draft", operation_id = "save_draft_of_closing_page", tag = "teaching",
+    summary = "Keeps a text that is not sent yet, for a page that closes", description = "",
+    params(("run" = String, Path, description = "Key of the run"), ("execution" = i64, Path, description = "Key of the execution")),
+    request_body = DraftBody,
+    responses((status = 204, description = "It is kept")))]
+pub(crate) async fn save_draft_of_closing_page(
+    state: State<AppState>,
+    path: Path<(RunId, ExecutionId)>,
+    visitor: Returned,
+    body: Json<DraftBody>,
+) -> Result<StatusCode> {
+    save_draft(state, path, visitor, body).await
 }
 
 /// `GET /api/runs/{run}/drafts`: the visitor's drafts, newest first.

@@ -117,6 +117,11 @@ fn told(family: &dyn AnyFamily, update: u64, told: &RunEvent) -> Option<Told> {
         RunEvent::Episode(row) => Told::new("episode", update, &EpisodeJson::of(family, row.clone())),
         RunEvent::Checkpoint(row) => Told::new("checkpoint", update, row),
         RunEvent::Comprehension(rows) => Told::new("comprehension", update, rows),
+        RunEvent::Evaluating { split, done, of, seconds_left } => Told::new(
+            "evaluating",
+            update,
+            &json!({ "split": split, "done": done, "of": of, "seconds_left": seconds_left }),
+        ),
         RunEvent::Log { .. } => return None,
     })
 }
@@ -151,11 +156,25 @@ pub(crate) async fn until_signed_out(store: Store, let_in: LetIn) {
     }
 }
 
-/// `GET /runs/{run}/events`. 204 for a run that is not alive: browsers then do not come back.
+/// The events of a run, for the document.
+const EVENTS: &str = "Events have a name and JSON as data:\n\n\
+    - `status`: the run's status, as `status` of `GET /runs/{run}`; it is the first one\n\
+    - `point`: a point of the learning curves, as in the list of points\n\
+    - `episode`: an episode that ended, as in the list of episodes; at most a few a second are told\n\
+    - `checkpoint`: a checkpoint that was written, as in the list of checkpoints\n\
+    - `comprehension`: a list of descriptions with how the agent took them, before an update learned from them and after\n\
+    - `evaluating`: the agent is being tested: `split`, `done` and `of` tasks, `seconds_left` or null\n\
+    - `log`: a `message`, as in `log` of `GET /runs/{run}`\n\
+    - `resync`: events were missed; read the run and its lists again\n\n\
+    The `id` of an event is the update that the run was at. A client that comes back with `Last-Event-ID`, as browsers do by \
+    themselves, or that read too slowly, gets `resync`: what happened meanwhile is in the lists, and a list with the cursor of its last \
+    page gives what came since. The stream ends when the server does.";
+
+/// `GET /api/v1/runs/{run}/events`. 204 for a run that is not alive: browsers then do not come back.
 #[utoipa::path(get, path = "/runs/{run}/events", operation_id = "stream_run", tag = "runs",
-    summary = "What happens in a run, as server-sent events",
-    description = "Events named `status`, `point`, `episode`, `checkpoint`, `comprehension`, `log` and `resync`.",
-    params(("run" = String, Path, description = "Key of the run")),
+    summary = "What happens in a run, as server-sent events", description = EVENTS,
+    params(("run" = String, Path, description = "Key of the run"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The id of the last event that the client had")),
     responses((status = 200, content_type = "text/event-stream", body = String, description = "The stream"),
         (status = 204, description = "The run is not alive")))]
 pub(crate) async fn stream(
@@ -174,15 +193,22 @@ pub(crate) async fn stream(
 }
 
 /// Query of [`shared`].
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
-    /// Run ids with commas between them.
+    /// Keys of 1 to 64 runs, with commas between them.
     #[serde(default)]
     runs: String,
 }
 
-/// `GET /events?runs=a,b`: the events of several runs in one stream, each as `{"run": …, "data": …}`. It outlives them: a
+/// `GET /api/v1/events?runs=a,b`: the events of several runs in one stream, each as `{"run": …, "data": …}`. It outlives them: a
 /// run that has no trainer is told as `absent`, and one that comes alive begins with its status and `resync`.
+#[utoipa::path(get, path = "/events", operation_id = "stream_runs", tag = "runs",
+    summary = "What happens in several runs, in one stream of server-sent events",
+    description = "The events are those of each run's own stream, and say whose they are: `{\"run\": …, \"data\": …}`. A run that has no \
+        trainer in this process is told as `absent`; when it comes alive, its `status` and `resync` follow in the same stream.",
+    params(Wanted, ("Last-Event-ID" = Option<u64>, Header, description = "The id of the last event that the client had")),
+    responses((status = 200, content_type = "text/event-stream", body = String, description = "The stream")))]
 pub(crate) async fn shared(
     SteeringSession(session): SteeringSession,
     State(state): State<AppState>,
@@ -193,7 +219,7 @@ pub(crate) async fn shared(
     wanted.sort_unstable();
     wanted.dedup();
     if wanted.is_empty() || wanted.len() > MOST_RUNS {
-        let sentence = format!("Name 1 to {MOST_RUNS} runs, with commas between them: /events?runs=a,b.");
+        let sentence = format!("Name 1 to {MOST_RUNS} runs, with commas between them: /api/v1/events?runs=a,b.");
         return Err(Error::change("runs", sentence));
     }
     let mut followed = Vec::new();

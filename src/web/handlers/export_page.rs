@@ -10,7 +10,7 @@ use crate::web::error::Result;
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::Query;
 use crate::web::format;
-use crate::web::handlers::export::{Wanted, filter_of};
+use crate::web::handlers::export::{Wanted, filter_of, form_ending};
 use crate::web::page::{self, Page};
 use crate::web::state::AppState;
 use askama::Template;
@@ -41,7 +41,7 @@ struct ExportPage {
 
 impl ExportPage {
     fn file_of(&self, form: &TrainingForm) -> String {
-        format!("{}.{}", form.name, if form.list { "json" } else { "jsonl" })
+        format!("{}.{}", form.name, form_ending(form))
     }
 
     fn run(&self) -> Option<&Run> {

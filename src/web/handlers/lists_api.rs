@@ -10,7 +10,7 @@ use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Path, Query};
 use crate::web::extractors::visitor::Returned;
 use crate::web::handlers::checkpoints::{self, Listed};
-use crate::web::handlers::run_api::RunJson;
+use crate::web::handlers::run_api::{self, RunJson};
 use crate::web::handlers::studies_api::{self, ParticipantJson, StudyJson};
 use crate::web::handlers::teach_api;
 use crate::web::page::episode::EpisodeJson;
@@ -46,13 +46,22 @@ pub(crate) struct After {
     after: Option<AnswerId>,
 }
 
+/// How a list of points is thinned.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Thinning {
+    /// For charts: all of the curve in one page, thinned evenly to so many points at most. It takes the place of `limit` and `cursor`.
+    #[param(minimum = 1, maximum = 2000)]
+    thin: Option<u32>,
+}
+
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct List<T> {
     /// The items.
-    items: Vec<T>,
+    pub(crate) items: Vec<T>,
     /// The cursor of the following page; null at the end of the list.
-    next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 impl Paging {
@@ -93,7 +102,7 @@ pub(crate) fn page<T>(mut items: Vec<T>, limit: u64, key: impl Fn(&T) -> String)
 }
 
 /// One page of a list that was read whole.
-fn slice<T>(all: Vec<T>, paging: &Paging, key: impl Fn(&T) -> String) -> Result<List<T>> {
+pub(crate) fn slice<T>(all: Vec<T>, paging: &Paging, key: impl Fn(&T) -> String) -> Result<List<T>> {
     let from = match paging.text()? {
         None => 0,
         Some(last) => all.iter().position(|item| key(item) == last).map(|at| at + 1).ok_or_else(|| {
@@ -138,15 +147,20 @@ pub(crate) async fn presets(
 /// `GET /api/v1/runs/{run}/points`: every point of the curves, oldest first.
 #[utoipa::path(get, path = "/runs/{run}/points", operation_id = "list_points", tag = "runs", description = "",
     summary = "Every point of a run's learning curves, oldest first",
-    params(("run" = String, Path, description = "Key of the run"), Paging),
+    params(("run" = String, Path, description = "Key of the run"), Paging, Thinning),
     responses((status = 200, body = List<Point>, description = "A page of points")))]
 pub(crate) async fn points(
     _: Steering,
     State(state): State<AppState>,
     Path(run): Path<RunId>,
     Query(paging): Query<Paging>,
+    Query(Thinning { thin }): Query<Thinning>,
 ) -> Result<axum::Json<List<Point>>> {
     let run = state.store.run(&run).await?;
+    if let Some(most) = thin {
+        let most = (most as usize).clamp(1, run_api::POINTS);
+        return Ok(axum::Json(List { items: state.store.points(&run.id, most).await?, next: None }));
+    }
     let points = state.store.points_after(&run.id, paging.number()?, paging.limit() + 1).await?;
     Ok(axum::Json(page(points, paging.limit(), |point| point.update.to_string())))
 }

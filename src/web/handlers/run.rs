@@ -120,10 +120,10 @@ pub(crate) async fn page(
     let view = RunView::load(&state, &run).await?;
     let data = json!({
         "run": view.run.id,
-        "api": page.url(&format!("/api/runs/{}", view.run.id)),
-        "runs": page.url("/api/runs"),
+        "api": page.url(&format!("/api/v1/runs/{}", view.run.id)),
+        "runs": page.url("/api/v1/runs"),
         "learned": page.url(&format!("/runs/{}/learned", view.run.id)),
-        "events": page.url("/events"),
+        "events": page.url("/api/v1/events"),
         "worker": page.asset("js/stream-worker.js"),
         "budget": view.budget(),
         "page": page.url(&format!("/runs/{}", format::encode(&view.run.id))),

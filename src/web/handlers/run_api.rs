@@ -21,7 +21,7 @@ use time::OffsetDateTime;
 use tokio::sync::oneshot;
 
 /// Most points a chart gets; the store thins evenly.
-const POINTS: usize = 2_000;
+pub(crate) const POINTS: usize = 2_000;
 
 /// A run in one JSON object.
 #[derive(Serialize, utoipa::ToSchema)]

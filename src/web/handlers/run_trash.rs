@@ -5,10 +5,13 @@ use crate::launch::CheckpointFile;
 use crate::store::{MadeBy, RunLosses, TRASH_KEEPS};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
+use crate::web::extractors::account::{MayRemove, Remover};
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::format;
+use crate::web::handlers::lists_api::{self, List, Paging};
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
+use crate::web::services::launching;
 use crate::web::state::AppState;
 use askama::Template;
 use axum::extract::State;
@@ -16,6 +19,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
 /// The losses with a run: rows of the store and files.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -185,18 +189,188 @@ struct TrashPage {
     page: Page,
     /// The runs, with the time that each is kept.
     runs: Vec<(RunView, OffsetDateTime)>,
+    /// Whether runs can be removed before their time.
+    removes: bool,
+    /// Runs that have just been removed.
+    removed: u64,
+}
+
+/// The views of the runs in the trash, the one that was deleted last first.
+async fn trashed(state: &AppState) -> Result<Vec<RunView>> {
+    let ids = state.store.trashed_runs().await?;
+    let mut views = RunView::of_many(state, state.store.runs_of(&ids).await?).await?;
+    views.sort_by_key(|view| ids.iter().position(|id| *id == view.run.id));
+    Ok(views)
+}
+
+/// When a run of the trash is removed for good.
+fn kept_until(view: &RunView) -> OffsetDateTime {
+    purged_on(view.label.trashed_at.unwrap_or_else(OffsetDateTime::now_utc))
+}
+
+/// Query of [`page`].
+#[derive(Deserialize)]
+pub(crate) struct Removed {
+    #[serde(default)]
+    removed: u64,
 }
 
 /// `GET /runs/trash`.
-pub(crate) async fn page(_: Steering, State(state): State<AppState>, page: Page) -> Result<Response> {
-    let ids = state.store.trashed_runs().await?;
-    let mut views = RunView::of_many(&state, state.store.runs_of(&ids).await?).await?;
-    views.sort_by_key(|view| ids.iter().position(|id| *id == view.run.id));
-    let kept = |view: RunView| {
-        let until = purged_on(view.label.trashed_at.unwrap_or_else(OffsetDateTime::now_utc));
-        (view, until)
-    };
-    Ok(page::html(&TrashPage { page, runs: views.into_iter().map(kept).collect() }))
+pub(crate) async fn page(
+    _: Steering,
+    State(state): State<AppState>,
+    MayRemove(removes): MayRemove,
+    Query(Removed { removed }): Query<Removed>,
+    page: Page,
+) -> Result<Response> {
+    let runs = trashed(&state).await?.into_iter().map(|view| (kept_until(&view), view));
+    let runs = runs.map(|(until, view)| (view, until)).collect();
+    Ok(page::html(&TrashPage { page, runs, removes: removes && state.launcher.is_some(), removed }))
+}
+
+#[derive(Template)]
+#[template(path = "run_trash_empty.html")]
+struct EmptyPage {
+    page: Page,
+    runs: Vec<(RunView, Losses)>,
+    /// Whether there are other runs in the trash, which stay.
+    some: bool,
+}
+
+impl EmptyPage {
+    /// The runs, as the form sends them.
+    fn ids(&self) -> String {
+        self.runs.iter().map(|(view, _)| view.run.id.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn count(&self) -> u64 {
+        self.runs.len() as u64
+    }
+
+    fn sum(&self, count: impl Fn(&Losses) -> u64) -> u64 {
+        self.runs.iter().map(|(_, losses)| count(losses)).sum()
+    }
+
+    fn descriptions(&self) -> u64 {
+        self.sum(|losses| losses.rows.descriptions_by_people)
+    }
+
+    fn answers(&self) -> u64 {
+        self.sum(|losses| losses.rows.answers)
+    }
+
+    fn checkpoints(&self) -> u64 {
+        self.sum(|losses| losses.checkpoints)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.sum(|losses| losses.checkpoint_bytes)
+    }
+}
+
+/// Query of [`confirm_empty`].
+#[derive(Deserialize)]
+pub(crate) struct Which {
+    /// One run; all of the trash where it is left out.
+    run: Option<RunId>,
+}
+
+/// `GET /runs/trash/empty`: what is lost, and whether it is meant.
+pub(crate) async fn confirm_empty(
+    _: Remover,
+    State(state): State<AppState>,
+    Query(Which { run }): Query<Which>,
+    page: Page,
+) -> Result<Response> {
+    let mut runs = Vec::new();
+    let (all, mut left) = (trashed(&state).await?, 0);
+    for view in all {
+        if run.as_ref().is_some_and(|wanted| *wanted != view.run.id) {
+            left += 1;
+            continue;
+        }
+        let losses = losses_of(&state, &view.run.id).await?;
+        runs.push((view, losses));
+    }
+    if run.is_some() && runs.is_empty() {
+        return Err(Error::NotFound("the run in the trash"));
+    }
+    Ok(page::html(&EmptyPage { page, runs, some: left > 0 }))
+}
+
+/// Body of [`empty`].
+#[derive(Deserialize)]
+pub(crate) struct Meant {
+    /// The runs of which the page said what is lost, one a line. Those that came into the trash since are left there.
+    #[serde(default)]
+    runs: String,
+    /// `yes`, where the person ticked that it is meant.
+    #[serde(default)]
+    sure: String,
+}
+
+/// `POST /runs/trash/empty`: removes the runs of that page for good.
+pub(crate) async fn empty(
+    _: Remover,
+    State(state): State<AppState>,
+    page: Page,
+    Form(Meant { runs, sure }): Form<Meant>,
+) -> Result<Response> {
+    if sure != "yes" {
+        return Err(Error::change("sure", "Tick that the runs are to be removed for good. Nothing has been removed."));
+    }
+    let there = state.store.trashed_runs().await?;
+    let named = runs.lines().map(str::trim).filter(|name| !name.is_empty()).map(RunId::from);
+    let mut removed = 0;
+    for run in named.filter(|run| there.contains(run)) {
+        launching::remove(&state, &run).await?;
+        removed += 1;
+    }
+    Ok(Redirect::to(&page.url(&format!("/runs/trash?removed={removed}"))).into_response())
+}
+
+/// A run of the trash.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TrashedRun {
+    id: RunId,
+    /// The title by which people tell runs apart.
+    called: String,
+    /// When it is removed for good.
+    #[serde(with = "time::serde::rfc3339")]
+    purged_at: OffsetDateTime,
+    /// What is lost then.
+    losses: Losses,
+}
+
+/// `GET /api/v1/trash`: the runs in the trash, the one that was deleted last first.
+#[utoipa::path(get, path = "/trash", operation_id = "list_trash", tag = "runs", description = "", params(Paging),
+    summary = "The runs in the trash, the one that was deleted last first",
+    responses((status = 200, body = List<TrashedRun>, description = "A page of runs")))]
+pub(crate) async fn list(
+    _: Steering,
+    State(state): State<AppState>,
+    Query(paging): Query<Paging>,
+) -> Result<axum::Json<List<TrashedRun>>> {
+    let views = lists_api::slice(trashed(&state).await?, &paging, |view: &RunView| view.run.id.to_string())?;
+    let mut items = Vec::new();
+    for view in views.items {
+        let losses = losses_of(&state, &view.run.id).await?;
+        items.push(TrashedRun { called: view.title(), purged_at: kept_until(&view), losses, id: view.run.id });
+    }
+    Ok(axum::Json(List { items, next: views.next }))
+}
+
+/// `DELETE /api/v1/trash/{run}`: removes a run for good.
+#[utoipa::path(delete, path = "/trash/{run}", operation_id = "remove_run", tag = "runs",
+    summary = "Removes a run of the trash for good, before its time", description = "`GET /runs/{run}/losses` says what is lost.",
+    params(("run" = String, Path, description = "Key of the run")),
+    responses((status = 204, description = "It is removed")))]
+pub(crate) async fn remove(_: Remover, State(state): State<AppState>, Path(run): Path<RunId>) -> Result<StatusCode> {
+    if !state.store.trashed_runs().await?.contains(&run) {
+        return Err(Error::NotFound("the run in the trash"));
+    }
+    launching::remove(&state, &run).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// `POST /runs/{run}/restore`: the button of that page.

@@ -143,7 +143,7 @@ fn teach_page(state: &AppState, page: Page, view: RunView, shown: Option<Shown>,
     let data = json!({
         "panel": panel.data(),
         "run": view.run.id,
-        "api": page.url(&format!("/api/runs/{}", view.run.id)),
+        "api": page.url(&format!("/api/v1/runs/{}", view.run.id)),
         "limit": TEXT_LIMIT,
         // The word for one answer, in the script's own sentences.
         "noun": if view.medium() == Medium::Description { "sentence" } else { view.medium().word() },

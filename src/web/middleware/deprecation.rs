@@ -1,4 +1,4 @@
-//! Says of the addresses under `/api` that those under `/api/v1` take their place (RFC 9745).
+//! Says of older addresses that those under `/api/v1` take their place (RFC 9745).
 
 use axum::extract::Request;
 use axum::http::header::{HeaderName, HeaderValue};

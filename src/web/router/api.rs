@@ -5,8 +5,8 @@ use crate::store::Scope;
 use crate::web::error::Problem;
 use crate::web::extractors::program::{self, V1};
 use crate::web::handlers::{
-    checkpoints, comparison, comprehension_api, describing_api, events, launch_api, lists_api, openapi, outside_api,
-    run_api, run_labels, run_trash, studies_api, teach_api, undo,
+    checkpoints, comparison, comprehension_api, describing_api, events, export, export_manifest, launch_api, learned,
+    lists_api, openapi, outside_api, run_api, run_labels, run_trash, studies_api, teach_api, undo,
 };
 use crate::web::middleware::deprecation;
 use crate::web::middleware::idempotency::{self, UnderWay};
@@ -49,7 +49,7 @@ fn shared() -> OpenApiRouter<AppState> {
         .routes(routes!(teach_api::lease))
         .routes(routes!(teach_api::renew))
         .routes(routes!(teach_api::release))
-        .routes(routes!(describing_api::save_draft))
+        .routes(routes!(describing_api::save_draft, describing_api::save_draft_of_closing_page))
         .routes(routes!(describing_api::reveal))
         .routes(routes!(describing_api::preview))
         .routes(routes!(teach_api::answer))
@@ -73,6 +73,10 @@ fn current() -> OpenApiRouter<AppState> {
         .routes(routes!(lists_api::own_drafts))
         .routes(routes!(lists_api::studies))
         .routes(routes!(lists_api::participants))
+        .routes(routes!(learned::api))
+        .routes(routes!(run_trash::list))
+        .routes(routes!(run_trash::remove))
+        .routes(routes!(export::count))
         .routes(routes!(outside_api::create))
         .routes(routes!(outside_api::post_executions))
         .routes(routes!(outside_api::post_update))
@@ -87,14 +91,24 @@ fn older() -> Router<AppState> {
         .route("/runs/{run}/points", get(run_api::points))
         .route("/runs/{run}/episodes", get(run_api::episodes))
         .route("/runs/{run}/checkpoints", get(checkpoints::list))
-        .route("/runs/{run}/executions/{execution}/draft", post(describing_api::save_draft))
         .route("/runs/{run}/drafts", get(describing_api::drafts))
         .route("/runs/{run}/answers", get(teach_api::own))
         .route("/studies", get(studies_api::list))
         .route("/studies/{study}/participants", get(studies_api::participants))
 }
 
-/// Streams, which last.
+/// Downloads and streams under `/api/v1` alone, which last.
+fn current_streams() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(events::shared))
+        .routes(routes!(events::stream))
+        .routes(routes!(outside_api::events))
+        .routes(routes!(checkpoints::download))
+        .routes(routes!(export::file))
+        .routes(routes!(export_manifest::manifest))
+}
+
+/// Streams, which last, and which are under `/api`, too.
 fn streams() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(comprehension_api::events))
 }
@@ -156,7 +170,7 @@ fn document() -> OpenApi {
 /// All addresses of programs.
 pub(super) fn routes(state: &AppState) -> Router<AppState> {
     let under_way = UnderWay::default();
-    let lasting = streams().routes(routes!(events::stream)).routes(routes!(outside_api::events));
+    let lasting = streams().merge(current_streams());
     let (quick, quick_document) =
         OpenApiRouter::with_openapi(document()).nest(V1, shared().merge(current())).split_for_parts();
     let (lasting, lasting_document) = OpenApiRouter::new().nest(V1, lasting).split_for_parts();

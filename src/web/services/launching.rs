@@ -80,6 +80,11 @@ pub(crate) async fn try_checkpoint(state: &AppState, run: &RunId, trial: Trial) 
     })
 }
 
+/// Removes a run of the trash for good.
+pub(crate) async fn remove(state: &AppState, run: &RunId) -> Result<()> {
+    launcher(state)?.remove(run).await.map_err(refused)
+}
+
 /// Begins to evaluate a checkpoint.
 pub(crate) async fn evaluate(state: &AppState, run: &RunId, request: EvaluationRequest) -> Result<()> {
     let run = state.store.run(run).await?;

@@ -69,7 +69,7 @@ impl LogWriter {
                     format!("Tested after {after}: {} validation requests right.", format::rate(rate))
                 })
                 .collect(),
-            Event::Checkpoint(_) | Event::Episode(_) | Event::Comprehension(_) => Vec::new(),
+            Event::Checkpoint(_) | Event::Episode(_) | Event::Comprehension(_) | Event::Evaluating { .. } => Vec::new(),
         }
     }
 

@@ -296,7 +296,7 @@ impl Person {
         let mut idle = Instant::now();
         loop {
             let begun = Instant::now();
-            let reply = self.client.post(&format!("/api/runs/{run}/lease"), &json!({})).await?;
+            let reply = self.client.post(&format!("/api/v1/runs/{run}/lease"), &json!({})).await?;
             self.stage.tally.took("lease", begun.elapsed());
             match reply.status {
                 200 => {}
@@ -360,7 +360,7 @@ impl Person {
         while left > RENEW {
             tokio::time::sleep(RENEW).await;
             left -= RENEW;
-            self.client.post(&format!("/api/runs/{run}/executions/{execution}/renew"), &json!({})).await?;
+            self.client.post(&format!("/api/v1/runs/{run}/executions/{execution}/renew"), &json!({})).await?;
         }
         tokio::time::sleep(left).await;
         Ok(())
@@ -374,7 +374,7 @@ impl Person {
         key: &Value,
         answer: &SimulatedAnswer,
     ) -> anyhow::Result<bool> {
-        let path = format!("/api/runs/{run}/answers");
+        let path = format!("/api/v1/runs/{run}/answers");
         let mut body = json!({
             "client_key": key, "execution": execution, "active_ms": (answer.seconds * 1000.0).round() as u64,
             "kind": if answer.cannot { "cannot_describe" } else { "described" }, "text": answer.text,

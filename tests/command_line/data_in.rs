@@ -107,7 +107,7 @@ fn a_checkpoint_of_another_program_is_evaluated_and_goes_on() {
     assert_eq!(code, 0, "{err}");
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["update"], 0);
     let (code, _, err) =
-        run(iliad(home.path()).arg("train").args(SMALL).args(["--run-dir", "begun", "--resume", "--json"]));
+        run(iliad(home.path()).args(["train", "--device", "cpu", "--run-dir", "begun", "--resume", "--json"]));
     assert_eq!(code, 0, "{err}");
     let (header, trained) = weights(&at("begun/best.safetensors"));
     assert!(header["counters"]["update"].as_u64().is_some());
@@ -131,7 +131,7 @@ fn a_checkpoint_of_another_program_is_evaluated_and_goes_on() {
     assert_eq!((&again["blueprint"], &again["counters"]["update"]), (&header["blueprint"], &json!(0)));
     assert!(tuned.iter().all(|(name, w)| made[&format!("theta.weights.{name}")] == *w));
     let (code, _, err) =
-        run(iliad(home.path()).arg("train").args(SMALL).args(["--run-dir", "tuned", "--resume", "--json"]));
+        run(iliad(home.path()).args(["train", "--device", "cpu", "--run-dir", "tuned", "--resume", "--json"]));
     assert_eq!(code, 0, "{err}");
 }
 

@@ -24,6 +24,8 @@ pub enum Rule {
     Steering(&'static [Scope]),
     /// As steering, and reviewers.
     Reviewing,
+    /// Owners, the access token, and the tokens of programs with `admin`: what is removed is gone for good.
+    Removing,
     /// Owners.
     Owners,
     /// Whoever is signed in.
@@ -33,7 +35,8 @@ pub enum Rule {
 }
 
 use Rule::{
-    Entering, Everyone, Holding, Own, OwnAccount, Owners, Reviewing, SignedIn, Steering, Trying, Viewers, Visitors,
+    Entering, Everyone, Holding, Own, OwnAccount, Owners, Removing, Reviewing, SignedIn, Steering, Trying, Viewers,
+    Visitors,
 };
 
 /// Pages of researchers: no scope but `admin` opens them.
@@ -113,7 +116,7 @@ pub const RULES: &[(&str, &str, Rule)] = &[
     ("POST", "/runs/new/check", PAGES),
     ("POST", "/runs/new/file", PAGES),
     ("GET", "/runs/trash", PAGES),
-    ("GET POST", "/runs/trash/empty", PAGES),
+    ("GET POST", "/runs/trash/empty", Removing),
     ("GET", "/runs/{run}", PAGES),
     ("GET", "/runs/{run}/learned", PAGES),
     ("POST", "/runs/{run}/resume", PAGES),
@@ -174,7 +177,7 @@ pub const RULES: &[(&str, &str, Rule)] = &[
     ("GET", "/api/v1/export/{file}", EXPORT),
     ("GET", "/api/v1/export/{file}/manifest", EXPORT),
     ("GET", "/api/v1/trash", READ),
-    ("DELETE", "/api/v1/trash/{run}", ADMIN),
+    ("DELETE", "/api/v1/trash/{run}", Removing),
     ("POST", "/api/v1/outside-runs", STEER),
     ("GET", "/api/v1/runs", READ),
     ("POST", "/api/v1/runs", STEER),
@@ -257,6 +260,7 @@ impl Rule {
             Rule::Viewers => visits || Rule::Reviewing.lets_in(who, route),
             Rule::Steering(scopes) => steers(scopes),
             Rule::Reviewing => steers(&[]) || who == Who::Account(Role::Reviewer),
+            Rule::Removing => steers(&[]) && who != Who::Account(Role::Researcher),
             Rule::Owners => who == Who::Account(Role::Owner),
             Rule::SignedIn | Rule::OwnAccount => matches!(who, Who::Account(_)),
         }

@@ -40,7 +40,7 @@ async function look(page, what) {
 
 async function fillAccount(page, name) {
   await page.getByLabel("Name or e-mail address").fill(name);
-  await page.getByLabel("Password, of 10").fill(PASSWORD);
+  await page.getByLabel("Password, of 12").fill(PASSWORD);
   await page.getByLabel("The same password again").fill(PASSWORD);
   await page.getByRole("button", { name: "Make the account" }).click();
 }
@@ -72,13 +72,13 @@ test("an owner invites a researcher, who steers, until they are signed out", asy
   const guest = await person(browser, { javaScriptEnabled: false });
   await guest.page.goto(link);
   await guest.page.getByLabel("Name or e-mail address").fill("grace@example.org");
-  await guest.page.getByLabel("Password, of 10").fill(PASSWORD);
+  await guest.page.getByLabel("Password, of 12").fill(PASSWORD);
   await guest.page.getByLabel("The same password again").fill(`${PASSWORD}s`);
   await guest.page.getByRole("button", { name: "Make the account" }).click();
   await guest.page.getByText("The two passwords differ").waitFor();
   assert.ok(!guest.page.url().includes(link.split("/").pop()), "the link is in no address after it was opened");
   assert.equal(await guest.page.getByLabel("Name or e-mail address").inputValue(), "grace@example.org");
-  assert.equal(await guest.page.getByLabel("Password, of 10").inputValue(), "");
+  assert.equal(await guest.page.getByLabel("Password, of 12").inputValue(), "");
   await fillAccount(guest.page, "grace@example.org");
   assert.equal(new URL(guest.page.url()).pathname, "/runs");
   await guest.page.getByRole("link", { name: "grace@example.org" }).first().waitFor();

@@ -12,6 +12,7 @@ use crate::store::Store;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -66,13 +67,46 @@ impl Manifest {
     }
 }
 
+/// Counts the bytes that were copied or read, and tells them with the number of all.
+struct Meter<'a> {
+    done: Cell<u64>,
+    all: u64,
+    progress: &'a dyn Fn(u64, u64),
+}
+
+impl Meter<'_> {
+    fn count(&self, bytes: u64) {
+        // A live data folder grows while it is copied.
+        let done = self.done.get().saturating_add(bytes).min(self.all);
+        self.done.set(done);
+        (self.progress)(done, self.all);
+    }
+}
+
+/// Bytes of the files in a folder and the folders in it.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(about) if about.is_dir() => bytes_in(&entry.path()),
+            Ok(about) => about.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
 /// Makes a backup of the data folder as a new folder `to`. A server may be running on the data folder. `tell` gets
-/// plain sentences about what the person should know.
+/// plain sentences about what the person should know, `progress` the bytes done and about how many there are.
 ///
 /// # Errors
 /// When `to` holds something already, there is no database, or something cannot be read or written. An unfinished backup
 /// is removed.
-pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> anyhow::Result<Manifest> {
+pub async fn make(
+    data_dir: &Path,
+    to: &Path,
+    mut tell: impl FnMut(String),
+    progress: &dyn Fn(u64, u64),
+) -> anyhow::Result<Manifest> {
     let database = data_dir.join(DATABASE);
     ensure!(database.is_file(), "there is no database in {}; name the server's data folder", data_dir.display());
     ensure!(is_free(to), "{} holds something already; name a new folder for the backup", to.display());
@@ -83,18 +117,29 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
         .prefix(".iliad-backup-")
         .tempdir_in(&around)
         .with_context(|| format!("cannot write into {}", around.display()))?;
+    let of_database = std::fs::metadata(&database).map_or(0, |about| about.len());
+    // The database is copied, and its copy is read once more.
+    let all = bytes_in(&data_dir.join(RUNS)) + bytes_in(&data_dir.join(CORPORA)) + 2 * of_database;
+    let meter = Meter { done: Cell::new(0), all, progress };
     let mut files = BTreeMap::new();
     let mut checkpoints = BTreeMap::new();
     for run in folders(&data_dir.join(RUNS))? {
         let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let newest = copy_run(&run, &part.path().join(RUNS).join(&name), &format!("{RUNS}/{name}"), &mut files)?;
+        let newest =
+            copy_run(&run, &part.path().join(RUNS).join(&name), &format!("{RUNS}/{name}"), &mut files, &meter)?;
         checkpoints.extend(newest.map(|newest| (RunId::from(name), newest)));
     }
     for corpus in folders(&data_dir.join(CORPORA))? {
         let name = corpus.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // A folder that is being unpacked is no corpus yet.
         if !name.starts_with('.') {
-            copy_corpus(&corpus, &part.path().join(CORPORA).join(&name), &format!("{CORPORA}/{name}"), &mut files)?;
+            copy_corpus(
+                &corpus,
+                &part.path().join(CORPORA).join(&name),
+                &format!("{CORPORA}/{name}"),
+                &mut files,
+                &meter,
+            )?;
         }
     }
     let snapshot = part.path().join(DATABASE);
@@ -104,7 +149,8 @@ pub async fn make(data_dir: &Path, to: &Path, mut tell: impl FnMut(String)) -> a
              this backup as it would from there, and says so if it cannot"
         ));
     }
-    files.insert(DATABASE.to_owned(), hash_file(&snapshot)?);
+    meter.count(of_database);
+    files.insert(DATABASE.to_owned(), hash_file(&snapshot, &meter)?);
     File::open(&snapshot)?.sync_all()?;
     let now = time::OffsetDateTime::now_utc();
     let manifest = Manifest {
@@ -155,7 +201,13 @@ async fn snapshots(database: &Path, snapshot: &Path, checkpoints: &BTreeMap<RunI
 }
 
 /// Copies a run's folder and returns the update of the newest checkpoint in the copy.
-fn copy_run(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Entry>) -> anyhow::Result<Option<u64>> {
+fn copy_run(
+    from: &Path,
+    to: &Path,
+    name: &str,
+    files: &mut BTreeMap<String, Entry>,
+    meter: &Meter<'_>,
+) -> anyhow::Result<Option<u64>> {
     std::fs::create_dir_all(to)?;
     // Checkpoints first: every line that they count is in the record by then.
     let mut newest = None;
@@ -170,7 +222,7 @@ fn copy_run(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Ent
                 continue;
             }
             // The trainer may have removed an old one since.
-            if let Some(entry) = copy(&from.join(&file), &to.join(&file))? {
+            if let Some(entry) = copy(&from.join(&file), &to.join(&file), meter)? {
                 files.insert(path, entry);
                 newest = newest.max(update_of(&file));
             }
@@ -180,7 +232,7 @@ fn copy_run(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Ent
         }
     }
     for file in files_of(from)?.into_iter().filter(|file| !file.ends_with(".safetensors")) {
-        if let Some(entry) = copy(&from.join(&file), &to.join(&file))? {
+        if let Some(entry) = copy(&from.join(&file), &to.join(&file), meter)? {
             files.insert(format!("{name}/{file}"), entry);
         }
     }
@@ -188,10 +240,16 @@ fn copy_run(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Ent
 }
 
 /// Copies an uploaded corpus, whose files never change.
-fn copy_corpus(from: &Path, to: &Path, name: &str, files: &mut BTreeMap<String, Entry>) -> anyhow::Result<()> {
+fn copy_corpus(
+    from: &Path,
+    to: &Path,
+    name: &str,
+    files: &mut BTreeMap<String, Entry>,
+    meter: &Meter<'_>,
+) -> anyhow::Result<()> {
     std::fs::create_dir_all(to)?;
     for file in files_of(from)? {
-        if let Some(entry) = copy(&from.join(&file), &to.join(&file))? {
+        if let Some(entry) = copy(&from.join(&file), &to.join(&file), meter)? {
             files.insert(format!("{name}/{file}"), entry);
         }
     }
@@ -241,20 +299,21 @@ fn is_free(path: &Path) -> bool {
 }
 
 /// Copies a file and syncs it; `None` when it is no longer there.
-fn copy(from: &Path, to: &Path) -> anyhow::Result<Option<Entry>> {
+fn copy(from: &Path, to: &Path, meter: &Meter<'_>) -> anyhow::Result<Option<Entry>> {
     let mut source = match File::open(from) {
         Ok(source) => source,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e).with_context(|| format!("cannot read {}", from.display())),
     };
     let mut target = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
-    let entry = copy_and_hash(&mut source, &mut target).with_context(|| format!("cannot copy {}", from.display()))?;
+    let entry =
+        copy_and_hash(&mut source, &mut target, meter).with_context(|| format!("cannot copy {}", from.display()))?;
     target.sync_all().with_context(|| format!("cannot write {}", to.display()))?;
     Ok(Some(entry))
 }
 
 /// Copies everything and returns its length and hash.
-fn copy_and_hash(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<Entry> {
+fn copy_and_hash(from: &mut impl Read, to: &mut impl Write, meter: &Meter<'_>) -> std::io::Result<Entry> {
     let (mut digest, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 20]);
     loop {
         let n = from.read(&mut buffer)?;
@@ -264,15 +323,16 @@ fn copy_and_hash(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<E
         digest.update(&buffer[..n]);
         to.write_all(&buffer[..n])?;
         bytes += n as u64;
+        meter.count(n as u64);
     }
     let sha256 = hex::encode(digest.finalize());
     Ok(Entry { bytes, sha256 })
 }
 
 /// Length and hash of a file.
-fn hash_file(path: &Path) -> anyhow::Result<Entry> {
+fn hash_file(path: &Path, meter: &Meter<'_>) -> anyhow::Result<Entry> {
     let mut file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    copy_and_hash(&mut file, &mut std::io::sink()).with_context(|| format!("cannot read {}", path.display()))
+    copy_and_hash(&mut file, &mut std::io::sink(), meter).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Makes names in a folder durable, where the system can.
@@ -283,11 +343,11 @@ fn sync_folder(folder: &Path) {
 }
 
 /// Puts a backup back as a data folder that did not exist or is empty. Every file is checked; when one differs from
-/// what was backed up, nothing is left behind.
+/// what was backed up, nothing is left behind. `progress` gets the bytes done and how many there are.
 ///
 /// # Errors
 /// When it is no backup, is damaged, `data_dir` holds something, or something cannot be written.
-pub async fn restore(backup: &Path, data_dir: &Path) -> anyhow::Result<Manifest> {
+pub async fn restore(backup: &Path, data_dir: &Path, progress: &dyn Fn(u64, u64)) -> anyhow::Result<Manifest> {
     let list = backup.join(MANIFEST);
     let manifest = std::fs::read(&list).with_context(|| {
         format!("{} is no backup that `iliad backup` made: cannot read {}", backup.display(), list.display())
@@ -309,6 +369,7 @@ pub async fn restore(backup: &Path, data_dir: &Path) -> anyhow::Result<Manifest>
         .prefix(".restoring-")
         .tempdir_in(data_dir)
         .with_context(|| format!("cannot write into {}", data_dir.display()))?;
+    let meter = Meter { done: Cell::new(0), all: manifest.bytes(), progress };
     for (name, entry) in &manifest.files {
         let relative = Path::new(name);
         let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
@@ -317,7 +378,8 @@ pub async fn restore(backup: &Path, data_dir: &Path) -> anyhow::Result<Manifest>
         if let Some(folder) = to.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let found = copy(&from, &to)?.with_context(|| format!("{} is missing in the backup", from.display()))?;
+        let found =
+            copy(&from, &to, &meter)?.with_context(|| format!("{} is missing in the backup", from.display()))?;
         ensure!(found == *entry, "{} is not as it was backed up; use another backup", from.display());
     }
     std::fs::create_dir_all(part.path().join(RUNS))?;

@@ -1,6 +1,6 @@
 //! `iliad backup`: everything in the data folder, consistent, while the server runs.
 
-use super::runtime;
+use super::{progress, runtime};
 use crate::backup;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
@@ -43,7 +43,10 @@ pub(super) fn run(args: &Args) -> CliResult {
             PathBuf::from(format!("iliad-backup-{}", time::OffsetDateTime::now_utc().format(&format)?))
         }
     };
-    let made = runtime()?.block_on(backup::make(&settings.data_dir, &to, |said| note!("iliad: {said}")))?;
+    let bar = progress::bytes();
+    let tell = |said: String| bar.suspend(|| note!("iliad: {said}"));
+    let made = runtime()?.block_on(backup::make(&settings.data_dir, &to, tell, &progress::shown(&bar)))?;
+    bar.finish_and_clear();
     out!(
         "{} has the database and {} run{}, {:.1} MB in all. To put it back: iliad restore {} --data-dir NEW_FOLDER",
         to.display(),

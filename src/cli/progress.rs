@@ -30,6 +30,23 @@ pub(super) fn rows() -> ProgressBar {
     bar
 }
 
+/// A bar of bytes.
+pub(super) fn bytes() -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    let style = ProgressStyle::with_template("{bar:30} {decimal_bytes} of {decimal_total_bytes}  {elapsed}{left}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left));
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+/// Shows on `bar` how many bytes of all are done.
+pub(super) fn shown(bar: &ProgressBar) -> impl Fn(u64, u64) + use<'_> {
+    |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    }
+}
+
 /// Time after which there is a pace to judge by.
 const JUDGED_AFTER: Duration = Duration::from_secs(3);
 

@@ -1,6 +1,6 @@
 //! `iliad restore`: a backup becomes a data folder again.
 
-use super::runtime;
+use super::{progress, runtime};
 use crate::backup;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliResult, Exit};
@@ -29,7 +29,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
     let folder = settings.data_dir.display();
-    let found = runtime()?.block_on(backup::restore(&args.backup, &settings.data_dir))?;
+    let bar = progress::bytes();
+    let found = runtime()?.block_on(backup::restore(&args.backup, &settings.data_dir, &progress::shown(&bar)))?;
+    bar.finish_and_clear();
     out!(
         "{folder} is as it was on {}: the database and {} run{}. To go on from there: iliad --data-dir {folder}",
         found.made_at,

@@ -83,7 +83,7 @@ impl Server {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// How it ended, once it has.
+    /// Waits for its end, and gives its exit status.
     pub fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }

@@ -38,9 +38,9 @@ pub struct CorpusReport {
 /// A count of what a corpus holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusFact {
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// Of what, in the plural: "tasks to learn from".
+    /// The things that are counted, in the plural: "tasks to learn from".
     pub of: String,
 }
 

@@ -27,8 +27,8 @@ pub struct ModelImport<'a> {
     pub ignored: &'a [String],
     /// The origin of the weights, for the file's header.
     pub made: &'a serde_json::Value,
-    /// Where to write the models.
+    /// The file to write the models to.
     pub output: &'a Path,
-    /// How they are stored.
+    /// The precision in which they are stored.
     pub precision: Precision,
 }

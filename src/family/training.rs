@@ -28,7 +28,7 @@ pub struct TeacherTraining<'a> {
     pub batch: usize,
     /// Updates between two evaluations.
     pub evaluate_every: u64,
-    /// Where to write the models.
+    /// The file to write the models to.
     pub output: &'a Path,
     /// Whether to store float16.
     pub half: bool,

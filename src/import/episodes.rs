@@ -59,7 +59,7 @@ pub struct NewExecution {
     /// Whether it did what was asked, as far as the program knows.
     #[serde(default)]
     success: bool,
-    /// How many people should describe it.
+    /// The number of people who should describe it.
     #[serde(default = "one")]
     people: u32,
 }
@@ -221,7 +221,7 @@ fn row(text: &[u8], ids: &mut HashSet<String>, said: &mut HashMap<[u8; 32], u64>
 pub type Counts = EpisodesImported;
 
 impl Episodes {
-    /// How many rows can come in.
+    /// The number of rows that can come in.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

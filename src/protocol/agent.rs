@@ -61,7 +61,7 @@ pub enum Lesson<'a, W: World> {
         rolled: &'a [W::Execution],
         /// The executions that a demonstrator would have made.
         shown: &'a [W::Execution],
-        /// How they are varied.
+        /// The variation of the examples.
         augmentation: Augmentation,
     },
     /// REINFORCE: −advantage · log π(e) − entropy · H(π), as means over the episodes alive at a step, summed over steps.

@@ -35,7 +35,7 @@ pub struct Learned {
     /// The agent's own execution of the words, from the same start, before it had learned from them; null where that was not
     /// looked at.
     pub before: Option<Attempt>,
-    /// The same right after.
+    /// The attempt right after it.
     pub after: Option<Attempt>,
 }
 

@@ -26,7 +26,7 @@ pub struct OutsideExecution {
     pub update: u64,
     /// Whether it did what was asked.
     pub success: bool,
-    /// How many people should describe it.
+    /// The number of people who should describe it.
     pub wanted: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct ImportedEpisode {
     pub execution: OutsideExecution,
 }
 
-/// How many rows of a file of episodes came in.
+/// The counts of a file of episodes that came in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpisodesImported {
     /// Rows that are stored now.
@@ -152,7 +152,7 @@ impl Store {
     }
 }
 
-/// How many executions of a run wait for people.
+/// The number of a run's executions that wait for people.
 async fn waiting(tx: &mut Transaction<'_, Sqlite>, run: &RunId) -> Result<u64> {
     let open =
         sqlx::query_scalar!(r#"SELECT count(*) AS "open!: i64" FROM executions WHERE run = ? AND state = 'open'"#, run);

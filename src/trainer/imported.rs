@@ -1,7 +1,7 @@
 //! The first checkpoint of a run, from weights that another program wrote.
 
 use super::checkpoint::{self, Counters, Header};
-use crate::algorithm;
+use crate::algorithm::{self, AlgorithmState};
 use crate::config::run::RunConfig;
 use crate::family::Family;
 use crate::nn::artifact::ArtifactError;
@@ -28,27 +28,8 @@ pub fn lay_down<K: Family>(
     new.agent.params().load(&weights.fit(&wanted, ignored)?)?;
     let algorithm = algorithm::build(world, new.agent, config)?;
     let state = algorithm.state();
-    let header = Header {
-        format: checkpoint::FORMAT,
-        program: env!("CARGO_PKG_VERSION").into(),
-        config: config.clone(),
-        counters: Counters { next: Some(0), ..Counters::default() },
-        steps: state.steps,
-        lambda: algorithm.mixing().map_or(0.0, |mixing| mixing.at(0)),
-        blueprint: state.blueprint,
-        teacher: config.teacher.mode,
-        validation: None,
-        validated: None,
-        best: None,
-        seconds: 0.0,
-        meters: Default::default(),
-        kind_counts: Default::default(),
-        told: Default::default(),
-        evaluation_due: true,
-        written_at: now()?,
-        state: state.state,
-        milestones: Default::default(),
-    };
+    let lambda = algorithm.mixing().map_or(0.0, |mixing| mixing.at(0));
+    let header = first_header(config.clone(), lambda, state)?;
     Ok(checkpoint::save(folder, &header, &algorithm.tensors()?, config.schedule.keep)?)
 }
 
@@ -74,9 +55,24 @@ pub fn lay_down_like(
             *tensor = tensor.zeros_like()?;
         }
     }
-    let header = Header {
+    let Header { config, lambda, blueprint, state, teacher, .. } = header;
+    let first = first_header(config, lambda, AlgorithmState { steps: 0, blueprint, state })?;
+    let header = Header { teacher, ..first };
+    Ok(checkpoint::save(folder, &header, &tensors, header.config.schedule.keep)?)
+}
+
+/// The header of a run's first checkpoint, which has no history and is still to be evaluated.
+fn first_header(config: RunConfig, lambda: f64, algorithm: AlgorithmState) -> anyhow::Result<Header> {
+    let AlgorithmState { steps, blueprint, state } = algorithm;
+    Ok(Header {
+        format: checkpoint::FORMAT,
+        program: env!("CARGO_PKG_VERSION").into(),
+        teacher: config.teacher.mode,
+        config,
         counters: Counters { next: Some(0), ..Counters::default() },
-        steps: 0,
+        steps,
+        lambda,
+        blueprint,
         validation: None,
         validated: None,
         best: None,
@@ -85,15 +81,10 @@ pub fn lay_down_like(
         kind_counts: Default::default(),
         told: Default::default(),
         evaluation_due: true,
-        written_at: now()?,
+        written_at: time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?,
+        state,
         milestones: Default::default(),
-        ..header
-    };
-    Ok(checkpoint::save(folder, &header, &tensors, header.config.schedule.keep)?)
-}
-
-fn now() -> anyhow::Result<String> {
-    Ok(time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?)
+    })
 }
 
 /// Whether a file is a checkpoint of a run, and no file of models.

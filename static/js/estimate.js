@@ -1,4 +1,4 @@
-// How long something still takes, in words that claim no more than is known.
+// The time that something still takes, in words that claim no more than is known.
 
 import { duration } from "./format.js";
 

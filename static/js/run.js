@@ -31,7 +31,7 @@ function problem(text) {
 
 // ---- Status --------------------------------------------------------------------------------------------------------
 
-// What the run does beside learning, with how long it takes.
+// The pace of the evaluation that the run makes beside learning.
 const pace = new Pace();
 let testing = "";
 const SPLITS = { train: "training", validation: "validation", test: "test" };

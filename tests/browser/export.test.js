@@ -58,7 +58,7 @@ test("what people said is one click away, and counts agree with files", async ()
   }
   await until("it is whole", async () => /^Data set \(tar\): \d+ rows, handed over/.test(await page.locator("#downloads").innerText()));
   assert.ok(!page.url().includes("ticket"), "the address that leads back has no ticket");
-  // How far a long one is, and how long it takes.
+  // A long download shows its progress and the time left.
   await page.route("**/export/progress?*", (route) => route.fulfill({ json: { stage: "going", done: 1200, rows: 5000, seconds_left: 11.7 } }));
   await saved(page, () => page.getByRole("button", { name: "CSV", exact: true }).click());
   await page.getByText("CSV: 1,200 of 5,000 rows, about 12 s left").waitFor();

@@ -1,8 +1,12 @@
 //! Letters as slots, and renamed: nothing is lost, nothing true becomes false, and names do not matter.
 
-use iliad::protocol::{Split, World};
+use candle_core::Device;
+use iliad::family::Family;
+use iliad::protocol::{Decoding, Split, World};
+use iliad::registry::Registry;
 use iliad::rng::{Stream, stream};
 use iliad::task::regex::agent::RegexAgent;
+use iliad::task::regex::family::RegexFamily;
 use iliad::task::regex::letters::{Letters, Renaming, Slots, form, symbols};
 use iliad::task::regex::program::execute;
 use iliad::task::regex::settings::{ModelSettings, presets};
@@ -162,4 +166,25 @@ fn vocabularies_have_the_slots_only_where_they_are_used_and_old_blueprints_are_p
     assert_eq!(json.as_object_mut().unwrap().remove("letters"), Some("plain".into()));
     let old: iliad::task::regex::agent::Blueprint = serde_json::from_value(json).unwrap();
     assert_eq!(old, plain);
+}
+
+/// The shipped policy of the tiny world acts with and without a vote: a vote depends on nothing but the task, gives an edit that is valid
+/// wherever the plain letters gave one, and changes some.
+#[test]
+fn a_vote_over_renamed_letters_depends_on_the_task_alone_and_loses_no_valid_edit() {
+    let act = |votes: &str, draws: u64| {
+        let set = ["teacher.models=none", votes].map(String::from);
+        let config = Registry::builtin().configure("tiny", 1, &set).unwrap();
+        let world = RegexFamily.world(&config).unwrap();
+        let agent = RegexFamily.agent(&config, &world, &Device::Cpu).unwrap().agent;
+        let tasks: Vec<_> = (0..60).map(|index| world.task(Split::Train, index)).collect();
+        let asked: Vec<_> = tasks.iter().map(|task| (&task.start, task.request.as_str())).collect();
+        agent.act(&asked, Decoding::Greedy, &mut stream(draws, "vote test", 0)).unwrap()
+    };
+    let (plain, voted) = (act("model.votes=0", 1), act("model.votes=4", 1));
+    assert_eq!(voted, act("model.votes=4", 2));
+    assert_ne!(plain, voted);
+    for (plain, voted) in plain.iter().zip(&voted) {
+        assert!(plain.outputs.is_none() || voted.outputs.is_some(), "{plain:?} {voted:?}");
+    }
 }

@@ -323,13 +323,9 @@ pub async fn start(store: &Store, id: &str, teacher: TeacherMode) -> RunHandle {
     start_run(store, run_row(id, teacher)).await
 }
 
-/// Starts a made-up run from its row. A run that is stored already (the test server was started again) goes on.
-pub async fn start_run(store: &Store, row: Run) -> RunHandle {
-    if store.run(&row.id).await.is_err() {
-        store.create_run(&row).await.expect("the run is new");
-    }
-    let (id, teacher) = (row.id.as_str(), row.teacher);
-    let status = Status {
+/// The status of a made-up run that has just begun.
+pub fn status(id: &str, teacher: TeacherMode) -> Status {
+    Status {
         run: id.into(),
         state: RunState::Running,
         teacher,
@@ -346,7 +342,16 @@ pub async fn start_run(store: &Store, row: Run) -> RunHandle {
         seconds: 0.0,
         spare_words: None,
         practice: 0,
-    };
+    }
+}
+
+/// Starts a made-up run from its row. A run that is stored already (the test server was started again) goes on.
+pub async fn start_run(store: &Store, row: Run) -> RunHandle {
+    if store.run(&row.id).await.is_err() {
+        store.create_run(&row).await.expect("the run is new");
+    }
+    let (id, teacher) = (row.id.as_str(), row.teacher);
+    let status = status(id, teacher);
     let (commands, received) = channel();
     let (tell, watched) = watch::channel(status.clone());
     let (events, _) = broadcast::channel(256);

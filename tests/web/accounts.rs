@@ -467,7 +467,7 @@ async fn reviewers_change_no_study() {
     assert_eq!(server.state.store.audit(&"words".into(), 1).await.unwrap()[0].actor, "Eve");
 }
 
-/// What one researcher deleted is for the others to find: owners alone remove runs before their time.
+/// A run that one researcher deleted is for the others to find: owners alone remove runs before their time.
 #[tokio::test]
 async fn owners_empty_the_trash_and_researchers_do_not() {
     let mut server = server().await;

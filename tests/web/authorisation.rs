@@ -34,7 +34,7 @@ pub fn routes(router: &Router) -> BTreeSet<(String, String)> {
     all.collect()
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Debug)]
 pub struct Outcome {
     pub status: StatusCode,

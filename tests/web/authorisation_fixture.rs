@@ -4,7 +4,7 @@ use crate::{Server, support};
 use axum::http::Method;
 use iliad::config::run::TeacherMode;
 use iliad::ids::{AccountId, RunId, StudyId};
-use iliad::run::{RunHandle, RunState, Status};
+use iliad::run::{RunHandle, Status};
 use iliad::store::{Joined, Role, Scope, Store, StudyArm};
 use iliad::study::{StudySettings, StudyState};
 use iliad::web::{WebSettings, router};
@@ -71,24 +71,8 @@ pub struct Fixture {
 
 /// A run whose trainer does nothing, so that nothing but requests changes the database. Commands to it fail.
 fn idle_run(id: &str) -> RunHandle {
-    let status = Status {
-        run: id.into(),
-        state: RunState::Running,
-        teacher: TeacherMode::Human,
-        simulated_available: false,
-        device: "cpu".to_owned(),
-        update: 1,
-        episodes: 1,
-        descriptions_human: 0,
-        descriptions_simulated: 0,
-        lambda: 0.5,
-        episodes_per_second: 0.0,
-        validation: None,
-        best_validation: None,
-        seconds: 0.0,
-        spare_words: None,
-        practice: 0,
-    };
+    let status =
+        Status { simulated_available: false, update: 1, episodes: 1, ..support::status(id, TeacherMode::Human) };
     let (commands, _) = std::sync::mpsc::channel();
     let (events, _) = tokio::sync::broadcast::channel(16);
     let (sender, status) = tokio::sync::watch::channel(status);

@@ -163,7 +163,7 @@ async fn a_point_of_a_curve_leads_to_the_words_that_were_learned() {
     );
     assert!(page.contains("It understood these words before") || page.contains("right after it did"), "{page}");
     assert!(page.contains(&format!("id=\"answer-{}\"", given["answer"])), "{page}");
-    // What it did in these words, before and after.
+    // The page shows the attempts at these words, before and after.
     assert!(page.contains("asked in these words") && page.contains("Before: ") && page.contains("After: "), "{page}");
     assert!(page.contains(&format!("id=\"episode-{}\"", row.episode)), "{page}");
     let api = server.get(&format!("/api/v1/runs/study/learned?from={update}&to={update}"), "").await.json();

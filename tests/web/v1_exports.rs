@@ -37,7 +37,7 @@ async fn the_pages_use_the_current_addresses() {
     }
 }
 
-/// What a person is signed in for they may do under the addresses of programs, and no other site's page may do it for them.
+/// A signed-in person has their rights under the addresses of programs, too, and no other site's page may use them.
 #[tokio::test]
 async fn the_same_cookies_and_rules_hold_under_both_prefixes() {
     let server = Server::new().await;

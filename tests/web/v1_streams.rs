@@ -46,7 +46,7 @@ async fn streams_tell_of_runs_and_go_on_after_the_last_event() {
         &["event: absent", "event: resync", "{\"data\":{},\"run\":\"old\"}", "event: point"],
     );
     shared.await;
-    // What came meanwhile is in the lists, from the last page that the program has.
+    // Rows that came meanwhile are in the lists, from the last page that the program has.
     let program = program(&server);
     let page = program.get("/api/v1/runs/study/points?limit=1").await.json();
     let later =

@@ -126,13 +126,13 @@ pub fn request_ids(text: &str, requests: &Vocabulary) -> Vec<u32> {
 }
 
 /// As much of a request as the model reads, in tokens.
-pub(super) fn request_tokens(text: &str, requests: &Vocabulary) -> Vec<String> {
+fn request_tokens(text: &str, requests: &Vocabulary) -> Vec<String> {
     let mut tokens = tokenise(text, &|t| requests.get(t).is_some());
     tokens.truncate(LONGEST_REQUEST);
     tokens
 }
 
-pub(super) fn token_ids(tokens: &[String], requests: &Vocabulary) -> Vec<u32> {
+fn token_ids(tokens: &[String], requests: &Vocabulary) -> Vec<u32> {
     let mut ids: Vec<u32> = tokens.iter().map(|t| requests.id(t)).collect();
     if ids.is_empty() {
         ids.push(UNKNOWN);
@@ -196,13 +196,18 @@ impl RegexAgent {
 
     /// Word and request of each task as the policy reads them when it acts, and the slots of each request.
     fn read(&self, tasks: &[(&Words, &str)], batch: &mut Batch) -> Vec<Slots> {
+        self.read_renamed(tasks, &Renaming::default(), batch)
+    }
+
+    /// As [`RegexAgent::read`], with other letters in the word and in the request.
+    pub(super) fn read_renamed(&self, tasks: &[(&Words, &str)], renaming: &Renaming, batch: &mut Batch) -> Vec<Slots> {
         let b = &self.blueprint;
         let mut all = Vec::with_capacity(tasks.len());
         for (start, request) in tasks {
-            let tokens = request_tokens(request, &b.requests);
+            let tokens = renaming.request(&request_tokens(request, &b.requests));
             let slots = self.slots(&tokens);
-            let word = start.words.first().map_or("", String::as_str);
-            batch.words.push(symbol_ids(&slots.word(word), &b.characters));
+            let word = renaming.word(start.words.first().map_or("", String::as_str));
+            batch.words.push(symbol_ids(&slots.word(&word), &b.characters));
             batch.requests.push(token_ids(&slots.request(&tokens), &b.requests));
             all.push(slots);
         }

@@ -1,7 +1,7 @@
 //! Votes: a request is carried out under several renamings of its letters, and the outputs that most of them lead to are given.
 //! Which letters a request names should not matter to how it is read; where it does, the network is unsure.
 
-use super::agent::{RegexAgent, request_tokens, token_ids, word_ids};
+use super::agent::RegexAgent;
 use super::letters::Renaming;
 use super::{Edit, Words};
 use crate::nn::tokens::END;
@@ -20,12 +20,7 @@ impl RegexAgent {
             let renaming = Renaming::draw(&self.alphabet, &mut crate::rng::stream(0, "votes", number as u64));
             let inverse = renaming.inverse();
             let mut batch = Batch::default();
-            for (start, request) in tasks {
-                let tokens = renaming.request(&request_tokens(request, &b.requests));
-                let word = renaming.word(start.words.first().map_or("", String::as_str));
-                batch.words.push(word_ids(&word, &b.characters));
-                batch.requests.push(token_ids(&tokens, &b.requests));
-            }
+            self.read_renamed(tasks, &renaming, &mut batch);
             let outputs = self.student.roll_out(&batch.words, &batch.requests, b.horizon, false, stream)?;
             for ((rolled, (start, _)), ballot) in outputs.iter().zip(tasks).zip(&mut ballots) {
                 let symbols = rolled.symbols.iter().map(|id| b.expressions.symbol(*id));

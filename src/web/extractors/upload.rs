@@ -33,7 +33,7 @@ pub(crate) const FOLDER_PREFIX: &str = ".upload-";
 pub(crate) struct UploadedFile {
     /// Its name on the sender's machine, without folders. It names no file here.
     pub(crate) name: String,
-    /// Where it is.
+    /// The temporary file that holds it.
     pub(crate) path: PathBuf,
 }
 

@@ -34,7 +34,7 @@ struct Row {
     title: &'static str,
     /// Runs whose tasks come from it, the newest few.
     runs: Vec<RunId>,
-    /// How many further ones there are.
+    /// The number of further ones.
     more: u64,
     /// The preset with which a run begins.
     preset: Option<String>,

@@ -43,7 +43,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What the researcher says about the data set.
+    /// The name, version and licence that the researcher gives the data set.
     pub(crate) fn about(&self) -> Result<Description> {
         let default = Description::default();
         let or = |text: &str, default: String| if text.trim().is_empty() { default } else { text.trim().to_owned() };
@@ -182,7 +182,7 @@ pub(crate) async fn download(
             Ok(Some((bytes, (pieces, following))))
         });
     let told = told.inspect_err(|error: &ExportError| tracing::error!(%error, "an export broke off"));
-    // How many examples a form has is known at its end.
+    // The number of a form's examples is known at its end only.
     let counted = !matches!(file, DataFile::Form(_));
     let total = counted.then(|| [(HeaderName::from_static("x-total-count"), rows.to_string())]);
     Ok((headers, total, Body::from_stream(told)).into_response())

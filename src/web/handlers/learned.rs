@@ -23,7 +23,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Answers of people, and of the simulated teacher, on a page.
 const LENGTH: u32 = 100;
-/// The same at most, where the address says how many.
+/// The most rows of a page whose address says how many.
 const MOST: u32 = 500;
 /// Points among which the neighbours of the range are looked for.
 const POINTS: usize = 2_000;
@@ -34,7 +34,7 @@ struct Item {
     html: String,
     /// Whether it is the first of its episode.
     first: bool,
-    /// What the agent did in these words before it had learned from them, and after.
+    /// The agent's attempts at these words before it had learned from them, and after.
     tries: Vec<(&'static str, bool, String)>,
 }
 

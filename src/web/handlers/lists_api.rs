@@ -46,7 +46,7 @@ pub(crate) struct After {
     after: Option<AnswerId>,
 }
 
-/// How a list of points is thinned.
+/// The thinning of a list of points.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Thinning {

@@ -338,7 +338,7 @@ pub(crate) struct TrashedRun {
     /// When it is removed for good.
     #[serde(with = "time::serde::rfc3339")]
     purged_at: OffsetDateTime,
-    /// What is lost then.
+    /// The losses that its removal means.
     losses: Losses,
 }
 

@@ -1,4 +1,4 @@
-//! How far downloads have come, for the page that asked for them: a browser shows the bytes of a stream, and not how many are to come.
+//! The progress of downloads, for the page that asked for them: a browser shows the bytes of a stream, and not how many are to come.
 
 use crate::run;
 use serde::Serialize;
@@ -12,7 +12,7 @@ const MOST: usize = 200;
 /// Characters of a ticket at most.
 const TICKET_LIMIT: usize = 64;
 
-/// How a download stands.
+/// The stage of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stage {
@@ -31,7 +31,7 @@ pub(crate) struct Download {
     pub(crate) done: u64,
     /// Rows in all.
     pub(crate) rows: u64,
-    /// How it stands.
+    /// Its stage.
     pub(crate) stage: Stage,
     began: Instant,
 }
@@ -63,7 +63,7 @@ impl Downloads {
         Some(Following { downloads: self.clone(), ticket: ticket.to_owned(), whole: false })
     }
 
-    /// How a download stands.
+    /// The download of a ticket.
     pub(crate) fn get(&self, ticket: &str) -> Option<Download> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(ticket).copied()
     }

@@ -20,11 +20,13 @@ def spin():
 
 
 class Teacher(threading.Thread):
-    def __init__(self, base, run, seed, think, begin, until):
+    """One scripted teacher. `stored` gets the key and the words of each answer that the server has acknowledged."""
+
+    def __init__(self, base, run, seed, think, begin, until, cookie=None):
         super().__init__(daemon=True)
         self.base, self.run_id, self.random = urllib.parse.urlparse(base), run, random.Random(seed)
-        self.think, self.begin, self.until = think, begin, until
-        self.leases, self.answers, self.empty, self.errors = [], [], 0, []
+        self.think, self.begin, self.until, self.cookie = think, begin, until, cookie
+        self.leases, self.answers, self.empty, self.errors, self.stored = [], [], 0, [], []
 
     def call(self, method, path, body=None):
         headers = {"content-type": "application/json", **({"cookie": self.cookie} if self.cookie else {})}
@@ -45,7 +47,6 @@ class Teacher(threading.Thread):
         return time.monotonic() >= self.begin
 
     def run(self):
-        self.cookie = None
         self.line = http.client.HTTPConnection(self.base.hostname, self.base.port, timeout=60)
         time.sleep(self.random.uniform(0, self.think[1]))
         api = f"/api/runs/{self.run_id}"
@@ -70,6 +71,7 @@ class Teacher(threading.Thread):
                 status, text, seconds = self.call("POST", f"{api}/answers", body)
                 if status not in (200, 201):
                     raise OSError(f"answer: {status} {text[:200]}")
+                self.stored.append((offer["client_key"], said))
                 if self.counted():
                     self.answers.append(seconds)
             except (OSError, http.client.HTTPException) as error:
@@ -139,4 +141,5 @@ def main():
             file.write(text + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

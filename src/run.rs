@@ -97,6 +97,10 @@ pub struct Status {
     /// How full the rows for words of people are; `None` where nobody knows.
     #[serde(default)]
     pub spare_words: Option<ReserveRows>,
+    /// Descriptions, demonstrations or ratings of people that no update has taken in yet; at most
+    /// [`crate::store::MOST_WAITING`] are counted.
+    #[serde(default)]
+    pub waiting: u64,
     /// Practice steps since the last update: the run learns from stored descriptions while people think.
     #[serde(default)]
     pub practice: u64,

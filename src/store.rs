@@ -115,6 +115,7 @@ pub use run_labels::{Inherited, LabelChange, LabelProblem, MadeBy, RunLabel, Run
 pub use run_trash::{RunLosses, TRASH_KEEPS};
 pub use studies::{Study, StudyArm};
 pub use undo::WithdrawnAnswer;
+pub use updates::MOST_WAITING;
 pub use webhooks::{WebhookMessage, WebhookRecord};
 
 /// A run as stored.
@@ -166,7 +167,7 @@ pub struct NewExecution {
 pub struct PoolCounts {
     /// Fresh ones: waiting, nobody at them, and nobody has answered or skipped them. One that somebody skipped (or the
     /// first of several has answered) waits for others, but takes no fresh one's room: else a person who skips
-    /// everything would face an empty queue for ever.
+    /// everything would face an empty queue for ever. 20,000 are counted at most.
     pub open: u64,
     /// Somebody is at them.
     pub leased: u64,

@@ -129,6 +129,7 @@ pub fn spawn<K: Family>(
         best_validation: None,
         seconds: 0.0,
         spare_words: None,
+        waiting: 0,
         practice: 0,
     };
     let (status_sender, status_receiver) = watch::channel(status);

@@ -67,6 +67,7 @@ pub fn host(store: Store, runtime: Handle, run: &RunId, listener: Listener) -> s
         best_validation: None,
         seconds: 0.0,
         spare_words: None,
+        waiting: 0,
         practice: 0,
     };
     let (commands, received) = channel();
@@ -114,14 +115,16 @@ impl Host {
             Ok::<_, crate::store::StoreError>((
                 self.store.standing(&run).await?,
                 self.store.execution_count(&run).await?,
+                self.store.waiting_answers(&run).await?,
             ))
         });
         match read {
-            Ok((standing, executions)) => {
+            Ok((standing, executions, waiting)) => {
                 let last = standing.last.unwrap_or_default();
                 self.status.update = last.update;
                 self.status.seconds = last.seconds;
                 self.status.episodes = executions;
+                self.status.waiting = waiting;
                 self.status.descriptions_human = standing.people;
                 self.status.validation = standing.validation;
                 self.status.best_validation = standing.best;

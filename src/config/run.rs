@@ -57,6 +57,10 @@ pub struct AlgorithmConfig {
     /// Episodes per iteration (paper: 32).
     #[schemars(extend("unit" = "episodes"))]
     pub batch: usize,
+    /// Batches of people's answers that one update takes in at most, where so many wait: a run that falls behind its people catches up
+    /// with larger updates.
+    #[schemars(extend("unit" = "batches"))]
+    pub catch_up: usize,
     /// Decay of an exponential moving average of π_θ's weights, below 1; the averaged weights are what is evaluated,
     /// tried and reported. 0: off.
     pub average: f64,
@@ -104,6 +108,7 @@ impl Default for AlgorithmConfig {
             name: AlgorithmName::default(),
             learning_rate: 1e-3,
             batch: 32,
+            catch_up: 1,
             average: 0.0,
             mixing: Mixing::default(),
             reinforce: ReinforceSettings::default(),
@@ -412,6 +417,9 @@ impl RunConfig {
         }
         if !(1..=100).contains(&self.pool.candidates) {
             return fail("pool.candidates lies between 1 and 100");
+        }
+        if !(1..=64).contains(&a.catch_up) {
+            return fail("algorithm.catch_up lies between 1 and 64");
         }
         let practice = a.practice;
         if practice.most > 10_000 || practice.least > practice.most.min(100) || practice.explore_every > 10_000 {

@@ -11,6 +11,9 @@ use sqlx::{Sqlite, Transaction};
 /// execution passes through them, so they must not become more with every skip.
 const KEPT_SKIPPED: u32 = 400;
 
+/// Up to how many fresh executions of a pool are counted.
+const MOST_COUNTED: u32 = 20_000;
+
 impl Store {
     /// Adds executions to the run's pool (an episode already there is left as it is). Where the run's study asks several teachers
     /// about the same execution, they want as many answers.
@@ -85,25 +88,30 @@ impl Store {
         Ok(retired.rows_affected())
     }
 
-    /// Pool sizes (expired leases count as open), and how many people are there.
+    /// Pool sizes (expired leases count as open), and how many people are there. Of the open ones 20,000 are counted at
+    /// most: the trainer asks often, and another program may have posted very many.
     pub async fn pool(&self, run: &RunId) -> Result<PoolCounts> {
         let now = self.monotonic_now();
         let counts = sqlx::query!(
-            r#"SELECT count(*) FILTER (WHERE NOT held AND NOT touched) AS "open!: i64",
-                   count(*) FILTER (WHERE held) AS "leased!: i64"
-               FROM (SELECT touched, EXISTS (SELECT 1 FROM leases WHERE leases.execution = executions.id
-                         AND leases.renewed_at <= ?2 AND leases.expires_at > ?2) AS held
-                     FROM executions WHERE run = ?1 AND state = 'open')"#,
+            r#"SELECT (SELECT count(*) FROM (SELECT 1 FROM executions INDEXED BY executions_fresh
+                           WHERE run = ?1 AND state = 'open' AND touched = 0 LIMIT ?3))
+                       - count(*) FILTER (WHERE NOT touched) AS "open!: i64",
+                   count(*) AS "leased!: i64"
+               FROM (SELECT DISTINCT executions.id, executions.touched
+                     FROM leases INDEXED BY leases_live CROSS JOIN executions ON executions.id = leases.execution
+                     WHERE leases.expires_at > ?2 AND leases.renewed_at <= ?2
+                         AND executions.run = ?1 AND executions.state = 'open')"#,
             run,
             now,
+            MOST_COUNTED,
         )
         .fetch_one(self.readers())
         .await?;
         let holders = sqlx::query_scalar!(
             r#"SELECT leases.teacher AS "teacher!: TeacherId"
-               FROM executions CROSS JOIN leases ON leases.execution = executions.id
-               WHERE executions.run = ?1 AND executions.state = 'open'
-                   AND leases.renewed_at <= ?2 AND leases.expires_at > ?2"#,
+               FROM leases INDEXED BY leases_live CROSS JOIN executions ON executions.id = leases.execution
+               WHERE leases.expires_at > ?2 AND leases.renewed_at <= ?2
+                   AND executions.run = ?1 AND executions.state = 'open'"#,
             run,
             now,
         )
@@ -111,7 +119,11 @@ impl Store {
         .await?;
         let mut people = self.visitors().present(run, now);
         people.extend(holders);
-        Ok(PoolCounts { open: from_int(counts.open), leased: from_int(counts.leased), people: people.len() as u64 })
+        Ok(PoolCounts {
+            open: from_int(counts.open.max(0)),
+            leased: from_int(counts.leased),
+            people: people.len() as u64,
+        })
     }
 
     /// Answers of people that came after the answer `after` (0: none of them counts), and the newest of all. The

@@ -59,6 +59,9 @@ macro_rules! select_answers {
     };
 }
 
+/// Up to how many answers that wait for an update are counted.
+pub const MOST_WAITING: u32 = 10_000;
+
 fn read_all(rows: Vec<TrainerRow>) -> Result<Vec<TrainerAnswer>> {
     rows.into_iter().map(TrainerRow::read).collect()
 }
@@ -104,6 +107,21 @@ impl Store {
         }
         keys.sort_unstable();
         self.answers(&keys).await
+    }
+
+    /// Descriptions, demonstrations and ratings that no update has taken in yet, [`MOST_WAITING`] at most.
+    pub async fn waiting_answers(&self, run: &RunId) -> Result<u64> {
+        let waiting = sqlx::query_scalar!(
+            r#"SELECT count(*) AS "waiting!: i64" FROM (SELECT 1 FROM answers INDEXED BY answers_to_learn_from
+               WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
+                   AND kind = 'described' AND late < 2 AND passed_over = 0
+               LIMIT ?)"#,
+            run,
+            MOST_WAITING,
+        )
+        .fetch_one(self.readers())
+        .await?;
+        Ok(from_int(waiting))
     }
 
     /// Answers of people by key, in the order asked for.

@@ -101,6 +101,7 @@ impl<K: Family> Trainer<'_, K> {
         let spare = self.algorithm.policy().spare_words();
         let (validation, best) = (self.validation.latest, self.validation.best_success());
         let available = self.simulated_available();
+        let waiting = self.progress.waiting;
         self.events.change_status(|s| {
             s.teacher = mode;
             s.simulated_available = available;
@@ -114,6 +115,7 @@ impl<K: Family> Trainer<'_, K> {
             s.best_validation = best;
             s.seconds = seconds;
             s.spare_words = Some(spare);
+            s.waiting = waiting;
             s.practice = c.practice;
             change(s);
         });

@@ -129,8 +129,11 @@ impl<K: Family> Trainer<'_, K> {
     /// descriptions. Other answers alone make no update: a person who can describe nothing must not end the run.
     pub(super) fn human_update(&mut self) -> anyhow::Result<bool> {
         let Some(store) = &mut self.store else { return Ok(false) };
-        let limit = self.run.config.algorithm.batch as u32;
+        // Who falls behind catches up: one update takes in several batches where so many answers wait.
+        let algorithm = &self.run.config.algorithm;
+        let limit = (algorithm.batch * algorithm.catch_up) as u32;
         let answers = store.wait(store.store().answers_to_learn_from(&self.run.id, limit))?;
+        self.progress.waiting = 0;
         if answers.is_empty() {
             return Ok(false);
         }
@@ -142,9 +145,17 @@ impl<K: Family> Trainer<'_, K> {
             // A person took one of them back just now: nothing was recorded, and the next turn takes the others.
             return if matches!(error.downcast_ref(), Some(StoreError::Superseded)) { Ok(true) } else { Err(error) };
         }
+        self.count_waiting()?;
         self.learn_from_answers(answers)?;
         self.after_update()?;
         Ok(true)
+    }
+
+    /// Counts the answers that wait for an update; whether their number has changed.
+    pub(super) fn count_waiting(&mut self) -> anyhow::Result<bool> {
+        let Some(store) = &self.store else { return Ok(false) };
+        let waiting = store.wait(store.store().waiting_answers(&self.run.id))?;
+        Ok(std::mem::replace(&mut self.progress.waiting, waiting) != waiting)
     }
 
     /// Learns from the descriptions among answers, and counts all of them.

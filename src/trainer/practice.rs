@@ -56,9 +56,12 @@ impl<K: Family> Trainer<'_, K> {
         self.run.config.algorithm.practice
     }
 
-    /// Whether answers have to wait for a practice step: each update is followed by the least number of them.
+    /// Whether answers have to wait for a practice step: each update is followed by the least number of them, unless more
+    /// than a batch of answers waits already.
     pub(super) fn practice_comes_first(&self) -> bool {
-        self.progress.counters.practice < self.practice_settings().least && self.can_practise()
+        let algorithm = &self.run.config.algorithm;
+        let behind = algorithm.catch_up > 1 && self.progress.waiting > algorithm.batch as u64;
+        !behind && self.progress.counters.practice < self.practice_settings().least && self.can_practise()
     }
 
     /// Whether there is something to practise and it may still help.

@@ -11,6 +11,8 @@ pub(super) struct Progress {
     pub(super) meters: Meters,
     pub(super) speed: Speed,
     pub(super) clock: Clock,
+    /// Answers of people that no update has taken in, as of the last look.
+    pub(super) waiting: u64,
 }
 
 impl Progress {

@@ -114,7 +114,7 @@ pub(super) fn train<K: Family>(
         algorithm,
         teacher,
         mode,
-        progress: Progress { counters, meters, speed: Speed::default(), clock },
+        progress: Progress { counters, meters, speed: Speed::default(), clock, waiting: 0 },
         description_log,
         replay_buffer,
         store,

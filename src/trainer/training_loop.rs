@@ -149,6 +149,9 @@ impl<K: Family> Trainer<'_, K> {
             if paused {
                 // People can continue to describe.
                 self.synchronise_rollouts()?;
+                if self.count_waiting()? {
+                    self.publish_status();
+                }
                 continue;
             }
             let budget = self.run.config.schedule.episodes;

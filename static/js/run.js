@@ -67,6 +67,7 @@ function showStatus(now) {
   say("t-episodes", count(now.episodes));
   say("t-rate", state === "running" ? rateOf(now.episodes_per_second) : "");
   say("t-human", count(now.descriptions_human));
+  say("t-waiting", now.waiting > 0 ? `${count(now.waiting)} more stored, not learned from yet` : "");
   say("t-simulated", count(now.descriptions_simulated));
   say("t-update", `${count(now.update)} update${now.update === 1 ? "" : "s"} made`);
   const mixes = config.learns.algorithm === "adel";
@@ -178,7 +179,7 @@ async function snapshot() {
 }
 
 // The pool of a run that has ended is nobody's any more.
-const showPool = ({ pool: { open, leased } }) => say("t-pool", !live || over(status.state) ? "" : `${count(open)} waiting · ${count(leased)} in hand`);
+const showPool = ({ pool: { open, leased } }) => say("t-pool", !live || over(status.state) ? "" : `${count(open)} execution${open === 1 ? "" : "s"} ready · ${count(leased)} in hand`);
 
 function showLink() {
   say("link-state", flows && live && status && !over(status.state) ? "Live" : "");

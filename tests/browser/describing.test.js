@@ -100,8 +100,11 @@ test("answers wait for the connection, in order, and go once", async () => {
 test("an answer that waits outlives the page", async () => {
   const { page, context, errors } = await someone();
   await page.keyboard.type("closed laptop");
-  await context.route("**/answers", (route) => route.abort("failed"));
+  await until("it is typed", async () => (await page.locator("#text").inputValue()) === "closed laptop");
+  let tries = 0;
+  await context.route("**/answers", (route) => { tries += 1; return route.abort("failed"); });
   await page.keyboard.press("Control+Enter");
+  await until("it is tried", () => tries > 0);
   await until("it is said", async () => /Not sent yet/.test(await page.locator("#problem").innerText()));
   await page.goto("about:blank");
   await context.unroute("**/answers");

@@ -341,6 +341,7 @@ pub fn status(id: &str, teacher: TeacherMode) -> Status {
         best_validation: None,
         seconds: 0.0,
         spare_words: None,
+        waiting: 0,
         practice: 0,
     }
 }

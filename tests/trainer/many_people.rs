@@ -1,8 +1,8 @@
 //! Many people at once, beside long updates.
 
-use crate::support::{Live, go_live, wait_for_work};
+use crate::support::{Live, go_live, wait_for_work, weights};
 use iliad::config::run::TeacherMode;
-use iliad::run::Command;
+use iliad::run::{Command, RunState};
 use iliad::store::{AnswerKind, NewAnswer};
 use std::time::Duration;
 
@@ -83,4 +83,52 @@ async fn people_are_served_beside_the_simulated_teacher() {
     let met = many_teach(&live, 30, 4, 3000).await;
     assert!(met.nothing * 3 <= met.served, "{} of {} found nothing", met.nothing, met.served + met.nothing);
     live.end(Command::Shutdown).await;
+}
+
+/// Updates take in several batches where many answers wait, and no practice comes between them. A recovery makes the same updates.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_falls_behind_catches_up_with_larger_updates() {
+    let overrides = [
+        "algorithm.batch=2",
+        "algorithm.catch_up=3",
+        "algorithm.practice.most=8",
+        "algorithm.practice.least=2",
+        "algorithm.practice.batch=4",
+        "schedule.checkpoint_every=1000",
+        "schedule.evaluate_every=1000",
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &overrides).await;
+    wait_for_work(&live).await;
+    live.handle.commands.send(Command::Pause).unwrap();
+    live.until("the pause", |s| s.state == RunState::Paused).await;
+    let teacher = live.store.teacher("somebody").await.unwrap().id;
+    for i in 0..14 {
+        wait_for_work(&live).await;
+        assert!(live.answer(teacher, &format!("key {i}"), "remove every [ e ]").await);
+    }
+    live.until("all to be counted", |s| s.waiting == 14).await;
+    live.handle.commands.send(Command::Resume).unwrap();
+    live.until("all to be learned from", |s| s.descriptions_human == 14 && s.waiting == 0 && s.practice == 8).await;
+    let records = live.store.updates_after(&"live".into(), 0).await.unwrap();
+    let of_each: Vec<(usize, Option<u64>)> =
+        records.iter().map(|record| (record.answers.len(), record.data["practice"].as_u64())).collect();
+    // Eight wait after the first update; after the second it is one batch, and practice comes first again.
+    assert_eq!(of_each, [(6, Some(0)), (6, Some(0)), (2, Some(2))]);
+    live.end(Command::Shutdown).await;
+    let expected = weights(&dir.path().join("run"));
+
+    for file in std::fs::read_dir(dir.path().join("run")).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("update-") && name != "update-00000000.safetensors" {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let again = go_live(dir.path(), &overrides).await;
+    again
+        .until("the updates to be made again", |s| s.state == RunState::Running && s.update == 3 && s.practice == 8)
+        .await;
+    again.end(Command::Shutdown).await;
+    assert_eq!(weights(&dir.path().join("run")), expected);
 }

@@ -144,6 +144,7 @@ pub fn presets() -> Vec<Preset> {
             task("builtin"),
             ModelSettings { prior: PriorKind::Ngrams, ..small.clone() },
             AlgorithmConfig {
+                catch_up: 8,
                 average: 0.9,
                 practice: PracticeSettings { most: 40, least: 2, ..PracticeSettings::default() },
                 ..of_people.clone()

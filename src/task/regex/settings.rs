@@ -123,6 +123,7 @@ pub fn presets() -> Vec<Preset> {
             },
             Rest {
                 algorithm: AlgorithmConfig {
+                    catch_up: 8,
                     replay: 5,
                     replay_fade: 1000,
                     average: 0.9,

@@ -311,6 +311,7 @@ async fn remembered(state: &AppState, run: &Run, label: &RunLabel) -> Result<Sta
         best_validation: standing.best,
         seconds: last.seconds,
         spare_words: None,
+        waiting: 0,
         practice: 0,
     })
 }

@@ -5,7 +5,7 @@ use crate::ids::{AnswerId, ExecutionId, TeacherId};
 use crate::protocol::Medium;
 use crate::registry::AnyFamily;
 use crate::run::{Command, RunState};
-use crate::store::{AnswerKind, NewAnswer, Response, SavedDraft, StoreError, Stored, TeacherCounts};
+use crate::store::{AnswerKind, MOST_WAITING, NewAnswer, Response, SavedDraft, StoreError, Stored, TeacherCounts};
 use crate::web::error::{Error, Result};
 use crate::web::extractors::cookie::new_token;
 use crate::web::extractors::visitor::Visitor;
@@ -361,15 +361,25 @@ fn given_of(given: u64, medium: Medium) -> String {
     }
 }
 
+/// Answers that wait for an update beyond which the agent is said to be behind.
+const BEHIND: u64 = 64;
+
+/// The words for an agent that more people teach than it can follow.
+fn behind(waiting: u64, medium: Medium) -> String {
+    let more = if waiting >= u64::from(MOST_WAITING) { " or more" } else { "" };
+    format!("The agent is behind: {}{more} {} wait to be learned from", format::count(&waiting), medium.words())
+}
+
 /// One line of thanks with something true in it.
 pub(crate) fn sentence(kind: AnswerKind, counts: TeacherCounts, view: &RunView) -> String {
     let learns = match view.status.state {
-        _ if view.ended() => "The agent has ended and learns no more",
-        RunState::Paused => "The agent is paused and learns later",
-        RunState::Starting { .. } => "The agent learns as soon as it is ready",
-        _ => "",
+        _ if view.ended() => "The agent has ended and learns no more".to_owned(),
+        RunState::Paused => "The agent is paused and learns later".to_owned(),
+        RunState::Starting { .. } => "The agent learns as soon as it is ready".to_owned(),
+        _ if view.status.waiting > BEHIND => behind(view.status.waiting, view.medium()),
+        _ => String::new(),
     };
-    thank(kind, counts, view.family.nothing_changed(), learns, view.medium())
+    thank(kind, counts, view.family.nothing_changed(), &learns, view.medium())
 }
 
 /// The line of thanks. `nothing`: the words of the button for an execution that did nothing. `learns`: when the agent learns
@@ -486,5 +496,17 @@ mod tests {
         let paused =
             thank(AnswerKind::Described, counts, "Nothing changed", "The agent is paused", Medium::Description);
         assert!(paused.ends_with("1 of your 2; the agent is paused."), "{paused}");
+        let late = thank(
+            AnswerKind::Described,
+            counts,
+            "Nothing changed",
+            &behind(571, Medium::Description),
+            Medium::Description,
+        );
+        assert!(
+            late.ends_with("1 of your 2; the agent is behind: 571 descriptions wait to be learned from."),
+            "{late}"
+        );
+        assert!(behind(10_000, Medium::Rating).contains("10,000 or more ratings"));
     }
 }

@@ -129,6 +129,7 @@ mod tests {
             best_validation: None,
             seconds: 0.0,
             spare_words: None,
+            waiting: 0,
             practice: 0,
         })
     }

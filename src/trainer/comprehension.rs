@@ -74,14 +74,16 @@ impl<K: Family> Trainer<'_, K> {
         Ok(())
     }
 
-    /// The greedy executions of the descriptions, in one batch; `None` when the policy cannot be computed.
+    /// The greedy executions of the descriptions; `None` when the policy cannot be computed.
     fn attempts(&self, described: &[DescribedEpisode<K::World>]) -> Option<Vec<Attempt>> {
         let cases: Vec<_> = described
             .iter()
             .map(|DescribedEpisode { example, .. }| (example.words.as_str(), &example.start, &example.execution))
             .collect();
-        match self.attempts_at(&cases) {
-            Ok(attempts) => Some(attempts),
+        // As many at once as a step learns from: memory grows with them.
+        let batches = cases.chunks(self.run.config.algorithm.batch).map(|cases| self.attempts_at(cases));
+        match batches.collect::<Result<Vec<_>, _>>() {
+            Ok(attempts) => Some(attempts.into_iter().flatten().collect()),
             Err(error) => {
                 tracing::warn!(%error, "descriptions could not be carried out");
                 None

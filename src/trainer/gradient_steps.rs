@@ -38,7 +38,12 @@ impl<K: Family> Trainer<'_, K> {
                 // may have changed when an update is made again after a kill.
                 let practised = source == Source::Human && a.practice.on();
                 let steps = 1 + if practised { 0 } else { a.replays(self.progress.counters.recorded) };
-                algorithm.learn(described, StepContext { update, counter: update * 1001, fresh: true })?;
+                // An update that catches up makes a step for each batch, because a step's memory grows with its batch. Replay counts
+                // from the other end of the update's counters.
+                for (i, batch) in described.chunks(a.batch).enumerate() {
+                    let counter = if i == 0 { update * 1001 } else { (update + 1) * 1001 - i as u64 };
+                    algorithm.learn(batch, StepContext { update, counter, fresh: true })?;
+                }
                 self.description_log.append(described)?;
                 self.replay_buffer.extend(described);
                 let begun = Instant::now();

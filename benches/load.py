@@ -2,6 +2,7 @@
 """Many scripted teachers on a server whose store is full of rows, while it trains.
 
   load.py ILIAD [--teachers 200] [--minutes 30] [--think 4,6] [--stored 1000000] [--open 100000] [--no-paint] [-o FILE]
+          [--results FOLDER]
 
 A data folder is filled first: an ended run with --stored descriptions (half of them by three people, the other half
 simulated), and --open executions that wait for people in a run of the preset `small`. The server then trains that run on
@@ -15,7 +16,8 @@ Reported are
   - the first paint of the ended run's dashboard (Chromium, by tests/browser/first-paint.js; not with --no-paint),
   - the export of all rows over HTTP and by `iliad export`, with its time and its memory.
 
-Prints JSON; needs Python's standard library, and `npm ci` in tests/browser for the first paint.
+Prints JSON, and keeps the figures as files `load-*.json` for BENCHMARKS.md where --results names a folder. Needs Python's
+standard library, and `npm ci` in tests/browser for the first paint.
 """
 import argparse, datetime, hashlib, json, os, pathlib, re, signal, sqlite3, statistics, subprocess, tempfile, time
 import urllib.request
@@ -145,6 +147,45 @@ def command(iliad, data):
                 "mebibytes": round(usage.ru_maxrss / 1024)}
 
 
+def processor():
+    with open("/proc/cpuinfo") as file:
+        model = re.search(r"model name\s*: (.*)", file.read())
+    return f"{model.group(1).strip() if model else 'unknown processor'}, {os.cpu_count()} threads"
+
+
+def figures(result, samples):
+    """What BENCHMARKS.md shows: name, value, unit, number of samples, least and most."""
+    for name, key in (("lease", "lease_ms"), ("lease-of-who-gave-a-sixth", "lease_ms_of_who_gave_a_sixth"), ("answer", "answer_ms")):
+        found = result[key]
+        if found:
+            yield f"load-{name}-p95", found["p95"], "ms", found["count"], found["median"], found["most"]
+    yield "load-answers-lost-doubled-or-changed", result["lost"] + result["doubled"] + result["changed"], "answers", result["acknowledged"], 0, 0
+    yield "load-errors", result["errors"], "requests", samples, 0, 0
+    memory = result["memory_mebibytes"]["every_15_seconds"]
+    if memory:
+        last = memory[-max(1, len(memory) // 10):]
+        yield "load-memory-in-the-last-tenth", round(statistics.mean(last)), "MiB", len(last), min(memory), max(memory)
+    speeds = result["simulated_episodes_per_second"]
+    if speeds["all_teach"] and speeds["nobody_teaches"]:
+        yield "load-training-speed-kept", round(100 * speeds["all_teach"] / speeds["nobody_teaches"]), "%", len(memory), None, None
+    if paint := result["dashboard_first_paint_ms"]:
+        yield "load-dashboard-first-paint", paint["median"], "ms", len(paint["rounds"]), min(paint["rounds"]), paint["most"]
+    for name, key in (("http", "export_over_http"), ("command", "export_by_command")):
+        yield f"load-export-by-{name}", result[key]["seconds"], "s", 1, None, None
+    yield "load-export-by-command-memory", result["export_by_command"]["mebibytes"], "MiB", 1, None, None
+
+
+def keep(folder, result, samples):
+    """One file a figure, as `iliad dev bench --render` reads them."""
+    given = " ".join(f"--{name} {result[name]:g}" for name in ("teachers", "minutes", "stored", "open"))
+    for name, value, unit, n, least, most in figures(result, samples):
+        row = {"name": name, "title": "", "value": value, "unit": unit, "n": n,
+               "min": value if least is None else least, "max": value if most is None else most,
+               "device": processor(), "date": datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z"),
+               "command": f"benches/load.py ILIAD {given}", "program": result["program"], "complete": True, "levels": [], "rows": []}
+        pathlib.Path(folder, f"{name}.json").write_text(json.dumps(row, indent=2) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("iliad")
@@ -155,6 +196,7 @@ def main():
     parser.add_argument("--open", type=int, default=100_000)
     parser.add_argument("--no-paint", action="store_true")
     parser.add_argument("-o", metavar="FILE")
+    parser.add_argument("--results", metavar="FOLDER")
     given = parser.parse_args()
     settings = ["--preset", "small", "--set", "pool.max_age=1000000000", "--rate-limits", "false"]
     with tempfile.TemporaryDirectory() as data:
@@ -205,6 +247,7 @@ def main():
     errors = [error for one in people for error in one.errors]
     result = {
         "what": "many teachers on a full store, while it trains", "date": datetime.date.today().isoformat(),
+        "program": subprocess.run([given.iliad, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1],
         "cores": os.cpu_count(), "load_average": {"least": min(load, default=None), "most": max(load, default=None)},
         "teachers": given.teachers, "minutes": given.minutes, "think_seconds": given.think, "stored": given.stored,
         "open": given.open, "start_seconds": start,
@@ -223,6 +266,8 @@ def main():
     if given.o:
         with open(given.o, "w") as out:
             out.write(text + "\n")
+    if given.results:
+        keep(given.results, result, sum(len(one.leases) + len(one.answers) for one in people))
 
 
 main()

@@ -50,6 +50,11 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
 use training_loop::Trainer;
 
+/// How much lower the priority of training is than that of pages in the same process: threads of pages get three times the time of
+/// the trainer's where both want all of it.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
 /// Gets every event of a run, in order, on the trainer's thread.
 pub type Listener = Box<dyn Fn(&Arc<Event>) + Send>;
 
@@ -146,8 +151,14 @@ pub fn spawn<K: Family>(
     // The trainer is one of its own pool's threads: it does those shares of its work itself that no other thread has taken. On
     // a busy machine it would otherwise wait for a thread to be woken at every matrix product.
     crate::nn::sharing::watch();
+    let beside_pages = launch.store.is_some();
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(crate::nn::sharing::threads())
+        .start_handler(move |_| {
+            if beside_pages {
+                give_way();
+            }
+        })
         // Candle's backward pass walks the graph recursively.
         .stack_size(64 << 20)
         .thread_name(|n| format!("trainer's {n}"))
@@ -174,4 +185,14 @@ pub fn spawn<K: Family>(
         })
         .context("cannot start the trainer's thread")?;
     Ok((handle, thread))
+}
+
+/// Lowers the priority of this thread: pages share the processors with the training, and people wait for pages. Threads that it
+/// starts inherit it.
+fn give_way() {
+    // Elsewhere this would slow the whole process down.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(NICENESS) {
+        tracing::debug!(%error, "the priority of training could not be lowered");
+    }
 }

@@ -14,7 +14,7 @@ fn outputs(view: &serde_json::Value) -> Vec<String> {
 async fn descriptions_are_carried_out_before_and_after_the_agent_learns_from_them() {
     let dir = tempfile::tempdir().unwrap();
     let overrides =
-        ["algorithm.replay=30", "algorithm.replay_fade=0", "algorithm.average=0", "schedule.evaluate_every=1000"];
+        ["algorithm.replay=15", "algorithm.replay_fade=0", "algorithm.average=0", "schedule.evaluate_every=1000"];
     let live = go_live(dir.path(), &overrides).await;
     let mut events = live.handle.events.subscribe();
     let teacher = live.store.teacher("somebody").await.unwrap().id;
@@ -51,7 +51,7 @@ async fn descriptions_are_carried_out_before_and_after_the_agent_learns_from_the
             (Some(before.before.understood), Some(done.understood))
         );
     }
-    assert!(learnt > 0, "thirty steps on its few examples teach it some of them");
+    assert!(learnt > 0, "fifteen steps on its few examples teach it some of them");
     assert_eq!(live.store.readings(&"live".into(), teacher, 50).await.unwrap().len(), 4);
     live.end(Command::Shutdown).await;
 }

@@ -35,7 +35,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let dir = tempfile::tempdir().unwrap();
     let run = |name: &str, seed: &str| {
         let folder = dir.path().join(name);
-        let (_, report) = train(&folder, &["schedule.episodes=160", seed]);
+        let (_, report) = train(&folder, &["schedule.episodes=96", seed]);
         (weights(&folder), report.descriptions)
     };
     let (a, b, c) = (run("a", "seed=1"), run("b", "seed=1"), run("c", "seed=2"));

@@ -132,3 +132,28 @@ async fn a_run_that_falls_behind_catches_up_with_larger_updates() {
     again.end(Command::Shutdown).await;
     assert_eq!(weights(&dir.path().join("run")), expected);
 }
+
+/// The priorities of this process's threads whose names begin so; 19 is the lowest.
+#[cfg(target_os = "linux")]
+fn niceness_of(name: &str) -> Vec<i32> {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let read = |folder: std::path::PathBuf, file| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+    threads
+        .map(|thread| thread.unwrap().path())
+        .filter(|thread| read(thread.clone(), "comm").starts_with(name))
+        .filter_map(|thread| read(thread, "stat").rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok())
+        .collect()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn training_gives_way_to_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = go_live(dir.path(), &[]).await;
+    wait_for_work(&live).await;
+    let pages = niceness_of("tokio").into_iter().max().expect("threads that serve pages");
+    let (training, rollouts) = (niceness_of("trainer's"), niceness_of("roll-outs"));
+    assert!(training.iter().any(|niceness| *niceness >= pages + 5), "{training:?} beside {pages}");
+    assert!(rollouts.iter().any(|niceness| *niceness >= pages + 5), "{rollouts:?} beside {pages}");
+    live.end(Command::Shutdown).await;
+}

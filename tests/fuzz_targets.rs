@@ -156,6 +156,7 @@ fn seeds_that_a_program_writes_are_files_of_their_kinds() {
     use std::sync::Arc;
     let descriptions = corpus(&targets::ALL[3]).join("written.parquet");
     let weights = corpus(&targets::ALL[6]).join("weights.safetensors");
+    let header = corpus(&targets::ALL[6]).join("header");
     if std::env::var_os("WRITE_SEEDS").is_some() {
         use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
         use parquet::file::writer::SerializedFileWriter;
@@ -180,8 +181,24 @@ fn seeds_that_a_program_writes_are_files_of_their_kinds() {
         let path = folder.path().join("x");
         let tensors = std::collections::BTreeMap::from([("theta.weights.a".to_owned(), tensor)]);
         iliad::nn::artifact::save(&path, &"head", &tensors, iliad::nn::artifact::Precision::Full).unwrap();
-        std::fs::write(&weights, [vec![2], std::fs::read(path).unwrap()].concat()).unwrap();
+        std::fs::write(&weights, [vec![2], std::fs::read(&path).unwrap()].concat()).unwrap();
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("model_store/shipped/regex-tiny-policy.safetensors");
+        let (model, _) = iliad::nn::artifact::load::<serde_json::Value>(&shipped).unwrap();
+        let mut head = serde_json::json!({
+            "format": 1, "program": "0", "steps": 1, "lambda": 0.5, "teacher": {"mode": "human"}, "validation": null,
+            "best": null, "seconds": 1.0, "written_at": "",
+            "counters": {"update": 1, "episodes": 2, "human": 0, "simulated": 2, "recorded": 2, "pretrained": 0},
+        });
+        let config = iliad::registry::Registry::builtin().configure("tiny", 1, &[]).unwrap();
+        head["config"] = serde_json::to_value(config).unwrap();
+        head["meters"] = serde_json::to_value(iliad::trainer::meters::Meters::default()).unwrap();
+        head["blueprint"] = model["blueprint"].clone();
+        std::fs::write(&header, format!("\u{1}{head}")).unwrap();
     }
+    let text = std::fs::read(&header).unwrap();
+    let whole: iliad::trainer::checkpoint::Header =
+        serde_json::from_slice(&text[1..]).expect("a header of a checkpoint");
+    serde_json::from_value::<iliad::task::regex::agent::Blueprint>(whole.blueprint).expect("with a whole blueprint");
     assert!(DESCRIPTIONS.iter().any(|column| column.name == "run_id"));
     let read = |path: &Path| std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(read(&descriptions).ends_with(b"PAR1") && read(&descriptions)[0] == 2);

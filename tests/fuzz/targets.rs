@@ -32,8 +32,3 @@ pub const ALL: [Target; 8] = [
     Target { name: "checkpoints", run: files::checkpoints, inputs: 400, words: files::COLUMNS },
     Target { name: "api", run: api::bodies, inputs: 400, words: api::MEMBERS },
 ];
-
-/// A folder for the files of an input.
-pub fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
-}

@@ -2,7 +2,7 @@
 //! fails nor gets weights that are no numbers.
 
 use crate::support::{go_live, wait_for_work, weights};
-use crate::texts::poisons;
+use crate::texts::{Fate, poisons};
 use iliad::run::{Command, RunState};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -16,7 +16,8 @@ async fn an_agent_learns_from_poison_and_stays_an_agent() {
     for (n, poison) in poisons.iter().enumerate() {
         wait_for_work(&live).await;
         assert!(live.answer(teacher, &format!("poison {n}"), &poison.text).await, "{}", poison.name);
-        taught += 1;
+        // There is nothing to learn from blanks.
+        taught += u64::from(poison.fate != Fate::Blank);
     }
     live.until("all of them to be used", |s| s.descriptions_human >= taught || !matches!(s.state, RunState::Running))
         .await;

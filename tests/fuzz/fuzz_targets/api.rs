@@ -1,8 +1,9 @@
 #![no_main]
+#![allow(dead_code)] // Every program uses its own part.
 
+#[path = "../targets/api.rs"]
+mod api;
 #[path = "../../support/mod.rs"]
 mod support;
-#[path = "../targets.rs"]
-mod targets;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::api::bodies(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| api::bodies(data));

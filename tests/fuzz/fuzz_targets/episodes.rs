@@ -1,8 +1,7 @@
 #![no_main]
+#![allow(dead_code)] // Every program uses its own part.
 
-#[path = "../../support/mod.rs"]
-mod support;
-#[path = "../targets.rs"]
-mod targets;
+#[path = "../targets/files.rs"]
+mod files;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::files::episodes(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| files::episodes(data));

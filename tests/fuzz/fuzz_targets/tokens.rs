@@ -1,8 +1,7 @@
 #![no_main]
+#![allow(dead_code)] // Every program uses its own part.
 
-#[path = "../../support/mod.rs"]
-mod support;
-#[path = "../targets.rs"]
-mod targets;
+#[path = "../targets/texts.rs"]
+mod texts;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::texts::tokens(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| texts::tokens(data));

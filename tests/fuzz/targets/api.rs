@@ -138,7 +138,7 @@ struct Server {
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let runtime = Runtime::new().unwrap();
-    let folder = super::folder();
+    let folder = tempfile::tempdir().unwrap();
     let (router, cookie) = runtime.block_on(async {
         let store = Store::open(&folder.path().join("iliad.sqlite")).await.unwrap();
         let settings = WebSettings { rate_limits: false, ..WebSettings::default() };

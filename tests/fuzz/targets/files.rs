@@ -1,6 +1,5 @@
 //! Files that come in: descriptions, episodes, corpora, checkpoints and weights. The first byte says what an input is.
 
-use super::folder;
 use iliad::corpora::Corpora;
 use iliad::import::{self, episodes};
 use iliad::nn::artifact::{self, Precision};
@@ -90,7 +89,7 @@ pub const COLUMNS: &[&str] = &[
 /// A file of descriptions: JSON lines, CSV or Parquet. What passes the check can be stored.
 pub fn descriptions(data: &[u8]) {
     let Some((first, data)) = data.split_first() else { return };
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(["rows.jsonl", "rows.csv", "rows.parquet"][usize::from(first % 3)]);
     std::fs::write(&path, data).unwrap();
     let Ok(checked) = import::check(&path, Registry::builtin(), None) else { return };
@@ -136,7 +135,7 @@ pub fn corpora(data: &[u8]) {
         "../../x",
     ];
     let Some((first, data)) = data.split_first() else { return };
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     let sent = folder.path().join("sent");
     std::fs::write(&sent, data).unwrap();
     let kept = folder.path().join("corpora");
@@ -152,7 +151,7 @@ pub fn corpora(data: &[u8]) {
 /// A checkpoint as it is, the header of one that is otherwise whole, and weights of another program.
 pub fn checkpoints(data: &[u8]) {
     let Some((first, data)) = data.split_first() else { return };
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.safetensors");
     match first % 3 {
         0 => {

@@ -1,6 +1,7 @@
 //! Vocabularies: symbols and their ids, with reserve rows that words of people take when they first come up.
 
 mod learning;
+pub mod reading;
 
 use crate::nn::tokens::UNKNOWN;
 use learning::Learning;
@@ -71,12 +72,13 @@ impl Vocabulary {
         self.get(symbol).unwrap_or(UNKNOWN)
     }
 
-    /// The words among tokens that have no id, each once, in their order. Single letters and marks are no words.
+    /// The words among tokens that have no id, each once, in their order. Single letters and marks are no words, but for those of
+    /// scripts that are written without blanks.
     pub fn unknown(&self, tokens: impl IntoIterator<Item = String>) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for token in tokens {
-            let word = token.chars().count() > 1 && token.chars().any(char::is_alphabetic);
-            if word && self.get(&token).is_none() && !found.contains(&token) {
+            let more = token.chars().nth(1).is_some() || token.contains(reading::is_unspaced);
+            if more && token.contains(char::is_alphabetic) && self.get(&token).is_none() && !found.contains(&token) {
                 found.push(token);
             }
         }
@@ -169,8 +171,8 @@ mod tests {
     fn words_without_an_id_are_told_once() {
         let symbols = ["<PAD>", "<UNK>", "<", ">", "add", "e"].map(str::to_owned).to_vec();
         let vocabulary = Vocabulary::new(symbols, 0).unwrap();
-        let tokens = ["frob", "add", "q", "!", "--", "frob", "it"].map(str::to_owned);
-        assert_eq!(vocabulary.unknown(tokens), ["frob", "it"]);
+        let tokens = ["frob", "add", "q", "!", "--", "frob", "it", "換", "。", "я"].map(str::to_owned);
+        assert_eq!(vocabulary.unknown(tokens), ["frob", "it", "換"]);
     }
 
     #[test]

@@ -24,5 +24,5 @@ pub use extractors::program::PREFIX as PROGRAM_TOKEN_PREFIX;
 pub use page::assets::vendor_files;
 pub use router::router;
 pub use server::serve;
-pub use settings::{BODY_LIMIT, TEXT_LIMIT, WebSettings};
+pub use settings::{BODY_LIMIT, TEXT_LIMIT, WORDS_LIMIT, WebSettings};
 pub use state::{AppState, LogLine, Runs};

@@ -3,6 +3,8 @@
 
 #[path = "support/mod.rs"]
 mod support;
+#[path = "support/texts.rs"]
+mod texts;
 
 #[path = "web/access.rs"]
 mod access;
@@ -34,6 +36,8 @@ mod media;
 mod network;
 #[path = "web/pages.rs"]
 mod pages;
+#[path = "web/poison.rs"]
+mod poison;
 #[path = "web/protection.rs"]
 mod protection;
 #[path = "web/rendered.rs"]
@@ -42,6 +46,8 @@ mod rendered;
 mod review;
 #[path = "web/runs.rs"]
 mod runs;
+#[path = "web/scripts.rs"]
+mod scripts;
 #[path = "web/size.rs"]
 mod size;
 #[path = "web/studies.rs"]

@@ -65,6 +65,8 @@ pub(super) struct Rows {
     inner: Inner,
     number: u64,
     unknown: BTreeSet<String>,
+    /// Whether the file can be read no further: its reader would tell the same error for ever.
+    broken: bool,
 }
 
 enum Inner {
@@ -97,7 +99,7 @@ pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
         }
         _ => return Err(failed(&"name a file that ends in .jsonl, .csv or .parquet, or the folder of a data set")),
     };
-    Ok(Rows { inner, number: 0, unknown })
+    Ok(Rows { inner, number: 0, unknown, broken: false })
 }
 
 fn is_known(name: &str) -> bool {
@@ -128,13 +130,16 @@ impl Iterator for Rows {
     type Item = Numbered;
 
     fn next(&mut self) -> Option<Numbered> {
-        loop {
+        while !self.broken {
             self.number += 1;
             let row = match &mut self.inner {
                 Inner::Lines(lines) => {
                     let line = match lines.next()? {
                         Ok(line) => line,
-                        Err(e) => return Some((self.number, Err(format!("it cannot be read: {e}")))),
+                        Err(e) => {
+                            self.broken = true;
+                            return Some((self.number, Err(format!("it cannot be read: {e}"))));
+                        }
                     };
                     let line = if self.number == 1 { json::unmarked(&line).to_vec() } else { line };
                     if line.trim_ascii().is_empty() {
@@ -148,7 +153,10 @@ impl Iterator for Rows {
                         let cells = DESCRIPTIONS.iter().zip(places.iter());
                         cells.map(|(column, at)| from_field(&lenient(column), field(at))).collect()
                     }
-                    Err(e) => Err(format!("it cannot be read: {e}")),
+                    Err(e) => {
+                        self.broken = e.is_io_error();
+                        Err(format!("it cannot be read: {e}"))
+                    }
                 },
                 Inner::Parquet(rows) => match rows.next()? {
                     Ok(row) => {
@@ -159,11 +167,15 @@ impl Iterator for Rows {
                         };
                         DESCRIPTIONS.iter().map(cell).collect()
                     }
-                    Err(e) => Err(format!("it cannot be read: {e}")),
+                    Err(e) => {
+                        self.broken = true;
+                        Err(format!("it cannot be read: {e}"))
+                    }
                 },
             };
             return Some((self.number, row));
         }
+        None
     }
 }
 

@@ -62,7 +62,7 @@ impl Store {
     /// Returns how many.
     pub async fn retire_skipped(&self, run: &RunId, keep: u64) -> Result<u64> {
         let keep = to_int("the number", keep)?;
-        let now = self.now();
+        let now = self.monotonic_now();
         let beyond = sqlx::query_scalar!(
             r#"SELECT id AS "id!: ExecutionId" FROM executions
                WHERE run = ? AND state = 'open' AND touched ORDER BY id DESC LIMIT 1 OFFSET ?"#,
@@ -77,7 +77,8 @@ impl Store {
         let retired = sqlx::query!(
             "UPDATE executions SET state = 'retired'
              WHERE run = ?1 AND state = 'open' AND touched AND given = 0 AND id <= ?2 AND NOT EXISTS
-                 (SELECT 1 FROM leases WHERE leases.execution = executions.id AND leases.expires_at > ?3)",
+                 (SELECT 1 FROM leases WHERE leases.execution = executions.id
+                     AND leases.renewed_at <= ?3 AND leases.expires_at > ?3)",
             run,
             beyond,
             now,

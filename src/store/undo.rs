@@ -147,7 +147,7 @@ impl Store {
             .execute(&mut *tx)
             .await?;
         count_given(&mut tx, row.execution).await?;
-        let held = hold_again(&mut tx, row.execution, teacher, self.monotonic_now(), ttl).await?;
+        let held = hold_again(&mut tx, run, row.execution, teacher, self.monotonic_now(), ttl).await?;
         tx.commit().await?;
         row.read(None, held.map_or(now, |ttl| end_of_lease(now, ttl)))
     }
@@ -190,10 +190,11 @@ impl Store {
 }
 
 /// Gives the teacher the execution again, before all else they hold, so that a page that is loaded anew shows it, and takes
-/// back what is beyond the two that a teacher may hold. How long it is theirs; `None` when somebody else has its last
+/// back what is beyond the two that a teacher may hold of a run. How long it is theirs; `None` when somebody else has its last
 /// place: an answer to it then comes late.
 async fn hold_again(
     tx: &mut Transaction<'_, Sqlite>,
+    run: &RunId,
     execution: ExecutionId,
     teacher: TeacherId,
     now: i64,
@@ -215,25 +216,31 @@ async fn hold_again(
     let expires_at = if state.has_place { end_of_lease(now, ttl) } else { now };
     sqlx::query!(
         "INSERT INTO leases (execution, teacher, taken_at, renewed_at, expires_at)
-         VALUES (?1, ?2, coalesce((SELECT min(taken_at) - 1 FROM leases
-                 WHERE teacher = ?2 AND renewed_at <= ?3 AND expires_at > ?3), ?3), ?3, ?4)
+         VALUES (?1, ?2, coalesce((SELECT min(leases.taken_at) - 1
+                 FROM leases CROSS JOIN executions ON executions.id = leases.execution
+                 WHERE leases.teacher = ?2 AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
+                     AND executions.run = ?5 AND executions.state = 'open'), ?3), ?3, ?4)
          ON CONFLICT (execution, teacher) DO UPDATE SET taken_at = excluded.taken_at, renewed_at = excluded.renewed_at,
              expires_at = excluded.expires_at",
         execution,
         teacher,
         now,
         expires_at,
+        run,
     )
     .execute(&mut **tx)
     .await?;
     sqlx::query!(
         "UPDATE leases SET expires_at = 0
-         WHERE teacher = ?1 AND renewed_at <= ?2 AND expires_at > ?2 AND execution NOT IN (
-             SELECT execution FROM leases WHERE teacher = ?1 AND renewed_at <= ?2 AND expires_at > ?2
-             ORDER BY taken_at, execution LIMIT ?3)",
+         WHERE teacher = ?1 AND execution IN (
+             SELECT leases.execution FROM leases CROSS JOIN executions ON executions.id = leases.execution
+             WHERE leases.teacher = ?1 AND leases.renewed_at <= ?2 AND leases.expires_at > ?2
+                 AND executions.run = ?4 AND executions.state = 'open'
+             ORDER BY leases.taken_at, leases.execution LIMIT -1 OFFSET ?3)",
         teacher,
         now,
         HELD,
+        run,
     )
     .execute(&mut **tx)
     .await?;

@@ -19,7 +19,7 @@ use crate::family::pages::PageError;
 use crate::store::{Role, Scope, StoreError};
 use crate::web::format;
 use crate::web::limits::standing::{self, Standing};
-use axum::extract::rejection::{FormRejection, JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{BytesRejection, FormRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::http::header::HeaderValue;
 use axum::http::{StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
@@ -443,7 +443,7 @@ macro_rules! from_rejection {
         }
     )*};
 }
-from_rejection!(JsonRejection, FormRejection, QueryRejection);
+from_rejection!(BytesRejection, JsonRejection, FormRejection, QueryRejection);
 
 impl From<PathRejection> for Error {
     fn from(_: PathRejection) -> Error {

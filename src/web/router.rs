@@ -23,7 +23,7 @@ use crate::web::middleware::metrics as count_requests;
 use crate::web::middleware::{
     body, deprecation, errors, family_pages, log, rate_limits, security, session, visitor_cookie,
 };
-use crate::web::settings::BODY_LIMIT;
+use crate::web::settings::{BODY_LIMIT, WORDS_LIMIT};
 use crate::web::state::AppState;
 use axum::Extension;
 use axum::Router;
@@ -55,10 +55,10 @@ fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
         .route("/docs", get(docs::index))
         .route("/docs/{*page}", get(docs::page))
         .route("/licence", get(docs::licence))
-        .route("/teach/{run}", get(teach::page).post(teach::send))
+        .route("/teach/{run}", get(teach::page).post(teach::send).layer(DefaultBodyLimit::max(WORDS_LIMIT)))
         .route("/teach/{run}/guide", get(guide::page).post(guide::seen))
         .route("/teach/{run}/answers", get(answers::page))
-        .route("/teach/{run}/answers/{answer}", post(answers::correct))
+        .route("/teach/{run}/answers/{answer}", post(answers::correct).layer(DefaultBodyLimit::max(WORDS_LIMIT)))
         .route("/teach/{run}/answers/{answer}/undo", post(undo::plain))
         .route("/teach/{run}/answers/{answer}/withdraw", post(undo::withdraw))
         .route("/runs", get(runs::page).post(runs::create))

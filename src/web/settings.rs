@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Largest body a request may have. A description of 5,000 characters in any script fits with room to spare.
 pub const BODY_LIMIT: usize = 64 * 1024;
 
+/// Largest form in which a teacher's words come: so large that a text which is too long comes back on the page that says so.
+pub const WORDS_LIMIT: usize = 1024 * 1024;
+
 /// Largest file of episodes with its form.
 pub const EPISODES_LIMIT: u64 = 16_000_000;
 

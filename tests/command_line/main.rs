@@ -6,8 +6,11 @@ mod closed_output;
 mod damaged_input;
 mod data_in;
 mod dataset;
+mod poison;
 mod rehearsal;
 mod studies;
+#[path = "../support/texts.rs"]
+mod texts;
 mod tokens;
 mod whole_files;
 

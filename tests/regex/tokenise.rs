@@ -78,7 +78,12 @@ fn sentences_by_hand() {
         ("ersetze jedes ä durch ö", "ersetze jedes [ ä ] durch [ ö ]"),
         ("ЗАМЕНИТЕ каждую букву", "замените каждую букву"),
         ("replace “é” with e", "replace [ é ] with [ e ]"),
-        ("把每个字母换成 x", "把每个字母换成 [ x ]"),
+        ("把每个字母换成 x", "把 每 个 字 母 换 成 [ x ]"),
+        ("把所有的a替换成e，再加ing", "把 所 有 的 [ a ] 替 换 成 [ e ] , 再 加 [ i n g ]"),
+        ("“a”を「bc」に", "[ a ] を [ b c ] に"),
+        ("замените е на о", "замените е на о"),
+        ("replace 'е' with 'ν'", "replace [ е ] with [ ν ]"),
+        ("हर अक्षर के बाद।", "हर अक्षर के बाद"),
         ("[ x y ] is added", "[ x y ] is added"),
         ("[something else]", "something else"),
     ];

@@ -6,6 +6,9 @@ mod learning;
 mod many_people;
 mod media;
 mod people;
+mod poison;
 mod recovery;
 mod resume;
 mod support;
+#[path = "../support/texts.rs"]
+mod texts;

@@ -16,7 +16,13 @@
 //!   "all", "every" and the like a second letter s is the plural ("all the es");
 //! - single letters in a row are one slot ("with c h").
 //!
+//! All of this is about the Latin alphabet. In other scripts words of one to three letters are words, and only what is marked as
+//! letters is a slot; a Latin letter in the midst of a script that is written without blanks is one, too ("把每个n换成c"). How
+//! such scripts are read, and what counts as the same letter, is said by [`crate::vocab::reading`].
+//!
 //! The result never contains the vocabularies' own symbols (`<`, `>`, `<PAD>`, `<UNK>`), whatever was typed.
+
+use crate::vocab::reading;
 
 /// Words that can follow the letter "a" but not the article "a".
 const AFTER_LETTER: &str = "with to into by for from in at on of and or is are was were be becomes become became turns turn turned changes \
@@ -60,8 +66,9 @@ fn is_one_of(word: &str, list: &str) -> bool {
 /// A stretch of what was typed.
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
-    /// A word in lower case; whether it was all upper case; whether an apostrophe joins it to the one before.
-    Word { text: String, upper: bool, joined: bool },
+    /// A word in lower case; whether it was all upper case; whether an apostrophe joins it to the one before; whether it was cut
+    /// out of a script that is written without blanks.
+    Word { text: String, upper: bool, joined: bool, cut: bool },
     /// Letters marked as such by brackets or quotes.
     Slot(String),
     /// Punctuation that is kept.
@@ -70,7 +77,7 @@ enum Piece {
 
 /// Splits what a person typed into request tokens; `known` says whether the vocabulary has a word.
 pub fn tokenise(text: &str, known: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let chars: Vec<char> = text.chars().collect();
+    let chars: Vec<char> = reading::as_read(text).chars().collect();
     let pieces = scan(&chars, known);
     let shouting = is_shouting(&pieces);
     let slots: Vec<Option<String>> = (0..pieces.len()).map(|at| letters_at(&pieces, at, shouting, known)).collect();
@@ -119,14 +126,17 @@ fn is_shouting(pieces: &[Piece]) -> bool {
 
 /// The letters that a piece stands for, if it is a slot. A `\0` at the end says that a plural s follows it.
 fn letters_at(pieces: &[Piece], at: usize, shouting: bool, known: &dyn Fn(&str) -> bool) -> Option<String> {
-    let (text, upper, joined) = match &pieces[at] {
+    let (text, upper, joined, cut) = match &pieces[at] {
         Piece::Slot(letters) => return Some(letters.clone()),
         Piece::Mark(_) => return None,
-        Piece::Word { text, upper, joined } => (text.as_str(), *upper && !shouting, *joined),
+        Piece::Word { text, upper, joined, cut } => (text.as_str(), *upper && !shouting, *joined, *cut),
     };
     let length = text.chars().count();
-    if length > 3 || !text.chars().all(char::is_alphabetic) {
+    if length > 3 || !text.chars().all(char::is_alphabetic) || !reading::is_latin(text) {
         return None;
+    }
+    if cut {
+        return (length == 1 || !(known(text) || is_one_of(text, SHORT_WORDS))).then(|| text.to_owned());
     }
     let previous = at.checked_sub(1).map(|at| &pieces[at]);
     let before = previous.map_or("", as_text);
@@ -147,7 +157,9 @@ fn letters_at(pieces: &[Piece], at: usize, shouting: bool, known: &dyn Fn(&str) 
                 Some(Piece::Word { text, joined: false, .. }) => text.chars().count() == 1,
                 _ => false,
             };
-            let article = if upper && in_sentence {
+            // No article of English stands beside a script that is written without blanks.
+            let beside_cut = [previous, next].into_iter().flatten().any(|p| matches!(p, Piece::Word { cut: true, .. }));
+            let article = if (upper && in_sentence) || beside_cut {
                 false
             } else if next_is_letter {
                 true
@@ -192,13 +204,16 @@ fn scan(chars: &[char], known: &dyn Fn(&str) -> bool) -> Vec<Piece> {
         if is_word(c) {
             let end = at + chars[at..].iter().take_while(|c| is_word(**c)).count();
             let typed: String = chars[at..end].iter().collect();
-            let upper = typed.chars().any(char::is_uppercase) && !typed.chars().any(char::is_lowercase);
-            pieces.push(Piece::Word { text: typed.to_lowercase(), upper, joined });
-            joined = false;
+            let cut = typed.contains(reading::is_unspaced);
+            for word in reading::words(&typed) {
+                let upper = word.contains(char::is_uppercase) && !word.contains(char::is_lowercase);
+                pieces.push(Piece::Word { text: word.to_lowercase(), upper, joined, cut });
+                joined = false;
+            }
             at = end;
             continue;
         }
-        if c == '[' || c == '(' || QUOTES.contains(&c) {
+        if matches!(c, '[' | '(' | '「' | '『') || QUOTES.contains(&c) {
             let apostrophe = at > 0 && is_word(chars[at - 1]) && chars.get(at + 1).is_some_and(|c| is_word(*c));
             if apostrophe && matches!(c, '\'' | '’' | '´' | '`') {
                 joined = true;
@@ -234,6 +249,8 @@ fn slot(chars: &[char], at: usize, known: &dyn Fn(&str) -> bool) -> Option<(Stri
     let closes = |c: char| match open {
         '[' => c == ']',
         '(' => c == ')',
+        '「' => c == '」',
+        '『' => c == '』',
         '*' | '_' | '`' => c == open || (open == '`' && c == '\''),
         _ => QUOTES.contains(&c),
     };
@@ -253,7 +270,7 @@ fn slot(chars: &[char], at: usize, known: &dyn Fn(&str) -> bool) -> Option<(Stri
     let count = letters.chars().count();
     let after = at + 1 + length + 1;
     let fits = match open {
-        '[' => (1..=4).contains(&count),
+        '[' | '「' | '『' => (1..=4).contains(&count),
         '(' => count == 1,
         // A quote that closes right before a word was an apostrophe or opens something else.
         _ if chars.get(after).is_some_and(|c| is_word(*c) && *c != 's') => false,
@@ -281,6 +298,10 @@ fn is_word(c: char) -> bool {
 
 /// Punctuation and invisible characters beyond ASCII; symbols and combining marks count as parts of words.
 fn is_mark_beyond_ascii(c: char) -> bool {
+    reading::is_punctuation(c) || is_symbol_between_words(c)
+}
+
+fn is_symbol_between_words(c: char) -> bool {
     matches!(c,
         '\u{a0}'..='\u{bf}' | '×' | '÷' | '\u{2000}'..='\u{206f}' | '\u{2190}'..='\u{21ff}' | '\u{2794}' | '\u{27a1}'
         | '\u{27f6}' | '\u{27f9}' | '−' | '\u{2e00}'..='\u{2e7f}' | '\u{3000}'..='\u{303f}' | '\u{fe00}'..='\u{fe0f}'

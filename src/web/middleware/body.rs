@@ -4,7 +4,7 @@
 use crate::web::error::Error;
 use crate::web::extractors::upload::UploadLimit;
 use crate::web::listener::Exchange;
-use crate::web::settings::{BODY_LIMIT, CORPUS_LIMIT, EPISODES_LIMIT};
+use crate::web::settings::{BODY_LIMIT, CORPUS_LIMIT, EPISODES_LIMIT, WORDS_LIMIT};
 use crate::web::state::AppState;
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
@@ -20,24 +20,27 @@ use std::task::{Context, Poll};
 /// The addresses that take files, and the most bytes that they take.
 const UPLOADS: [(&str, u64); 2] = [("/import/episodes", EPISODES_LIMIT), ("/corpora", CORPUS_LIMIT)];
 
-/// The most bytes of a request with files; `None` for every other request.
-fn upload_limit(request: &Request, base: &str) -> Option<u64> {
-    if *request.method() != Method::POST {
-        return None;
-    }
-    let path = request.extensions().get::<MatchedPath>()?.as_str();
-    let path = path.strip_prefix(base).unwrap_or(path);
-    UPLOADS.iter().find(|(upload, _)| *upload == path).map(|(_, limit)| *limit)
+/// The addresses of the plain forms in which a teacher's words come.
+const WORDS: [&str; 2] = ["/teach/{run}", "/teach/{run}/answers/{answer}"];
+
+/// The most bytes of a request with files, if it may have some, and of every other one.
+fn limits(request: &Request, base: &str) -> (Option<u64>, usize) {
+    let Some(path) = request.extensions().get::<MatchedPath>().filter(|_| *request.method() == Method::POST) else {
+        return (None, BODY_LIMIT);
+    };
+    let path = path.as_str().strip_prefix(base).unwrap_or(path.as_str());
+    let upload = UPLOADS.iter().find(|(upload, _)| *upload == path).map(|(_, limit)| *limit);
+    (upload, if WORDS.contains(&path) { WORDS_LIMIT } else { BODY_LIMIT })
 }
 
 /// Reads the body. One that comes too slowly is answered with 408, one that is too large with 413.
 pub(crate) async fn read_whole(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let upload = upload_limit(&request, &state.settings.base_path);
+    let (upload, most) = limits(&request, &state.settings.base_path);
     let (mut parts, body) = request.into_parts();
     if body.is_end_stream() {
         return next.run(Request::from_parts(parts, body)).await;
     }
-    if body.size_hint().lower() > upload.unwrap_or(BODY_LIMIT as u64) {
+    if body.size_hint().lower() > upload.unwrap_or(most as u64) {
         return Error::TooLarge.into_response_without_reading(parts.version);
     }
     let exchange = parts.extensions.remove::<Arc<Exchange>>();
@@ -48,8 +51,8 @@ pub(crate) async fn read_whole(State(state): State<AppState>, request: Request, 
         parts.extensions.insert(UploadLimit(limit));
         return next.run(Request::from_parts(parts, Body::new(Paced { body, exchange }))).await;
     }
-    let limit = state.settings.connections.body;
-    let read = tokio::time::timeout(limit, Limited::new(body, BODY_LIMIT).collect()).await;
+    let patience = state.settings.connections.body;
+    let read = tokio::time::timeout(patience, Limited::new(body, most).collect()).await;
     let error = match read {
         Ok(Ok(whole)) => {
             if let Some(exchange) = &exchange {

@@ -3,6 +3,7 @@
 use super::clock::{Clock, monotonic};
 use super::connection::{Store, connect, reading};
 use super::error::{Result, StoreError};
+use super::log_check;
 use super::schema::{inspect, is_current};
 use sqlx::sqlite::SqliteConnectOptions;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ impl Store {
         monotonic: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
     ) -> Result<Store> {
         let (clock, monotonic): (Clock, Clock) = (Arc::new(clock), Arc::new(monotonic));
+        if let Some(damaged) = log_check::keep_damaged(path).await.map_err(|error| named(path, error))? {
+            tracing::error!("{damaged}");
+        }
         let begin = Instant::now();
         loop {
             match open_once(path, clock.clone(), monotonic.clone()).await {

@@ -8,4 +8,6 @@ mod media;
 mod people;
 mod recovery;
 mod resume;
+#[path = "../support/small_disk.rs"]
+mod small_disk;
 mod support;

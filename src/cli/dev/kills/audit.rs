@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn whatever_is_lost_doubled_or_made_up_is_told() {
-        let cases: [(&str, fn(&mut Books)); 7] = [
+        type Spoil = fn(&mut Books);
+        let cases: [(&str, Spoil); 7] = [
             ("is lost", |books| books.stored.retain(|(key, ..)| *key != 2)),
             ("are stored", |books| books.stored.push((4, "a".into(), None))),
             ("are stored", |books| books.stored[0].0 = 9),

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 /// Settings with every part that draws or remembers something.
 const SETTINGS: [&str; 9] = [
-    "schedule.episodes=3200",
-    "schedule.checkpoint_every=4",
-    "schedule.evaluate_every=25",
+    "schedule.episodes=960",
+    "schedule.checkpoint_every=2",
+    "schedule.evaluate_every=10",
     "algorithm.replay=1",
     "algorithm.word_dropout=0.1",
     "algorithm.ask.candidates=2",
@@ -75,19 +75,30 @@ fn start(folder: &Path, seed: u64) -> Command {
     command
 }
 
+/// Kills in a row that brought no further checkpoint, after which the next one waits for one: on a slow machine a training would
+/// never get on.
+const IN_VAIN: u32 = 2;
+
 /// Kills a training at random moments until there were enough kills or it has ended, and lets it end.
 fn kill_until_done(folder: &Path, seed: u64, moments: &Moments, kills: &mut u64) -> anyhow::Result<()> {
+    let newest = || checkpoint::list(folder).pop();
+    let mut in_vain = 0;
     loop {
+        let before = newest();
         let mut child = start(folder, seed).spawn()?;
         let last = *kills >= moments.kills;
-        let begun = Instant::now();
+        let mut since = Instant::now();
         let moment = moments.of("kill of a training", *kills);
         let status = loop {
-            match child.try_wait()? {
-                Some(status) => break Some(status),
-                None if !last && begun.elapsed() >= moment => break None,
-                None => std::thread::sleep(std::time::Duration::from_millis(2)),
+            if let Some(status) = child.try_wait()? {
+                break Some(status);
             }
+            if in_vain >= IN_VAIN && newest() == before {
+                since = Instant::now();
+            } else if !last && since.elapsed() >= moment {
+                break None;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
         };
         match status {
             Some(status) => {
@@ -101,6 +112,7 @@ fn kill_until_done(folder: &Path, seed: u64, moments: &Moments, kills: &mut u64)
                 child.kill()?;
                 child.wait()?;
                 *kills += 1;
+                in_vain = if newest() == before { in_vain + 1 } else { 0 };
             }
         }
     }

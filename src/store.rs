@@ -56,6 +56,7 @@ mod invitations;
 mod kept_replies;
 mod learned;
 mod leases;
+mod log_check;
 mod opening;
 mod outside;
 mod overlap;

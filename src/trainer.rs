@@ -13,6 +13,7 @@ mod commands;
 mod comprehension;
 pub mod curve;
 pub mod description_log;
+mod device_failure;
 mod event_sink;
 mod gradient_steps;
 mod human_update;

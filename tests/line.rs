@@ -5,6 +5,8 @@
 mod agent;
 #[path = "../examples/line/commands.rs"]
 mod commands;
+#[path = "line/device_failure.rs"]
+mod device_failure;
 #[path = "../examples/line/family.rs"]
 mod family;
 #[path = "../examples/line/teacher.rs"]

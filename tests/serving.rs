@@ -1,16 +1,29 @@
-//! The program as it is deployed: proxies in front of it, few descriptors, starts that cannot be, its end, its log, and the files for
-//! those who run it.
+//! The program as it is deployed: proxies in front of it, starts that cannot be, its end, its log, and the files for those who run it;
+//! and what the machine can do to it: kills, full and failing disks, few descriptors, little memory.
 
 #[path = "serving/deployment.rs"]
 mod deployment;
+#[cfg(target_os = "linux")]
+#[path = "serving/descriptors.rs"]
+mod descriptors;
+#[path = "serving/disks.rs"]
+mod disks;
 #[path = "serving/ending.rs"]
 mod ending;
+#[path = "serving/kills.rs"]
+mod kills;
+#[path = "serving/memory.rs"]
+mod memory;
 #[path = "serving/proxies.rs"]
 mod proxies;
 #[path = "serving/secrets.rs"]
 mod secrets;
+#[path = "support/small_disk.rs"]
+mod small_disk;
 #[path = "serving/start.rs"]
 mod start;
+#[path = "serving/teacher.rs"]
+mod teacher;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -2,7 +2,7 @@
 
 use crate::ids::RunId;
 use crate::run::Event;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -29,8 +29,10 @@ pub(super) async fn record(store: Store, run: RunId, mut events: UnboundedReceiv
                 }
             }
             match outcome {
-                // Writing them again changes nothing. The trainer waits for room as well.
-                Err(error) if error.is_transient() => tokio::time::sleep(RETRY_INTERVAL).await,
+                // Writing them again changes nothing. The trainer waits as well.
+                Err(error) if error.is_transient() || matches!(error, StoreError::ReadOnly) => {
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                }
                 outcome => break outcome,
             }
         };

@@ -2,6 +2,7 @@
 
 pub(super) mod bench;
 pub(super) mod fixture;
+pub(super) mod kills;
 pub(super) mod theory;
 
 use crate::command_line::CliResult;
@@ -20,6 +21,8 @@ pub(super) enum Command {
     Bench(bench::Args),
     /// Compare this build's models with a numeric fixture: logits, loss and every gradient
     Fixture(fixture::Args),
+    /// Kill servers that people teach, and trainings, again and again, and audit what is left
+    Kills(kills::Args),
     /// Compute the paper's analysis on small worlds: bounds, convergence, inconsistent teachers
     Theory(theory::Args),
 }
@@ -29,6 +32,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     match &args.command {
         Command::Bench(args) => bench::run(args, registry),
         Command::Fixture(args) => fixture::run(args, registry),
+        Command::Kills(args) => kills::run(args),
         Command::Theory(args) => theory::run(args),
     }
 }

@@ -1,11 +1,14 @@
 //! `iliad reproduce`: the paper's tables and figures, as grids of ordinary runs.
 
+mod jobs;
+
 use super::interrupt::on_interrupt;
 use super::progress;
 use super::run_settings::Overrides;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit, numbers};
 use crate::experiment::grid::{self, Cell, News, Plan};
+use crate::experiment::job_array::Scheduler;
 use crate::experiment::{collect, table};
 use crate::family::tables::Table;
 use crate::output::{file, note, out};
@@ -21,7 +24,8 @@ use std::sync::{Arc, Mutex};
 const AFTER: &str = "\
 Runs lie in --run-dir under TABLE/ROW/seed-N and are ordinary ones. Ctrl+C, or --seconds, lets all of them save and ends \
 with code 3; the same command goes on where they stopped and repeats nothing that is complete. The table is printed, and \
-written with the curves to --results as FAMILY-TABLE.json";
+written with the curves to --results as FAMILY-TABLE.json. --plan writes the same runs as jobs for Slurm, Ray or a shell, a run \
+each, with a script that starts them and one that collects; docs/cluster.md tells more";
 
 /// Flags of `iliad reproduce`.
 #[derive(clap::Args, Clone, Debug)]
@@ -70,6 +74,15 @@ pub(super) struct Args {
     /// Train nothing; only tabulate what is there
     #[arg(long)]
     pub collect: bool,
+    /// Train, and tabulate nothing: for one of several commands that share a grid
+    #[arg(long, conflicts_with = "collect")]
+    pub train_only: bool,
+    /// Train nothing; write the runs as jobs of a scheduler into the folder of -o
+    #[arg(long, value_name = "SCHEDULER", value_enum, requires = "output", conflicts_with_all = ["collect", "train_only"])]
+    pub plan: Option<Scheduler>,
+    /// With --plan: folder of the jobs and their scripts
+    #[arg(short, long, value_name = "FOLDER", requires = "plan")]
+    pub output: Option<PathBuf>,
     /// With --collect: only what the runs had read after so many episodes, to compare runs of different lengths
     #[arg(long, value_name = "EPISODES", requires = "collect")]
     pub until: Option<u64>,
@@ -90,6 +103,7 @@ pub(super) fn with_families(command: clap::Command, registry: Registry) -> clap:
         after.extend(family.tables().examples().iter().map(|e| example(family.name(), &e.arguments, &e.about)));
     }
     after += &example(first, "--table main --collect", "only tabulate what is there");
+    after += &example(first, "--table main --plan slurm -o jobs", "as an array of jobs for a cluster");
     let tables: BTreeMap<&str, &str> = registry
         .families()
         .iter()
@@ -147,17 +161,25 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         device: settings.device.to_string(),
     };
     let cells = grid::cells(&shown[0], &plan).map_err(|e| CliError::Usage(e.to_string()))?;
-    let outcome = if args.collect {
-        Ok(true)
-    } else {
+    if !args.collect {
         for cell in &cells {
             let trainer = super::family_of(registry, &cell.config)?;
             trainer.check(&cell.config).map_err(|e| CliError::Usage(format!("{e:#}")))?;
         }
+    }
+    if let (Some(scheduler), Some(output)) = (args.plan, &args.output) {
+        return jobs::write(args, &plan, &shown[0], (scheduler, output));
+    }
+    let outcome = if args.collect {
+        Ok(true)
+    } else {
         let stop = interrupted();
         let listener = listener(&cells);
         grid::carry_out(&cells, &plan, stop, listener)
     };
+    if args.train_only {
+        return Ok(if outcome? { Exit::Done } else { Exit::Stopped });
+    }
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
         let mut results = collect::collect(family, table, &cells, args.until, &command(args, registry))?;

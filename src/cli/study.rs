@@ -1,6 +1,6 @@
 //! `iliad study`: studies from files, without the editor. It changes the database that a server may be serving from.
 
-mod rehearse;
+pub(in crate::cli) mod rehearse;
 
 use super::runtime;
 use crate::command_line::settings::Common;

@@ -3,6 +3,7 @@
 use super::clock::{Clock, monotonic};
 use super::connection::{Store, connect, reading};
 use super::error::{Result, StoreError};
+use super::log_check;
 use super::schema::{inspect, is_current};
 use sqlx::sqlite::SqliteConnectOptions;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,7 @@ impl Store {
         monotonic: impl Fn() -> OffsetDateTime + Send + Sync + 'static,
     ) -> Result<Store> {
         let (clock, monotonic): (Clock, Clock) = (Arc::new(clock), Arc::new(monotonic));
+        keep_damaged_log(path).await?;
         let begin = Instant::now();
         loop {
             match open_once(path, clock.clone(), monotonic.clone()).await {
@@ -128,6 +130,7 @@ impl Store {
         if !writable(path) {
             return Store::reading(path, async |store| store.copy_to(to).await).await?;
         }
+        keep_damaged_log(path).await?;
         let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT);
         let copied = async {
             inspect(&options, prepare(path)?).await?;
@@ -159,6 +162,14 @@ impl Store {
         self.close().await;
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
+}
+
+/// Keeps a copy of a damaged log, before SQLite overwrites it, and says so.
+async fn keep_damaged_log(path: &Path) -> Result<()> {
+    if let Some(damaged) = log_check::keep_damaged(path).await.map_err(|error| named(path, error))? {
+        tracing::error!("{damaged}");
+    }
+    Ok(())
 }
 
 async fn open_once(path: &Path, clock: Clock, monotonic: Clock) -> Result<Store> {

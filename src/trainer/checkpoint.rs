@@ -287,7 +287,12 @@ pub fn newest(folder: &Path) -> anyhow::Result<(Loaded, Vec<String>)> {
         }
     }
     if !all.is_empty() {
-        anyhow::bail!("none of the run's checkpoints can be read: {}", complaints.join("; "))
+        anyhow::bail!(
+            "none of the run's checkpoints can be read: {}. Nothing was changed. Put the run's folder {} back from a backup \
+             (`iliad restore`), or begin another run",
+            complaints.join("; "),
+            folder.display()
+        )
     }
     Ok((None, complaints))
 }

@@ -1,6 +1,7 @@
 //! A run outlasts transient errors: a full disk, a lack of descriptors or memory, a busy database.
 
 use super::commands::CommandQueue;
+use super::device_failure;
 use super::event_sink::EventSink;
 use super::setup::train;
 use super::transient::Transient;
@@ -20,6 +21,7 @@ pub(super) fn train_with_retry<K: Family>(
     events: &mut EventSink,
 ) -> anyhow::Result<FinalReport> {
     let Launch { id, config, folder, device, store, mut teacher, .. } = launch;
+    let (label, place) = (crate::nn::device::label(&device), folder.clone());
     // Commands that came while the run waited, and the one that it was carrying out when it failed.
     let mut received = VecDeque::new();
     let mut ending = None;
@@ -30,7 +32,8 @@ pub(super) fn train_with_retry<K: Family>(
         let once = Launch { id, config, folder, device, store: stored, teacher, listener: None };
         let before = events.status().update;
         let commands = CommandQueue::new(inbox, std::mem::take(&mut received));
-        let error = match train(family, once, commands, events, &mut ending) {
+        let outcome = train(family, once, commands, events, &mut ending);
+        let error = match outcome.map_err(|error| device_failure::explained(error, &label, &place)) {
             Err(error) if store.is_some() => error,
             Err(error) if Transient::of(&error).is_some() => {
                 return Err(

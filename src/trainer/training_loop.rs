@@ -21,6 +21,7 @@ use crate::ids::RunId;
 use crate::protocol::{Decoding, Split, Teacher, World, evaluation};
 use crate::rng;
 use crate::run::{Command, RunState, Status, Tried};
+use anyhow::Context;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -341,7 +342,10 @@ impl<K: Family> Trainer<'_, K> {
         let mut report = self.report(end == End::Budget);
         if end == End::Budget || end == End::Concluded {
             // The reported policy is the one that did best on validation; test tasks are touched here only.
-            let (header, tensors) = checkpoint::load(&self.run.folder.join(checkpoint::BEST))?;
+            let (header, tensors) = checkpoint::load(&self.run.folder.join(checkpoint::BEST)).context(
+                "the policy that did best cannot be tested; the run itself is whole. Put best.safetensors of this run's folder \
+                 back from a backup and resume the run",
+            )?;
             self.algorithm.restore(&tensors, &header.algorithm_state())?;
             self.events.log("The policy that did best is tested on all validation tasks and all test tasks.");
             let validation = self.evaluate(Split::Validation, 0)?;

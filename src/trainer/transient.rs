@@ -1,5 +1,5 @@
-//! Transient errors: a full disk, no file descriptor left, no memory, a busy database. A run waits until they are over,
-//! however deep in a chain of errors they are wrapped.
+//! Transient errors: a full disk or one that may only be read, no file descriptor left, no memory, a busy database. A run waits
+//! until they are over, however deep in a chain of errors they are wrapped.
 
 use crate::store::StoreError;
 use candle_core::Error as Candle;
@@ -12,6 +12,8 @@ use std::io::ErrorKind;
 pub(super) enum Transient {
     /// No room on the disk, or no more of it for this user.
     DiskSpace,
+    /// The file system may only be read, until somebody mounts it for writing again.
+    ReadOnly,
     /// No file descriptor is left, in this process or on the machine.
     Descriptors,
     /// No memory is left.
@@ -33,6 +35,9 @@ impl Transient {
 
     fn of_cause(cause: &(dyn Error + 'static)) -> Option<Self> {
         if let Some(error) = cause.downcast_ref::<StoreError>() {
+            if matches!(error, StoreError::ReadOnly) {
+                return Some(Self::ReadOnly);
+            }
             return error.is_transient().then(|| match error {
                 StoreError::DiskFull => Self::DiskSpace,
                 StoreError::Transient { what, .. } if what.contains("memory") => Self::Memory,
@@ -65,6 +70,7 @@ impl Transient {
     fn of_kind(kind: ErrorKind) -> Option<Self> {
         match kind {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Self::DiskSpace),
+            ErrorKind::ReadOnlyFilesystem => Some(Self::ReadOnly),
             ErrorKind::OutOfMemory => Some(Self::Memory),
             ErrorKind::ResourceBusy
             | ErrorKind::ExecutableFileBusy
@@ -101,6 +107,7 @@ impl Transient {
     pub(super) fn awaited(self) -> &'static str {
         match self {
             Self::DiskSpace => "room on the disk",
+            Self::ReadOnly => "a disk that can be written (it can only be read now)",
             Self::Descriptors => "a free file descriptor (too many files and connections are open)",
             Self::Memory => "free memory",
             Self::System => "what the machine refuses at the moment",
@@ -112,7 +119,7 @@ impl Transient {
     pub(super) fn pause(self, failed: u32) -> std::time::Duration {
         // Descriptors and locks come back in moments; somebody has to make room on a disk.
         let (first, longest) = match self {
-            Self::DiskSpace => (2000, 10_000),
+            Self::DiskSpace | Self::ReadOnly => (2000, 10_000),
             Self::Descriptors | Self::Memory | Self::System | Self::Busy => (500, 5000),
         };
         std::time::Duration::from_millis((first << failed.min(4)).min(longest))
@@ -150,7 +157,7 @@ mod tests {
 
     #[test]
     fn transient_errors_are_found_however_deep_they_are_wrapped() {
-        use Transient::{Busy, Descriptors, DiskSpace, Memory};
+        use Transient::{Busy, Descriptors, DiskSpace, Memory, ReadOnly};
         let json = serde_json::to_writer(SmallFile(3), &vec!["a long text"]).unwrap_err();
         let bare: anyhow::Result<()> = Err(full()).context("cannot write the record");
         let all: Vec<(&str, anyhow::Error, Transient)> = vec![
@@ -168,6 +175,8 @@ mod tests {
             ("busy", io::Error::from_raw_os_error(16).into(), Busy),
             ("io in io", io::Error::other(full()).into(), DiskSpace),
             ("candle", Candle::Io(no_descriptor()).into(), Descriptors),
+            ("read-only", io::Error::from(ErrorKind::ReadOnlyFilesystem).into(), ReadOnly),
+            ("a read-only database", StoreError::ReadOnly.into(), ReadOnly),
             ("candle with a path", Candle::Io(full()).with_path("x").bt().into(), DiskSpace),
             ("candle with words", Candle::Io(full()).context("while saving").into(), DiskSpace),
             ("safetensors", SafeTensorError::IoError(full()).into(), DiskSpace),

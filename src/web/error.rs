@@ -363,13 +363,13 @@ impl Error {
                 S::SERVICE_UNAVAILABLE,
                 "read-only",
                 "The server cannot write its database",
-                "The file or its disk can only be read, so this was not stored. Tell the people who run this server, and send it again when that is put right.",
+                "The file or its disk can only be read, so this was not stored. Tell the people who run this server; it can be sent again when that is put right.",
             ),
             Error::Store(StoreError::DiskFull) => Problem::new(
                 S::INSUFFICIENT_STORAGE,
                 "disk-full",
                 "The server's disk is full",
-                "There is no room for this, so it was not stored. Tell the people who run this server, and send it again when there is room.",
+                "There is no room for this, so it was not stored. Tell the people who run this server; it can be sent again when there is room.",
             ),
             Error::Store(StoreError::Unusable(sentence)) => Problem::new(
                 S::INTERNAL_SERVER_ERROR,

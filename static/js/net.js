@@ -8,7 +8,7 @@ export class Problem extends Error {
 
   // The request may or may not have arrived; sending it again is safe and may help.
   get passing() {
-    return [0, 408, 429, 502, 503, 504].includes(this.status);
+    return [0, 408, 429, 502, 503, 504, 507].includes(this.status);
   }
 }
 

@@ -45,6 +45,7 @@ const ROWS: &[Row] = &[
     row("presets regex/tiny"),
     row("presets --json"),
     row("reproduce regex --table main --preset tiny --collect --results results"),
+    row("reproduce regex --table main --preset tiny --plan shell -o NEW"),
     row("data import-l3 l3 -o NEW"),
     row("data import-l3 l3 -o NEW --json"),
     row("data import-r2r r2r -o NEW"),
@@ -60,6 +61,8 @@ const ROWS: &[Row] = &[
     },
     row("nav house --seed 7"),
     Row { arguments: "dev fixture FIXTURE", input: "", code: -1 },
+    // What it does has a test of its own; here it is refused before it begins.
+    Row { arguments: "dev kills --kills 0", input: "", code: 2 },
     row("dev theory --epochs 3"),
     row("dev theory --epochs 3 --json"),
     row("dev theory --epochs 3 --plot -"),

@@ -3,6 +3,7 @@
 mod accounts;
 mod backup;
 mod closed_output;
+mod cluster;
 mod damaged_input;
 mod data_in;
 mod dataset;

@@ -173,3 +173,120 @@ async fn an_empty_file_or_none_beside_runs_that_have_learnt_is_no_new_beginning(
         assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), content);
     }
 }
+
+/// The database and its log as they lie there while the store is open, as after a kill: a folder of their own.
+fn as_after_a_kill(bench: &Bench) -> tempfile::TempDir {
+    let to = tempfile::tempdir().unwrap();
+    for name in ["iliad.sqlite", "iliad.sqlite-wal"] {
+        std::fs::copy(bench.folder.path().join(name), to.path().join(name)).unwrap();
+    }
+    to
+}
+
+/// The texts of all answers, in their order.
+async fn texts(store: &Store) -> Vec<String> {
+    let rows = store.export_page(Some(&RUN), iliad::ids::AnswerId::default(), u32::MAX).await.unwrap();
+    rows.into_iter().map(|row| row.text).collect()
+}
+
+#[tokio::test]
+async fn a_damaged_log_is_kept_and_what_comes_before_the_damage_is_there() {
+    let bench = Bench::new().await;
+    bench.offer((0..16).map(|episode| (episode, 1))).await;
+    let teacher = bench.teacher("a").await;
+    let mut given = Vec::new();
+    for number in 0..16 {
+        given.push(format!("answer {number} {}", "at length ".repeat(40)));
+        bench.describe(teacher, &given[number]).await;
+    }
+    let whole = std::fs::read(bench.folder.path().join("iliad.sqlite-wal")).unwrap();
+    assert!(whole.len() > 200_000, "the log holds the answers: {}", whole.len());
+    type Spoil = fn(&mut Vec<u8>);
+    // Whether the log tells of its damage; one that was cut off ends as any other does.
+    let cases: [(&str, bool, Spoil); 6] = [
+        ("as it is", false, |_| {}),
+        ("a bit towards the end", true, |log| {
+            let at = log.len() * 9 / 10;
+            log[at] ^= 1;
+        }),
+        ("a page of zeros", true, |log| {
+            let at = log.len() * 8 / 10;
+            log[at..at + 4096].fill(0);
+        }),
+        ("its header", true, |log| log[9] ^= 0x40),
+        ("cut off within a page", false, |log| log.truncate(log.len() * 9 / 10)),
+        ("nothing left", false, |log| log.clear()),
+    ];
+    for (what, told, spoil) in cases {
+        let folder = as_after_a_kill(&bench);
+        let mut log = whole.clone();
+        spoil(&mut log);
+        std::fs::write(folder.path().join("iliad.sqlite-wal"), &log).unwrap();
+        let opened = Store::open(&file(folder.path())).await;
+        let kept = std::fs::read(folder.path().join("iliad.sqlite-wal.damaged-1")).ok();
+        assert_eq!(kept, told.then_some(log), "{what}: a copy of the damaged log");
+        let store = match opened {
+            Ok(store) => store,
+            // Where the whole log is lost the tables may be, too.
+            Err(StoreError::File { why, .. }) => {
+                assert!(["its header", "nothing left"].contains(&what) && why.contains("restore"), "{what}: {why}");
+                continue;
+            }
+            Err(other) => panic!("{what}: {other:?}"),
+        };
+        store.check().await.unwrap();
+        let there = if store.run(&RUN).await.is_ok() { texts(&store).await } else { Vec::new() };
+        assert_eq!(there, given[..there.len()], "{what}: what is there is the beginning of it");
+        assert_eq!(there.len() == given.len(), what == "as it is", "{what}: {} answers", there.len());
+        store.close().await;
+        // The next start finds nothing new to complain of.
+        Store::open(&file(folder.path())).await.unwrap().close().await;
+        assert!(!folder.path().join("iliad.sqlite-wal.damaged-2").exists(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn damage_that_comes_while_the_file_is_open_is_told_by_whoever_meets_it() {
+    let bench = Bench::new().await;
+    bench.offer((0..600).map(|episode| (episode, 1))).await;
+    let teacher = bench.teacher("a").await;
+    bench.describe(teacher, "kept").await;
+    bench.store.close().await;
+    let store = Store::open(&bench.file()).await.unwrap();
+    let mut bytes = std::fs::read(bench.file()).unwrap();
+    let pages = bytes.len() / 4096;
+    // All but what the store has read already: the schema.
+    bytes[pages / 3 * 4096..].fill(0x5a);
+    {
+        use std::io::{Seek, Write};
+        let mut file = std::fs::File::options().write(true).open(bench.file()).unwrap();
+        file.seek(std::io::SeekFrom::Start((pages / 3 * 4096) as u64)).unwrap();
+        file.write_all(&bytes[pages / 3 * 4096..]).unwrap();
+    }
+    let mut told = 0;
+    let mut look = |what: &str, outcome: Result<(), StoreError>| match outcome {
+        Ok(()) => {}
+        Err(StoreError::Unusable(why)) => {
+            assert!(why.contains("damaged") && why.contains("iliad restore"), "{what}: {why}");
+            told += 1;
+        }
+        Err(other) => panic!("{what}: {other:?}"),
+    };
+    for episode in 0..20 {
+        let except: Vec<ExecutionId> = (0..30 * episode).map(ExecutionId).collect();
+        look("a lease", store.lease(&RUN, teacher, &except, crate::support::TTL).await.map(drop));
+        look("an offer", store.offer(&RUN, &[execution(1000 + episode as u64, 1)]).await.map(drop));
+        look(
+            "an answer",
+            store.answer(&answer(ExecutionId(30 * episode + 1), teacher, "x")).await.map(drop).or_else(|error| {
+                // An execution that cannot be found was never this teacher's.
+                if matches!(error, StoreError::NotFound(_) | StoreError::NeverYours) { Ok(()) } else { Err(error) }
+            }),
+        );
+    }
+    look("an export", store.export_page(Some(&RUN), iliad::ids::AnswerId::default(), u32::MAX).await.map(drop));
+    look("a check", store.check().await);
+    assert!(told > 1, "the damage was met");
+    store.close().await;
+    assert!(refusal(&bench.file()).await.contains("damaged"));
+}

@@ -1,50 +1,15 @@
 //! A small file system that fills up and gets room again, over and over, while everybody writes: what was acknowledged
 //! is there, what was refused was refused as something that passes, and everything goes on.
 
+use crate::small_disk::SmallDisk;
 use crate::support::{RUN, TTL, answer, execution, file, run, simulated};
 use iliad::ids::AnswerId;
 use iliad::run::{CheckpointRow, Point};
 use iliad::store::{Store, StoreError, UpdateRecord};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// A file system in memory, taken away when dropped.
-struct Small(PathBuf);
-
-impl Small {
-    /// `None` where it may not be mounted.
-    fn mount(at: &Path, kib: u64) -> Option<Small> {
-        let size = format!("size={kib}k");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|done| done.status.success()).then(|| Small(at.to_owned()))
-    }
-
-    fn ballast(&self) -> PathBuf {
-        self.0.join("ballast")
-    }
-
-    /// Takes all the room there is.
-    fn fill(&self) {
-        use std::io::Write;
-        let Ok(mut file) = std::fs::File::options().create(true).append(true).open(self.ballast()) else { return };
-        while file.write_all(&[1; 4096]).is_ok() {}
-        while file.write_all(&[1]).is_ok() {}
-    }
-
-    fn free(&self) {
-        let _ = std::fs::remove_file(self.ballast());
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
-    }
-}
 
 /// The results that the writers saw.
 #[derive(Default)]
@@ -111,12 +76,8 @@ async fn write_all_kinds(store: Store, seen: Arc<Seen>, who: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_goes_on_after_a_full_disk_again_and_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(small) = Small::mount(folder.path(), 24 << 10) else {
-        println!("skipped: a small file system can only be mounted by root on Linux");
-        return;
-    };
-    let store = Store::open(&file(folder.path())).await.unwrap();
+    let Some(small) = SmallDisk::of(24 << 10) else { return };
+    let store = Store::open(&file(small.path())).await.unwrap();
     store.create_run(&run(&RUN)).await.unwrap();
     let seen = Arc::new(Seen::default());
     let writers: Vec<_> = (0..6).map(|who| tokio::spawn(write_all_kinds(store.clone(), seen.clone(), who))).collect();
@@ -161,7 +122,7 @@ async fn everything_goes_on_after_a_full_disk_again_and_again() {
     store.close().await;
     // Opening needs little room, and says so when there is none at all.
     small.fill();
-    match Store::open(&file(folder.path())).await {
+    match Store::open(&file(small.path())).await {
         Ok(store) => store.close().await,
         Err(error) => {
             let said = error.to_string();
@@ -169,6 +130,6 @@ async fn everything_goes_on_after_a_full_disk_again_and_again() {
         }
     }
     small.free();
-    Store::open(&file(folder.path())).await.unwrap().close().await;
+    Store::open(&file(small.path())).await.unwrap().close().await;
     drop(small);
 }

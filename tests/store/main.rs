@@ -5,6 +5,7 @@ mod accounts;
 mod agreement;
 mod answers;
 mod attention;
+mod clock;
 mod complaints;
 mod comprehension;
 mod concurrency;
@@ -22,6 +23,8 @@ mod queue;
 mod reviews;
 mod run_labels;
 mod size;
+#[path = "../support/small_disk.rs"]
+mod small_disk;
 mod support;
 mod undo;
 mod visitors;

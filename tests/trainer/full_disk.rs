@@ -1,52 +1,22 @@
 //! A full disk is waited for.
 
+use crate::small_disk::SmallDisk;
 use crate::support::{go_live, wait_for_work};
 use iliad::run::{Command, RunState};
 
-/// A small file system of its own, while it lives.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// `None` where this user may not mount one.
-    fn of(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mount = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .output();
-        mount.is_ok_and(|output| output.status.success()).then_some(Self(folder))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_waited_for_again_and_again() {
-    let Some(disk) = SmallDisk::of("24m") else {
-        eprintln!("skipped: a small file system can be mounted by root only");
-        return;
-    };
+    let Some(disk) = SmallDisk::of(24 << 10) else { return };
     let dir = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(disk.0.path(), dir.path().join("run")).unwrap();
+    std::os::unix::fs::symlink(disk.path(), dir.path().join("run")).unwrap();
     let often = ["schedule.checkpoint_every=2", "schedule.evaluate_every=1000", "schedule.point_every=1"];
     let live = go_live(dir.path(), &often).await;
     let teacher = live.store.teacher("somebody").await.unwrap().id;
     wait_for_work(&live).await;
-    let ballast = disk.0.path().join("ballast");
     let mut used = 0;
     for round in 0..6u64 {
         // No byte is left: whatever the trainer writes next fails, each time something else.
-        let mut file = std::fs::File::create(&ballast).unwrap();
-        let mut size = 1 << 20;
-        while size > 0 {
-            if std::io::Write::write_all(&mut file, &vec![1; size]).is_err() {
-                size /= 2;
-            }
-        }
+        disk.fill();
         let waits = |s: &iliad::run::Status| matches!(&s.state, RunState::Starting { what, .. } if what.contains("room on the disk"));
         let mut answers = 0;
         while !waits(&live.handle.status.borrow()) {
@@ -59,12 +29,11 @@ async fn a_full_disk_is_waited_for_again_and_again() {
             assert!(answers < 100, "round {round}: the disk is full, and the run goes on");
         }
         used += answers;
-        drop(file);
-        std::fs::remove_file(&ballast).unwrap();
+        disk.free();
         live.until("the run to go on", |s| s.state == RunState::Running && s.descriptions_human == used).await;
     }
     live.end(Command::Shutdown).await;
-    let record = std::fs::read_to_string(disk.0.path().join("descriptions.jsonl")).unwrap();
+    let record = std::fs::read_to_string(disk.path().join("descriptions.jsonl")).unwrap();
     assert_eq!(record.lines().count() as u64, used);
     for line in record.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();

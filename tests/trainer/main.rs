@@ -9,6 +9,8 @@ mod people;
 mod poison;
 mod recovery;
 mod resume;
+#[path = "../support/small_disk.rs"]
+mod small_disk;
 mod support;
 #[path = "../support/texts.rs"]
 mod texts;

@@ -1,7 +1,7 @@
 //! `iliad study rehearse`: a whole study with simulated people, over the same pages and addresses as everybody, so that guidelines,
 //! checks, codes, load, time and cost are known before a person is paid.
 
-mod client;
+pub(in crate::cli) mod client;
 mod figures;
 mod outcome;
 mod person;

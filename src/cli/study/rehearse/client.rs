@@ -16,9 +16,9 @@ use tokio::net::TcpStream;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Address {
     /// `HOST:PORT`.
-    pub(super) authority: String,
+    pub(in crate::cli) authority: String,
     /// Path in front of every address, without a slash at its end.
-    pub(super) base: String,
+    pub(in crate::cli) base: String,
 }
 
 impl Address {
@@ -26,7 +26,7 @@ impl Address {
     ///
     /// # Errors
     /// The sentence that says what an address looks like.
-    pub(super) fn read(text: &str) -> Result<Address, String> {
+    pub(in crate::cli) fn read(text: &str) -> Result<Address, String> {
         let wrong = || "write the server's address as http://HOST:PORT, without encryption".to_owned();
         let rest = text.strip_prefix("http://").ok_or_else(wrong)?;
         let (host, base) = rest.split_once('/').unwrap_or((rest, ""));
@@ -46,22 +46,22 @@ impl Address {
 
 /// A response of the server.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
+pub(in crate::cli) struct Reply {
+    pub(in crate::cli) status: u16,
     /// Own path that it leads to, without the base.
-    pub(super) location: Option<String>,
-    pub(super) text: String,
+    pub(in crate::cli) location: Option<String>,
+    pub(in crate::cli) text: String,
 }
 
 impl Reply {
     /// The body as JSON; null where it is none.
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::cli) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 }
 
 /// Somebody's browser.
-pub(super) struct Client {
+pub(in crate::cli) struct Client {
     address: Address,
     token: Option<String>,
     cookies: BTreeMap<String, String>,
@@ -70,22 +70,22 @@ pub(super) struct Client {
 
 impl Client {
     /// A browser that has been nowhere. `token`: the access token of a researcher.
-    pub(super) fn new(address: Address, token: Option<String>) -> Client {
+    pub(in crate::cli) fn new(address: Address, token: Option<String>) -> Client {
         Client { address, token, cookies: BTreeMap::new(), connection: None }
     }
 
     /// The value of a cookie.
-    pub(super) fn cookie(&self, name: &str) -> Option<&str> {
+    pub(in crate::cli) fn cookie(&self, name: &str) -> Option<&str> {
         self.cookies.get(name).map(String::as_str)
     }
 
     /// Loads a page. Where it leads elsewhere, that is not followed.
-    pub(super) async fn page(&mut self, path: &str) -> anyhow::Result<Reply> {
+    pub(in crate::cli) async fn page(&mut self, path: &str) -> anyhow::Result<Reply> {
         self.send(Method::GET, path, "text/html", "", String::new()).await
     }
 
     /// Sends a form.
-    pub(super) async fn form(&mut self, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<Reply> {
+    pub(in crate::cli) async fn form(&mut self, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<Reply> {
         let encode =
             |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
         let pairs: Vec<String> =
@@ -95,12 +95,12 @@ impl Client {
     }
 
     /// Sends JSON.
-    pub(super) async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<Reply> {
+    pub(in crate::cli) async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<Reply> {
         self.send(Method::POST, path, "application/json", "application/json", body.to_string()).await
     }
 
     /// Begins to send JSON over a connection of its own, which breaks: `share` of the body arrives.
-    pub(super) async fn break_off(&mut self, path: &str, body: &Value, share: f64) -> anyhow::Result<()> {
+    pub(in crate::cli) async fn break_off(&mut self, path: &str, body: &Value, share: f64) -> anyhow::Result<()> {
         let body = body.to_string();
         let sent = ((body.len() as f64 * share) as usize).min(body.len());
         let head = format!(

@@ -7,6 +7,7 @@ use super::curve::{Curve, OpenedCurve};
 use super::description_log::DescriptionLog;
 use super::event_sink::EventSink;
 use super::gradient_steps::UpdateInterrupted;
+use super::loading::Loading;
 use super::meters::Speed;
 use super::practice::{self, PracticeProgress};
 use super::progress::Progress;
@@ -50,9 +51,11 @@ pub(super) fn train<K: Family>(
     if let Some((header, _)) = &found {
         show_progress(header, events);
     }
-    events.publish_state(RunState::Starting { what: "Loading the task".into(), done: None });
-    let world = family.world(&config)?;
-    events.publish_state(RunState::Starting { what: "Loading the agent".into(), done: None });
+    let device = crate::nn::device::label(&launch.device);
+    let mut loading = Loading::begin(&folder, &config, &device, found.is_some());
+    loading.step("Loading the task", events);
+    let world = family.world(&config, &loading.telling(events))?;
+    loading.step("Loading the agent", events);
     let name = config.algorithm.name;
     let described = name.feedback() == Feedback::Descriptions;
     let teacher = if described { family.teacher(&config, &world, &launch.device)? } else { None };
@@ -63,18 +66,20 @@ pub(super) fn train<K: Family>(
         None => {
             let mut new = family.agent(&config, &world, &launch.device)?;
             if !new.pretrained {
+                loading.step("Warming up: practising the form of executions, without any description", events);
                 let completed = algorithm::pretrain(&*world, &mut *new.agent, &config, |share| {
-                    let what = "Warming up: practising the form of executions, without any description".to_owned();
-                    events.publish_state(RunState::Starting { what, done: Some(share) });
+                    loading.tell(share, events);
                     !commands.end_requested()
                 })?;
                 if !completed {
                     return ended_in_pretraining(&launch.id, name, launch.store.as_ref(), &mut commands, events);
                 }
             }
+            if config.algorithm.prior_examples > 0 {
+                loading.step("Warming up: reading requests of the training tasks", events);
+            }
             let taught = algorithm::teach_prior(&*world, &mut *new.agent, &config, |share| {
-                let what = "Warming up: reading requests of the training tasks".to_owned();
-                events.publish_state(RunState::Starting { what, done: Some(share) });
+                loading.tell(share, events);
                 !commands.end_requested()
             })?;
             if !taught {
@@ -141,6 +146,7 @@ pub(super) fn train<K: Family>(
     if header.is_none() {
         trainer.checkpoint()?;
     }
+    loading.finish();
     match trainer.train() {
         Ok(end) => {
             *ending = Some(end.command());

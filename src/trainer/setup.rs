@@ -66,7 +66,9 @@ pub(super) fn train<K: Family>(
         None => {
             let mut new = family.agent(&config, &world, &launch.device)?;
             if !new.pretrained {
-                loading.step("Warming up: practising the form of executions, without any description", events);
+                if config.algorithm.pretrain_updates > 0 {
+                    loading.step("Warming up: practising the form of executions, without any description", events);
+                }
                 let completed = algorithm::pretrain(&*world, &mut *new.agent, &config, |share| {
                     loading.tell(share, events);
                     !commands.end_requested()
@@ -93,6 +95,7 @@ pub(super) fn train<K: Family>(
         let state = header.algorithm_state();
         algorithm.restore(&tensors, &state).context("the checkpoint does not fit the run")?;
     }
+    loading.finish();
     let counters = header.as_ref().map(|h| h.counters).unwrap_or_default();
     let mut mode = launch.teacher.or(header.as_ref().map(|h| h.teacher)).unwrap_or(config.teacher.mode);
     let store = launch.store.map(|(store, runtime)| StoreWriter::new(store, runtime, launch.id.clone()));
@@ -141,12 +144,12 @@ pub(super) fn train<K: Family>(
         trainer.recount_episodes()?;
     }
     if trainer.validation.due {
+        trainer.events.publish_state(RunState::Starting { what: TESTING.into(), done: None, seconds_left: None });
         trainer.validate()?;
     }
     if header.is_none() {
         trainer.checkpoint()?;
     }
-    loading.finish();
     match trainer.train() {
         Ok(end) => {
             *ending = Some(end.command());
@@ -156,6 +159,9 @@ pub(super) fn train<K: Family>(
         Err(error) => Err(error),
     }
 }
+
+/// The step that follows loading: what it still takes is told by its own events.
+const TESTING: &str = "Testing the agent";
 
 /// Loading takes a while, and pages show meanwhile what the checkpoint says.
 fn show_progress(header: &Header, events: &mut EventSink) {

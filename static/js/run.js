@@ -49,7 +49,8 @@ function showDetail() {
   const left = status.seconds_left == null ? null : status.seconds_left - (performance.now() - heard) / 1000;
   const done = `${share}${remaining(left)}`;
   const spent = over(state) && config.budget > 0 && status.episodes >= config.budget;
-  say("run-detail", live && state === "starting" ? `${status.what}${done}` : live && !over(state) ? testing : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
+  const step = testing && status.what === "Testing the agent" ? testing : `${status.what}${done}`;
+  say("run-detail", live && state === "starting" ? step : live && !over(state) ? testing : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
 }
 
 function showStatus(now) {

@@ -171,7 +171,11 @@ async fn the_page_tells_every_bad_row_and_then_brings_the_file_in() {
     let export = bytes(&server, "/api/v1/export/descriptions.csv?run=study").await;
     let manifest = bytes(&server, "/api/v1/export/descriptions.csv/manifest?run=study").await;
     let path = "/import/descriptions";
-    let bad: Part = ("file", Some("C:\\mine.csv"), b"run_id,task,episode_id,view\nown,chess,1,{}\nown,pairs,x,{}\n");
+    let bad: Part = (
+        "file",
+        Some("C:\\mine.csv"),
+        b"run_id,task,episode_id,view,description\nown,chess,1,{},a\nown,pairs,x,{},a\n",
+    );
     let told = send(&server, path, &[bad]).await;
     assert_eq!(told.status, StatusCode::UNPROCESSABLE_ENTITY);
     for part in ["mine.csv</bdi>", "2 bad rows", "there is no task", "episode_id"] {

@@ -192,7 +192,6 @@ pub(super) fn answer(view: &View) -> TryAnswer {
 #[cfg(test)]
 mod tests {
     use super::super::family::NAV;
-    use super::*;
     use crate::family::Family;
     use serde_json::{Value, json};
     use std::f64::consts::PI;

@@ -6,7 +6,7 @@ use crate::world::{LineWorld, Place, Walk};
 use crate::{launch, weights};
 use candle_core::{Device, Error, Result, Tensor};
 use iliad::config::run::{Preset, RunConfig};
-use iliad::family::{Audience, Family, Guide, NewAgent, RenderError};
+use iliad::family::{Audience, Family, Guide, Loaded, NewAgent, RenderError};
 use iliad::protocol::{Agent, Decoding, Lesson, Optimizer, Parameters, Prior, ReserveRows, Teacher, Utterance};
 use iliad::registry::Registry;
 use iliad::rng::Stream;
@@ -133,8 +133,8 @@ impl Family for Failing {
         Family::check(&LineFamily, config)
     }
 
-    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<LineWorld>> {
-        Family::world(&LineFamily, config)
+    fn world(&self, config: &RunConfig, told: &Loaded<'_>) -> anyhow::Result<Arc<LineWorld>> {
+        Family::world(&LineFamily, config, told)
     }
 
     fn agent(

@@ -11,7 +11,7 @@ pub mod tsv;
 use super::action::{HEADINGS, VIEW_STEP, VIEWS, bearing, elevation, view_direction, view_toward, wrapped};
 use super::graph::{Graph, distance_between};
 use super::objects::Objects;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Numbers of geometry in a semantic vector: there is a neighbour in this view, distance of the nearest and of the
 /// farthest such neighbour in fifths of 5 m, sine of the nearest's elevation, fifths of its own neighbours' number.
@@ -70,7 +70,7 @@ pub fn glimpses<'a>(graph: &Graph, objects: &'a Objects, viewpoint: usize) -> Ve
 /// Makes semantic vectors.
 #[derive(Clone, Debug)]
 pub struct Semantic {
-    place: HashMap<String, usize>,
+    place: FxHashMap<String, usize>,
     names: usize,
     dim: usize,
     scale: f32,
@@ -89,7 +89,7 @@ impl Semantic {
     /// # Errors
     /// When a name comes twice or the numbers do not fit into `dim`.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, dim: usize, scale: f32) -> Result<Semantic, String> {
-        let mut place = HashMap::new();
+        let mut place = FxHashMap::default();
         for name in names {
             let at = place.len();
             if place.insert(name.to_owned(), at).is_some() {
@@ -121,7 +121,8 @@ impl Semantic {
                 vectors[usize::from(glimpse.view) * self.dim + place] += glimpse.share as f32;
             }
         }
-        for share in &mut vectors {
+        // Most are zero, and stay so.
+        for share in vectors.iter_mut().filter(|share| **share != 0.0) {
             *share = (1000.0 * *share).ln_1p() / 1001f32.ln();
         }
         self.add_geometry(graph, viewpoint, &mut vectors);

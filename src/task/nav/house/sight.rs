@@ -20,10 +20,17 @@ const LEVELS: usize = 10;
 /// Distances are compared with so much room for rounding.
 const NEAR: f64 = 1e-6;
 
+/// Parts of a full turn by which the solids around a viewpoint are sorted.
+const SECTORS: usize = 64;
+
+/// Angles are compared with so much room for rounding, as parts of a quarter turn.
+const ANGLE_NEAR: f64 = 1e-6;
+
 /// A direction in which surfaces are looked for, with the views that contain it.
 struct Ray {
-    heading: f64,
-    up: f64,
+    /// Sine and cosine of its heading, and of its elevation.
+    heading: (f64, f64),
+    up: (f64, f64),
     views: Vec<usize>,
 }
 
@@ -36,7 +43,7 @@ static RAYS: LazyLock<Vec<Ray>> = LazyLock::new(|| {
             let (h, e) = view_direction(*view as u8);
             wrapped(heading - h).abs() <= HALF_WIDTH && (up - e).abs() <= HALF_HEIGHT
         });
-        Ray { heading, up, views: views.collect() }
+        Ray { heading: heading.sin_cos(), up: up.sin_cos(), views: views.collect() }
     };
     (0..LEVELS).flat_map(|level| (0..AROUND).map(move |around| ray(level, around))).collect()
 });
@@ -78,6 +85,14 @@ pub struct Surface {
     pub view: u8,
     /// Share of the view.
     pub share: f64,
+}
+
+/// What a ray tells of a room.
+#[derive(Clone, Copy)]
+enum Part {
+    Room,
+    Floor,
+    Wall,
 }
 
 /// A box.
@@ -181,10 +196,83 @@ pub struct Eyes<'a> {
     solids: Arc<[Solid]>,
 }
 
-/// The solids around a viewpoint, each with the least distance at which a line from there could enter it; the nearest first.
+/// The solids around a viewpoint, each with the least distance at which a line from there could enter it; the nearest first. A line
+/// meets those of its own sector alone.
 struct Around {
     from: [f64; 3],
     solids: Vec<(f64, usize)>,
+    /// Those of all sectors, one sector after the other; a solid that lies in several is there several times.
+    sectors: Vec<(f64, usize)>,
+    /// Where each sector begins in them, and where the last one ends.
+    begins: [usize; SECTORS + 1],
+}
+
+/// A direction as a number that grows with its angle, from 0 to 4 around: quicker than the angle itself.
+fn turned(dx: f64, dy: f64) -> f64 {
+    let part = dy / (dx.abs() + dy.abs());
+    if dx < 0.0 {
+        2.0 - part
+    } else if part < 0.0 {
+        4.0 + part
+    } else {
+        part
+    }
+}
+
+impl Around {
+    /// Sorts solids by the sectors in which they lie.
+    fn new(from: [f64; 3], mut solids: Vec<(f64, usize)>, all: &[Solid]) -> Around {
+        solids.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // The first sector of each, and how many it lies in.
+        let spread = |&(_, at): &(f64, usize)| -> (usize, usize) {
+            let rect = all[at].rect;
+            let (west, east) = (rect.x0 - from[0], rect.x1 - from[0]);
+            let (south, north) = (rect.y0 - from[1], rect.y1 - from[1]);
+            if west < NEAR && east > -NEAR && south < NEAR && north > -NEAR {
+                return (0, SECTORS); // It is above, below or around the viewpoint.
+            }
+            let [x, y] = rect.centre();
+            let middle = turned(x - from[0], y - from[1]);
+            let (mut least, mut most) = (0.0f64, 0.0f64);
+            for (dx, dy) in [(west, south), (west, north), (east, south), (east, north)] {
+                let off = turned(dx, dy) - middle;
+                let off = if off > 2.0 {
+                    off - 4.0
+                } else if off < -2.0 {
+                    off + 4.0
+                } else {
+                    off
+                };
+                (least, most) = (least.min(off), most.max(off));
+            }
+            let sector = |angle: f64| (angle * SECTORS as f64 / 4.0).floor() as i64;
+            let (first, last) = (sector(middle + least - ANGLE_NEAR), sector(middle + most + ANGLE_NEAR));
+            (first.rem_euclid(SECTORS as i64) as usize, (last - first + 1) as usize)
+        };
+        let spreads: Vec<(usize, usize)> = solids.iter().map(spread).collect();
+        let each = |(first, count): (usize, usize)| (first..first + count).map(|sector| sector % SECTORS);
+        let mut begins = [0; SECTORS + 1];
+        spreads.iter().flat_map(|spread| each(*spread)).for_each(|sector| begins[sector + 1] += 1);
+        (0..SECTORS).for_each(|sector| begins[sector + 1] += begins[sector]);
+        let (mut next, mut sectors) = (begins, vec![(0.0, 0); begins[SECTORS]]);
+        for (solid, spread) in solids.iter().zip(&spreads) {
+            for sector in each(*spread) {
+                sectors[next[sector]] = *solid;
+                next[sector] += 1;
+            }
+        }
+        Around { from, solids, sectors, begins }
+    }
+
+    /// The solids that a line to a point can meet.
+    fn towards(&self, to: [f64; 3]) -> &[(f64, usize)] {
+        let (dx, dy) = (to[0] - self.from[0], to[1] - self.from[1]);
+        if dx.abs() + dy.abs() < NEAR {
+            return &self.solids; // Straight up or down.
+        }
+        let sector = (turned(dx, dy) * SECTORS as f64 / 4.0) as usize % SECTORS;
+        &self.sectors[self.begins[sector]..self.begins[sector + 1]]
+    }
 }
 
 impl<'a> Eyes<'a> {
@@ -198,36 +286,33 @@ impl<'a> Eyes<'a> {
         Eyes { house, solids: solids.0.clone() }
     }
 
-    /// The solids within sight of a point.
-    fn around(&self, from: [f64; 3]) -> Around {
-        let mut solids: Vec<(f64, usize)> = self
-            .solids
-            .iter()
-            .map(|solid| solid.distance(from))
-            .zip(0..)
-            .filter(|(d, _)| *d <= FARTHEST + NEAR)
-            .collect();
-        solids.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Around { from, solids }
+    /// The solids around a point, those within a distance.
+    fn around(&self, from: [f64; 3], reach: f64) -> Around {
+        let near = self.solids.iter().map(|solid| solid.distance(from)).zip(0..).filter(|(d, _)| *d <= reach + NEAR);
+        Around::new(from, near.collect(), &self.solids)
     }
 
-    /// Whether nothing lies between two points; the item itself does not count.
-    fn open(&self, from: [f64; 3], to: [f64; 3], item: Option<usize>) -> bool {
+    /// Whether nothing lies between a viewpoint and a point; the item itself does not count.
+    fn open(&self, near: &Around, to: [f64; 3], item: Option<usize>) -> bool {
+        let from = near.from;
         let low = [0, 1, 2].map(|k| from[k].min(to[k]));
         let high = [0, 1, 2].map(|k| from[k].max(to[k]));
+        let length = super::super::graph::distance_between(&from, &to);
         let hides =
             |s: &Solid| (s.item.is_none() || s.item != item) && s.entered(from, to).is_some_and(|share| share < 0.995);
-        !self.solids.iter().any(|s| s.reaches(&low, &high) && hides(s))
+        let reached = near.towards(to).iter().take_while(|(distance, _)| *distance <= length + NEAR);
+        !reached.map(|(_, at)| &self.solids[*at]).any(|s| s.reaches(&low, &high) && hides(s))
     }
 
     /// Whether one viewpoint sees another's place.
     pub fn between(&self, a: usize, b: usize) -> bool {
-        self.open(self.house.stands[a].position, self.house.stands[b].position, None)
+        let [from, to] = [a, b].map(|stand| self.house.stands[stand].position);
+        self.open(&self.around(from, f64::INFINITY), to, None)
     }
 
     /// Everything that is seen from a viewpoint, nearest first.
     pub fn sights(&self, stand: usize) -> Vec<Sight> {
-        let from = self.house.stands[stand].position;
+        let near = self.around(self.house.stands[stand].position, f64::INFINITY);
         let items = self.house.items.iter().enumerate().map(|(i, item)| {
             let bottom = self.house.floor_of(item.room) + item.bottom;
             (Seen::Item(i), item.rect(), bottom, bottom + item.size[2])
@@ -240,13 +325,14 @@ impl<'a> Eyes<'a> {
         });
         let mut sights: Vec<Sight> = items
             .chain(openings)
-            .filter_map(|(what, rect, bottom, top)| self.sight(from, what, &rect, bottom, top))
+            .filter_map(|(what, rect, bottom, top)| self.sight(&near, what, &rect, bottom, top))
             .collect();
         sights.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.what.cmp(&b.what)));
         sights
     }
 
-    fn sight(&self, from: [f64; 3], what: Seen, rect: &Rect, bottom: f64, top: f64) -> Option<Sight> {
+    fn sight(&self, near: &Around, what: Seen, rect: &Rect, bottom: f64, top: f64) -> Option<Sight> {
+        let from = near.from;
         let [x, y] = rect.centre();
         let centre = [x, y, (bottom + top) / 2.0];
         let distance = super::super::graph::distance_between(&from, &centre);
@@ -259,7 +345,7 @@ impl<'a> Eyes<'a> {
         let point = |(u, v, w): (f64, f64, f64)| {
             [rect.x0 + u * rect.width(), rect.y0 + v * rect.depth(), bottom + w * (top - bottom)]
         };
-        let open = samples.iter().filter(|sample| self.open(from, point(**sample), own)).count();
+        let open = samples.iter().filter(|sample| self.open(near, point(**sample), own)).count();
         if open == 0 {
             return None;
         }
@@ -286,17 +372,23 @@ impl<'a> Eyes<'a> {
 
     /// Floors, walls and room kinds seen from a viewpoint, view by view.
     pub fn surfaces(&self, stand: usize) -> Vec<Surface> {
-        let near = self.around(self.house.stands[stand].position);
+        let near = self.around(self.house.stands[stand].position, FARTHEST);
         let mut shares: Vec<(String, [f64; VIEWS])> = Vec::new();
+        // The place of each room's name and of the names of its surfaces among them, once they were met.
+        let mut known = vec![[None; 3]; self.house.rooms.len()];
         let mut rays = [0.0; VIEWS];
-        for Ray { heading, up, views } in RAYS.iter() {
-            views.iter().for_each(|view| rays[*view] += 1.0);
-            for name in self.surface(&near, *heading, *up) {
-                let at = shares.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
-                    shares.push((name, [0.0; VIEWS]));
-                    shares.len() - 1
+        for ray in RAYS.iter() {
+            ray.views.iter().for_each(|view| rays[*view] += 1.0);
+            let Some((room, part)) = self.surface(&near, ray) else { continue };
+            for part in [Some(Part::Room), part].into_iter().flatten() {
+                let at = *known[room][part as usize].get_or_insert_with(|| {
+                    let name = self.part_name(room, part);
+                    shares.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
+                        shares.push((name, [0.0; VIEWS]));
+                        shares.len() - 1
+                    })
                 });
-                views.iter().for_each(|view| shares[at].1[*view] += 1.0);
+                ray.views.iter().for_each(|view| shares[at].1[*view] += 1.0);
             }
         }
         let each = |(name, counts): (String, [f64; VIEWS])| {
@@ -311,7 +403,7 @@ impl<'a> Eyes<'a> {
     /// first in the house's order.
     fn met(&self, near: &Around, end: [f64; 3]) -> Option<(f64, usize)> {
         let mut first: Option<(f64, usize)> = None;
-        for &(distance, at) in &near.solids {
+        for &(distance, at) in near.towards(end) {
             if first.is_some_and(|(share, _)| distance > share * FARTHEST + NEAR) {
                 break; // Nothing behind can be entered before the one that was found.
             }
@@ -324,32 +416,40 @@ impl<'a> Eyes<'a> {
         first
     }
 
-    /// The surface that a ray meets, and the room that it belongs to.
-    fn surface(&self, near: &Around, heading: f64, up: f64) -> Vec<String> {
+    /// The room that a ray shows, and the surface of it that the ray meets, where it is floor or wall.
+    fn surface(&self, near: &Around, ray: &Ray) -> Option<(usize, Option<Part>)> {
         let from = near.from;
         let step = |length: f64| {
-            let flat = length * up.cos();
-            [from[0] + flat * heading.sin(), from[1] + flat * heading.cos(), from[2] + length * up.sin()]
+            let flat = length * ray.up.1;
+            [from[0] + flat * ray.heading.0, from[1] + flat * ray.heading.1, from[2] + length * ray.up.0]
         };
         let end = step(FARTHEST);
-        let Some((share, at)) = self.met(near, end) else { return Vec::new() };
+        let (share, at) = self.met(near, end)?;
         let item = self.solids[at].item;
         // Just before the surface is the room that shows it.
         let [x, y, z] = step((share * FARTHEST - 0.02).max(0.0));
         let storey = (z / STOREY_HEIGHT).max(0.0) as usize;
-        let room = self.house.rooms.iter().find(|room| {
+        let room = self.house.rooms.iter().position(|room| {
             let r = room.rect;
             room.storey == storey && r.x0 <= x && x <= r.x1 && r.y0 <= y && y <= r.y1
-        });
-        let Some(room) = room else { return Vec::new() };
+        })?;
         let height = z - storey as f64 * STOREY_HEIGHT;
-        let mut names = vec![room.kind.clone()];
-        if item.is_none() && height < 0.05 {
-            names.push(format!("{} floor", room.floor.material));
-        } else if item.is_none() && height < ROOM_HEIGHT {
-            names.push(format!("{} wall", room.walls.colour));
+        let part = match item {
+            None if height < 0.05 => Some(Part::Floor),
+            None if height < ROOM_HEIGHT => Some(Part::Wall),
+            _ => None,
+        };
+        Some((room, part))
+    }
+
+    /// What people call a room or its surfaces.
+    fn part_name(&self, room: usize, part: Part) -> String {
+        let room = &self.house.rooms[room];
+        match part {
+            Part::Room => room.kind.clone(),
+            Part::Floor => format!("{} floor", room.floor.material),
+            Part::Wall => format!("{} wall", room.walls.colour),
         }
-        names
     }
 
     /// The views that show a sight, with the share that it covers of each.
@@ -385,11 +485,10 @@ mod tests {
             let eyes = Eyes::new(&house);
             for stand in (0..house.stands.len()).step_by(3) {
                 let from = house.stands[stand].position;
-                let near = eyes.around(from);
+                let near = eyes.around(from, FARTHEST);
                 for Ray { heading, up, .. } in RAYS.iter() {
-                    let flat = FARTHEST * up.cos();
-                    let end =
-                        [from[0] + flat * heading.sin(), from[1] + flat * heading.cos(), from[2] + FARTHEST * up.sin()];
+                    let flat = FARTHEST * up.1;
+                    let end = [from[0] + flat * heading.0, from[1] + flat * heading.1, from[2] + FARTHEST * up.0];
                     let entered =
                         |(at, solid): (usize, &Solid)| Some((solid.entered(from, end).filter(|e| *e > 0.0)?, at));
                     let all = eyes.solids.iter().enumerate().filter_map(entered);
@@ -401,5 +500,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_line_of_sight_is_open_where_none_of_all_solids_lies_on_it() {
+        let (mut open, mut hidden) = (0, 0);
+        for seed in [1, 4, 7] {
+            let house = House::generate(seed);
+            let eyes = Eyes::new(&house);
+            for stand in (0..house.stands.len()).step_by(5) {
+                let near = eyes.around(house.stands[stand].position, f64::INFINITY);
+                for (number, item) in house.items.iter().enumerate() {
+                    let bottom = house.floor_of(item.room) + item.bottom;
+                    let [x, y] = item.rect().centre();
+                    // Also straight above the viewpoint.
+                    for to in [[x, y, bottom + 0.5 * item.size[2]], [near.from[0], near.from[1], bottom]] {
+                        let hides = |s: &Solid| s.entered(near.from, to).is_some_and(|share| share < 0.995);
+                        let free = !eyes.solids.iter().any(|s| s.item != Some(number) && hides(s));
+                        assert_eq!(eyes.open(&near, to, Some(number)), free, "house {seed}, stand {stand}, {to:?}");
+                        *(if free { &mut open } else { &mut hidden }) += 1;
+                    }
+                }
+            }
+        }
+        assert!(open > 1000 && hidden > 1000, "{open} are open, {hidden} are not");
     }
 }

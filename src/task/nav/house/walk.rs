@@ -46,8 +46,22 @@ impl Obstacles {
 
     /// Whether one can walk straight from one point to another.
     pub(super) fn passable(&self, from: [f64; 2], to: [f64; 2]) -> bool {
-        !self.rects.iter().any(|rect| rect.crossed(from, to))
+        passable(&self.rects, from, to)
     }
+
+    /// Those that a straight walk of no more than [`LONGEST`] from a point can meet.
+    fn around(&self, [x, y]: [f64; 2]) -> Vec<Rect> {
+        let reach = LONGEST + 0.01;
+        let near = Rect { x0: x - reach, y0: y - reach, x1: x + reach, y1: y + reach };
+        self.rects.iter().copied().filter(|rect| rect.meets(&near)).collect()
+    }
+}
+
+/// Whether a straight walk crosses none of some obstacles. Most lie beside the box around the walk, and need no closer look.
+fn passable(rects: &[Rect], from: [f64; 2], to: [f64; 2]) -> bool {
+    let [(x0, x1), (y0, y1)] = [0, 1].map(|k| (from[k].min(to[k]), from[k].max(to[k])));
+    let beside = |rect: &Rect| rect.x0 >= x1 || rect.x1 <= x0 || rect.y0 >= y1 || rect.y1 <= y0;
+    !rects.iter().any(|rect| !beside(rect) && rect.crossed(from, to))
 }
 
 /// Stretches of a storey's walls without the openings of some kinds.
@@ -169,8 +183,8 @@ impl Finder<'_> {
                 continue;
             }
             let before = spots.len();
-            let inside = |cell: &usize| reached[*cell] && room.rect.grown(-0.3).holds(grid.point(*cell));
-            spots.extend((0..reached.len()).filter(inside).map(|cell| (index, grid.point(cell).map(centimetres))));
+            let inside = grid.inside(room.rect.grown(-0.3)).filter(|cell| reached[*cell]);
+            spots.extend(inside.map(|cell| (index, grid.point(cell).map(centimetres))));
             if spots.len() == before {
                 return None;
             }
@@ -178,14 +192,15 @@ impl Finder<'_> {
         spots.shuffle(chance);
         for (room, at) in spots {
             let beside = |(dx, dy): &(f64, f64)| self.obstacles[storey].free([at[0] + dx, at[1] + dy]);
-            let roomy = [(-0.1, 0.0), (0.1, 0.0), (0.0, -0.1), (0.0, 0.1)].iter().all(beside);
+            let roomy = || [(-0.1, 0.0), (0.1, 0.0), (0.0, -0.1), (0.0, 0.1)].iter().all(beside);
             let new = Stand { position: eye(at, storey), room };
             // People place cameras closer to each other when a wall is between them.
             let near = |(index, other): (usize, &Stand)| {
                 let least = if index < indoors - first { 0.75 * spacing } else { spacing };
-                apart(other, &new) < if other.room == room { least } else { 0.6 * spacing }
+                let far = [0, 1].iter().any(|k| (other.position[*k] - new.position[*k]).abs() > spacing);
+                !far && apart(other, &new) < if other.room == room { least } else { 0.6 * spacing }
             };
-            if roomy && !self.stands[first..].iter().enumerate().any(near) {
+            if !self.stands[first..].iter().enumerate().any(near) && roomy() {
                 self.stands.push(new);
             }
         }
@@ -224,9 +239,13 @@ impl Finder<'_> {
     fn possible(&self, storey: usize, first: usize) -> Vec<(f64, usize, usize)> {
         let mut possible = Vec::new();
         for a in first..self.stands.len() {
+            let from = flat(&self.stands[a]);
+            let around = self.obstacles[storey].around(from);
             for b in a + 1..self.stands.len() {
-                let length = apart(&self.stands[a], &self.stands[b]);
-                if length <= LONGEST && self.obstacles[storey].passable(flat(&self.stands[a]), flat(&self.stands[b])) {
+                let to = flat(&self.stands[b]);
+                let far = [0, 1].iter().any(|k| (from[*k] - to[*k]).abs() > LONGEST);
+                let length = if far { f64::INFINITY } else { apart(&self.stands[a], &self.stands[b]) };
+                if length <= LONGEST && passable(&around, from, to) {
                     possible.push((length, a, b));
                 }
             }
@@ -349,15 +368,29 @@ impl Grid {
         let (east, north) = rooms().fold((0.0f64, 0.0f64), |(x, y), room| (x.max(room.rect.x1), y.max(room.rect.y1)));
         let (columns, rows) = ((east / CELL) as usize + 1, (north / CELL) as usize + 1);
         let mut grid = Grid { columns, rows, free: vec![false; columns * rows] };
-        for cell in 0..columns * rows {
-            let at = grid.point(cell);
-            grid.free[cell] = rooms().any(|room| room.rect.grown(0.01).holds(at)) && obstacles.free(at);
+        for room in rooms() {
+            grid.inside(room.rect.grown(0.01)).for_each(|cell| grid.free[cell] = true);
+        }
+        for rect in &obstacles.rects {
+            grid.inside(*rect).for_each(|cell| grid.free[cell] = false);
         }
         grid
     }
 
+    /// The cells whose middles a rectangle holds, in their order.
+    fn inside(&self, rect: Rect) -> impl Iterator<Item = usize> + use<> {
+        let Grid { columns, rows, .. } = *self;
+        // The cells about its edges are looked at as well.
+        let about = |low: f64, high: f64, cells: usize| {
+            ((low / CELL) as usize).saturating_sub(1)..((high / CELL) as usize + 2).min(cells)
+        };
+        let (across, along) = (about(rect.x0, rect.x1, columns), about(rect.y0, rect.y1, rows));
+        let cells = across.flat_map(move |i| along.clone().map(move |j| i * rows + j));
+        cells.filter(move |cell| rect.holds(middle(*cell, rows)))
+    }
+
     fn point(&self, cell: usize) -> [f64; 2] {
-        [(cell / self.rows) as f64 * CELL, (cell % self.rows) as f64 * CELL]
+        middle(cell, self.rows)
     }
 
     /// A free cell at a point or, where furniture is near, right beside it.
@@ -400,6 +433,11 @@ impl Grid {
         }
         reached
     }
+}
+
+/// The middle of a cell in a grid of so many rows.
+fn middle(cell: usize, rows: usize) -> [f64; 2] {
+    [(cell / rows) as f64 * CELL, (cell % rows) as f64 * CELL]
 }
 
 /// Disjoint sets.

@@ -117,6 +117,7 @@ async fn serve_with(
         families,
         runs,
         downloads: Default::default(),
+        uploads: Default::default(),
         launcher: Some(manager.clone()),
         settings: Arc::new(WebSettings {
             base_path: base.clone(),

@@ -4,7 +4,9 @@
 //! ([`Checked::store`]); what is held in memory are the keys of the rows.
 
 pub mod episodes;
+mod lines;
 mod read;
+pub mod upload;
 
 use crate::config::run::TeacherMode;
 use crate::export::manifest::{Manifest, RunEntry};
@@ -12,12 +14,12 @@ use crate::export::schema::{DESCRIPTIONS, SCHEMA_VERSION};
 use crate::export::table::{Cell, Row};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::protocol::Medium;
-use crate::registry::Registry;
+use crate::registry::{Registry, outside};
 use crate::run::{Reference, Source};
 use crate::store::{AnswerKind, ExportRow, Imported, Run, Store, StoreError};
 use crate::study::ReviewState;
 pub use read::ReadError;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
@@ -64,6 +66,12 @@ pub struct Checked {
 
 fn at(name: &str) -> usize {
     DESCRIPTIONS.iter().position(|column| column.name == name).unwrap_or(0)
+}
+
+/// Whether a run that comes in can have a name.
+pub fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.chars().count() <= NAME_LIMIT && name.chars().all(plain) && !name.starts_with('.')
 }
 
 /// Columns without which a row says nothing.
@@ -198,10 +206,10 @@ struct Seen {
 /// # Errors
 /// When a file cannot be read at all, or is of no known format.
 pub fn check(path: &Path, registry: Registry, name: Option<RunId>) -> Result<Checked, ReadError> {
-    check_telling(path, registry, name, |_| {})
+    check_telling(path, registry, name, u64::MAX, |_| {})
 }
 
-/// Reads as [`check`] does, and tells `told` how many rows it has read.
+/// Reads as [`check`] does, at most `most` rows, and tells `told` how many rows it has read.
 ///
 /// # Errors
 /// As [`check`].
@@ -209,6 +217,7 @@ pub fn check_telling(
     path: &Path,
     registry: Registry,
     name: Option<RunId>,
+    most: u64,
     mut told: impl FnMut(u64),
 ) -> Result<Checked, ReadError> {
     let (files, manifest) = read::files(path)?;
@@ -233,9 +242,14 @@ pub fn check_telling(
     };
     let (mut seen, mut done) = (Seen::default(), 0);
     let files = checked.files.clone();
-    for file in &files {
+    'files: for file in &files {
         let mut rows = read::rows(file)?;
         for (number, row) in rows.by_ref() {
+            if done == most {
+                let reason = format!("there are more than {most} rows; bring the rest in as another file");
+                checked.bad.push(BadRow { file: file.clone(), number, reason });
+                break 'files;
+            }
             done += 1;
             told(done);
             let found = row.and_then(|row| checked.take(row, registry, &mut seen, file, number));
@@ -280,11 +294,10 @@ impl Checked {
         }
         let row = record.read(self.now)?;
         let run = row.run.as_str();
-        let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-        if run.is_empty() || run.chars().count() > NAME_LIMIT || !run.chars().all(plain) || run.starts_with('.') {
+        if !is_name(run) {
             return Err("`run_id` is a name of letters, digits, and . - _ between them".into());
         }
-        let Some(family) = registry.family(&row.family) else {
+        let Some(family) = registry.family(&row.family).or_else(|| outside(&row.family)) else {
             let known: Vec<&str> = registry.families().iter().map(|family| family.name()).collect();
             return Err(format!("there is no task {:?}; there are {}", row.family, known.join(", ")));
         };
@@ -335,7 +348,7 @@ impl Checked {
             let known = self.manifest.iter().find(|entry| entry.run_id == *id);
             let config = match known {
                 Some(entry) => entry.config.clone(),
-                None => self.config_of(registry, id, facts)?,
+                None => Checked::config_of(registry, facts)?,
             };
             runs.push(Run {
                 id: self.name.clone().unwrap_or_else(|| id.clone()),
@@ -351,12 +364,11 @@ impl Checked {
         Ok(runs)
     }
 
-    fn config_of(&self, registry: Registry, id: &RunId, facts: &RunFacts) -> Result<Value, StoreError> {
+    fn config_of(registry: Registry, facts: &RunFacts) -> Result<Value, StoreError> {
         let presets = registry.family(&facts.family).map(|family| family.presets()).unwrap_or_default();
         let preset = presets.iter().find(|preset| preset.name == facts.preset).or(presets.first());
-        let Some(preset) = preset else {
-            return Err(StoreError::Invalid(format!("the task of the run {id} has no preset")));
-        };
+        // Agents that live elsewhere have no presets.
+        let Some(preset) = preset else { return Ok(json!({"family": facts.family})) };
         let mut config = preset.config.clone();
         config.seed = facts.seed;
         serde_json::to_value(config).map_err(|e| StoreError::Invalid(e.to_string()))

@@ -202,6 +202,7 @@ impl Server {
             families: FAMILIES.families(),
             runs,
             downloads: Default::default(),
+            uploads: Default::default(),
             launcher: None,
             settings: Arc::new(WebSettings::default()),
             shutdown: CancellationToken::new(),

@@ -22,6 +22,8 @@ mod comprehension;
 mod data_in;
 #[path = "web/describing.rs"]
 mod describing;
+#[path = "web/descriptions_in.rs"]
+mod descriptions_in;
 #[path = "web/examples.rs"]
 mod examples;
 #[path = "web/export.rs"]

@@ -445,6 +445,7 @@ pub(super) mod tests {
             families: registry.families(),
             runs,
             downloads: Default::default(),
+            uploads: Default::default(),
             launcher: Some(manager.clone()),
             settings: Arc::new(WebSettings::default()),
             shutdown: tokio_util::sync::CancellationToken::new(),

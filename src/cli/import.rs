@@ -61,7 +61,8 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         return episodes::run(args, &settings);
     }
     let bar = progress::rows();
-    let checked = import::check_telling(&args.path, registry, args.run.clone(), |done| bar.set_position(done));
+    let checked =
+        import::check_telling(&args.path, registry, args.run.clone(), u64::MAX, |done| bar.set_position(done));
     bar.finish_and_clear();
     let checked = checked.map_err(|e| CliError::Usage(e.to_string()))?;
     if !checked.unknown.is_empty() {

@@ -1,6 +1,7 @@
 //! Rows of descriptions from files: JSON lines, CSV and Parquet, one after the other.
 
 use super::NEEDED;
+use super::lines::{self, Line};
 use crate::export::schema::DESCRIPTIONS;
 use crate::export::table::{Cell, Column, Kind, Row, from_field, from_json};
 use crate::output::json;
@@ -10,9 +11,12 @@ use parquet::record::reader::RowIter;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
+
+/// Most bytes of a line of JSON, and of a record of CSV.
+const LONGEST_ROW: u64 = 4 << 20;
 
 /// Why a file cannot be read. The message names it.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +29,11 @@ pub struct ReadError {
 impl ReadError {
     pub(super) fn new(file: &Path, reason: impl ToString) -> ReadError {
         ReadError { file: file.to_owned(), reason: reason.to_string() }
+    }
+
+    /// Why, without the file.
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 }
 
@@ -68,7 +77,8 @@ pub(super) struct Rows {
 }
 
 enum Inner {
-    Lines(std::io::Split<BufReader<File>>),
+    /// The file, until it could not be read.
+    Lines(Option<BufReader<File>>),
     Records(csv::StringRecordsIntoIter<File>, Vec<Option<usize>>),
     Parquet(Box<RowIter<'static>>),
 }
@@ -80,7 +90,7 @@ pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     let mut unknown = BTreeSet::new();
     let inner = match ending.as_str() {
-        "jsonl" | "ndjson" | "json" => Inner::Lines(BufReader::new(open()?).split(b'\n')),
+        "jsonl" | "ndjson" | "json" => Inner::Lines(Some(BufReader::new(open()?))),
         "csv" => {
             let mut reader = csv::ReaderBuilder::new().from_reader(open()?);
             let headers = reader.headers().map_err(|e| failed(&e))?.clone();
@@ -131,11 +141,17 @@ impl Iterator for Rows {
         loop {
             self.number += 1;
             let row = match &mut self.inner {
-                Inner::Lines(lines) => {
-                    let line = match lines.next()? {
-                        Ok(line) => line,
-                        Err(e) => return Some((self.number, Err(format!("it cannot be read: {e}")))),
-                    };
+                Inner::Lines(file) => {
+                    let mut line = Vec::new();
+                    match lines::next(file.as_mut()?, LONGEST_ROW, &mut line) {
+                        Ok(Line::Whole) => {}
+                        Ok(Line::End) => return None,
+                        Ok(Line::TooLong) => return Some((self.number, Err(too_long()))),
+                        Err(e) => {
+                            *file = None;
+                            return Some((self.number, Err(format!("it cannot be read: {e}"))));
+                        }
+                    }
                     let line = if self.number == 1 { json::unmarked(&line).to_vec() } else { line };
                     if line.trim_ascii().is_empty() {
                         continue;
@@ -143,6 +159,7 @@ impl Iterator for Rows {
                     self.line(&line)
                 }
                 Inner::Records(records, places) => match records.next()? {
+                    Ok(record) if record.as_slice().len() as u64 > LONGEST_ROW => Err(too_long()),
                     Ok(record) => {
                         let field = |at: &Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default();
                         let cells = DESCRIPTIONS.iter().zip(places.iter());
@@ -165,6 +182,10 @@ impl Iterator for Rows {
             return Some((self.number, row));
         }
     }
+}
+
+fn too_long() -> String {
+    format!("it has more than {} MiB", LONGEST_ROW >> 20)
 }
 
 /// A cell from a value of a Parquet file.

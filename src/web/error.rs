@@ -46,6 +46,14 @@ pub enum Error {
         /// Plain sentence: what to change.
         message: String,
     },
+    /// Rows of a file cannot come in (422).
+    #[error("{message}")]
+    Rows {
+        /// Plain sentence.
+        message: String,
+        /// The rows, as further members of the problem document.
+        members: Map<String, Value>,
+    },
     /// A person's answer contradicts what the server knows, so they are asked before it is stored (409). The text is the
     /// whole question.
     #[error("{0}")]
@@ -214,6 +222,15 @@ impl Error {
             Error::Change { code, message } => {
                 Problem::new(S::UNPROCESSABLE_ENTITY, code, "Something has to be changed first", message)
             }
+            Error::Rows { message, members } => Problem {
+                members: members.clone(),
+                ..Problem::new(
+                    S::UNPROCESSABLE_ENTITY,
+                    "bad-rows",
+                    "Rows of the file have to be changed first",
+                    message,
+                )
+            },
             Error::Unconfirmed(question) => {
                 Problem::new(S::CONFLICT, "unconfirmed", "Is that what you mean?", question)
             }

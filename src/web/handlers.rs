@@ -18,6 +18,8 @@ pub(crate) mod export_page;
 pub(crate) mod guide;
 pub(crate) mod health;
 pub(crate) mod home;
+pub(crate) mod import_api;
+pub(crate) mod import_descriptions;
 pub(crate) mod import_episodes;
 pub(crate) mod invite;
 pub(crate) mod launch_api;

@@ -12,9 +12,9 @@ use crate::web::extractors::account::Viewing;
 use crate::web::handlers::metrics;
 use crate::web::handlers::{
     access, account, answers, assets, charts, checkpoints, comparison, corpora, docs, events, export, export_page,
-    guide, health, home, import_episodes, invite, learned, new_run, not_found, people, review, run, run_labels,
-    run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions, study_settings,
-    study_webhooks, teach, tokens, undo,
+    guide, health, home, import_descriptions, import_episodes, invite, learned, new_run, not_found, people, review,
+    run, run_labels, run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions,
+    study_settings, study_webhooks, teach, tokens, undo,
 };
 use crate::web::limits::Limits;
 use crate::web::limits::standing::Quota;
@@ -80,6 +80,8 @@ fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
     let long = Router::new()
         .route("/corpora", get(corpora::page).post(corpora::upload))
         .route("/import/episodes", post(import_episodes::bring_in))
+        .route("/import/descriptions", get(import_descriptions::page).post(import_descriptions::check))
+        .route("/import/descriptions/bring", post(import_descriptions::bring))
         .route("/runs/{run}/checkpoints/{name}", get(checkpoints::download))
         .route("/export/{file}", get(export::file));
     timed(ordinary).merge(long).merge(older_routes()).merge(api::routes(state))

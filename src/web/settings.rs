@@ -11,6 +11,9 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 /// Largest file of episodes with its form.
 pub const EPISODES_LIMIT: u64 = 16_000_000;
 
+/// Largest file of descriptions.
+pub const DESCRIPTIONS_LIMIT: u64 = 64_000_000;
+
 /// Largest corpus as it is sent, with its form.
 pub const CORPUS_LIMIT: u64 = 128_000_000;
 

@@ -3,10 +3,12 @@
 pub(crate) mod downloads;
 pub(crate) mod run_log;
 pub(crate) mod runs;
+pub(crate) mod uploads;
 
 pub use downloads::Downloads;
 pub use run_log::LogLine;
 pub use runs::Runs;
+pub use uploads::Uploads;
 
 use crate::launch::Launcher;
 use crate::registry::{self, AnyFamily};
@@ -28,6 +30,8 @@ pub struct AppState {
     pub launcher: Option<Arc<dyn Launcher>>,
     /// The downloads of this server's pages.
     pub downloads: Downloads,
+    /// Files that were sent and wait for a word.
+    pub uploads: Uploads,
     /// Settings.
     pub settings: Arc<WebSettings>,
     /// Cancelled when the server is to end; event streams end with it.

@@ -1,4 +1,4 @@
-// Forms with files: what is too large is said before it is sent, and while it is sent the page says so.
+// Forms with files, and those that bring in what was sent before: what is too large is said before it is sent, and while it is sent the page says so.
 
 const megabytes = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
@@ -20,5 +20,15 @@ for (const form of document.querySelectorAll("form.upload")) {
     state.textContent = `Sending and checking ${megabytes(size())} …`;
   });
   // Whoever comes back to the page can send again.
+  addEventListener("pageshow", () => { sending = false; });
+}
+
+for (const form of document.querySelectorAll("form.sent")) {
+  let sending = false;
+  form.addEventListener("submit", (event) => {
+    if (sending) return event.preventDefault();
+    sending = true;
+    form.querySelector(".upload-state").textContent = "Storing the rows …";
+  });
   addEventListener("pageshow", () => { sending = false; });
 }

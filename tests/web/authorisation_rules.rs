@@ -139,6 +139,8 @@ pub const RULES: &[(&str, &str, Rule)] = &[
     // Data that researchers bring in.
     ("GET", "/import", PAGES),
     ("POST", "/import/episodes", PAGES),
+    ("GET POST", "/import/descriptions", PAGES),
+    ("POST", "/import/descriptions/bring", PAGES),
     ("GET POST", "/corpora", PAGES),
     ("POST", "/corpora/{name}/delete", PAGES),
     // Reviewing.
@@ -174,6 +176,7 @@ pub const RULES: &[(&str, &str, Rule)] = &[
     ("GET", "/api/v1/presets", READ),
     ("GET", "/api/v1/events", READ),
     ("GET", "/api/v1/export/count", EXPORT),
+    ("POST", "/api/v1/import/descriptions", STEER),
     ("GET", "/api/v1/export/{file}", EXPORT),
     ("GET", "/api/v1/export/{file}/manifest", EXPORT),
     ("GET", "/api/v1/trash", READ),

@@ -1,13 +1,17 @@
-//! Forms with files. Each file is written into a folder of its own as it comes, so that none is held in memory, and the folder goes
+//! Forms with files, and bodies that are a file. Each file is written into a folder of its own as it comes, so that none is held in memory, and the folder goes
 //! with the request.
 
 use crate::web::error::Error;
 use crate::web::state::AppState;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
-use futures::StreamExt;
+use axum::http::request::Parts;
+use futures::{Stream, StreamExt};
 use multer::Multipart;
+use sha2::{Digest, Sha256};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::fs::File;
@@ -44,10 +48,15 @@ pub(crate) struct Upload {
     /// The files, in the order of the form. A file field that was left empty is none.
     pub(crate) files: Vec<UploadedFile>,
     /// The folder that goes with the request.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Upload {
+    /// The files, and the folder that holds them.
+    pub(crate) fn into_files(self) -> (Vec<UploadedFile>, TempDir) {
+        (self.files, self.folder)
+    }
+
     /// The text of a field; empty where the form does not have it.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.fields.iter().rev().find(|(field, _)| field == name).map_or("", |(_, text)| text)
@@ -84,9 +93,74 @@ impl FromRequest<AppState> for Upload {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Error> {
-        match tokio::time::timeout(WHOLE, read(request, state)).await {
-            Ok(read) => read,
-            Err(_) => Err(Error::SlowBody),
+        within(WHOLE, read(request, state)).await
+    }
+}
+
+/// The pieces of a body, until there are too many bytes of them.
+fn pieces(body: Body, UploadLimit(limit): UploadLimit) -> impl Stream<Item = Result<Bytes, Error>> {
+    let mut come = 0;
+    body.into_data_stream().map(move |piece| {
+        let piece = piece.map_err(|_| Error::Unreadable("its body broke off".to_owned()))?;
+        come += piece.len() as u64;
+        if come > limit { Err(Error::TooLarge) } else { Ok(piece) }
+    })
+}
+
+/// A body that is a file of its own, in a folder that goes with the request.
+#[derive(Debug)]
+pub(crate) struct SentFile {
+    /// The temporary file that holds it.
+    pub(crate) path: PathBuf,
+    /// The folder that holds the file.
+    pub(crate) folder: TempDir,
+}
+
+/// A body as it was kept before its handler takes it: by the layer that knows requests again.
+#[derive(Clone)]
+struct KeptBefore(Arc<Mutex<Option<SentFile>>>);
+
+impl SentFile {
+    /// Keeps a body for the handler further in; the SHA-256 of its bytes.
+    pub(crate) async fn keep_for_handler(parts: &mut Parts, body: Body, state: &AppState) -> Result<Vec<u8>, Error> {
+        let (file, digest) = within(WHOLE, SentFile::keep(parts, body, state)).await?;
+        parts.extensions.insert(KeptBefore(Arc::new(Mutex::new(Some(file)))));
+        Ok(digest)
+    }
+
+    async fn keep(parts: &Parts, body: Body, state: &AppState) -> Result<(SentFile, Vec<u8>), Error> {
+        let limit = parts.extensions.get().copied().unwrap_or(UploadLimit(0));
+        let patience = state.settings.connections.body;
+        let folder = folder(state).map_err(|error| unwritable(&error))?;
+        let path = folder.path().join("file");
+        let mut file = File::create(&path).await.map_err(|error| unwritable(&error))?;
+        let mut pieces = std::pin::pin!(pieces(body, limit));
+        let mut hasher = Sha256::new();
+        while let Some(piece) = within(patience, async { Ok(pieces.next().await) }).await? {
+            let piece = piece?;
+            hasher.update(&piece);
+            file.write_all(&piece).await.map_err(|error| unwritable(&error))?;
+        }
+        file.flush().await.map_err(|error| unwritable(&error))?;
+        Ok((SentFile { path, folder }, hasher.finalize().to_vec()))
+    }
+}
+
+/// Waits for a part of a body so long, and no longer.
+async fn within<T>(patience: Duration, part: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(patience, part).await.unwrap_or(Err(Error::SlowBody))
+}
+
+impl FromRequest<AppState> for SentFile {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        let kept = parts.extensions.get::<KeptBefore>();
+        let kept = kept.and_then(|kept| kept.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        match kept {
+            Some(file) => Ok(file),
+            None => Ok(within(WHOLE, SentFile::keep(&parts, body, state)).await?.0),
         }
     }
 }
@@ -95,16 +169,10 @@ async fn read(request: Request, state: &AppState) -> Result<Upload, Error> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let boundary = multer::parse_boundary(kind)
         .map_err(|_| Error::Unreadable("it is no form with files (multipart/form-data)".to_owned()))?;
-    let limit = request.extensions().get().copied().unwrap_or(UploadLimit(0)).0;
+    let limit = request.extensions().get().copied().unwrap_or(UploadLimit(0));
     let patience = state.settings.connections.body;
     let folder = folder(state).map_err(|error| unwritable(&error))?;
-    let mut come = 0;
-    let pieces = request.into_body().into_data_stream().map(move |piece| {
-        let piece = piece.map_err(|_| Error::Unreadable("its body broke off".to_owned()))?;
-        come += piece.len() as u64;
-        if come > limit { Err(Error::TooLarge) } else { Ok(piece) }
-    });
-    let mut form = Multipart::new(pieces, boundary);
+    let mut form = Multipart::new(pieces(request.into_body(), limit), boundary);
     let (mut fields, mut files) = (Vec::new(), Vec::new());
     // The sender has a while for each piece.
     macro_rules! next {
@@ -148,5 +216,5 @@ async fn read(request: Request, state: &AppState) -> Result<Upload, Error> {
             files.push(UploadedFile { name: file_name, path });
         }
     }
-    Ok(Upload { fields, files, _folder: folder })
+    Ok(Upload { fields, files, folder })
 }

@@ -4,7 +4,7 @@
 use crate::web::error::Error;
 use crate::web::extractors::upload::UploadLimit;
 use crate::web::listener::Exchange;
-use crate::web::settings::{BODY_LIMIT, CORPUS_LIMIT, EPISODES_LIMIT};
+use crate::web::settings::{BODY_LIMIT, CORPUS_LIMIT, DESCRIPTIONS_LIMIT, EPISODES_LIMIT};
 use crate::web::state::AppState;
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
@@ -18,7 +18,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The addresses that take files, and the most bytes that they take.
-const UPLOADS: [(&str, u64); 2] = [("/import/episodes", EPISODES_LIMIT), ("/corpora", CORPUS_LIMIT)];
+const UPLOADS: [(&str, u64); 4] = [
+    ("/import/episodes", EPISODES_LIMIT),
+    ("/import/descriptions", DESCRIPTIONS_LIMIT),
+    ("/api/v1/import/descriptions", DESCRIPTIONS_LIMIT),
+    ("/corpora", CORPUS_LIMIT),
+];
 
 /// The most bytes of a request with files; `None` for every other request.
 fn upload_limit(request: &Request, base: &str) -> Option<u64> {

@@ -8,9 +8,10 @@ use crate::web::error::Error;
 use crate::web::extractors::access::{self, Permit};
 use crate::web::extractors::program::{self, Program};
 use crate::web::extractors::session::Known;
+use crate::web::extractors::upload::{SentFile, UploadLimit};
 use crate::web::extractors::visitor::Counted;
 use crate::web::state::AppState;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode, request};
@@ -118,15 +119,25 @@ async fn carry_out(
     if key.is_empty() || key.len() > LONGEST || !key.iter().all(u8::is_ascii_graphic) {
         return Err(Error::Unreadable(format!("Idempotency-Key must have 1 to {LONGEST} visible ASCII characters")));
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let Some(sender) = sender(state, &parts) else {
         return Ok(next.run(Request::from_parts(parts, body)).await);
     };
-    // The body was read whole before, within its limit.
-    let body = to_bytes(body, usize::MAX).await.map_err(|error| Error::Unreadable(error.to_string()))?;
+    let (body, digested) = match parts.extensions.get::<UploadLimit>() {
+        // A file is kept on the disk as it comes, for those whom its handler lets in.
+        Some(_) if access::check(state, &parts).is_err() => {
+            return Ok(next.run(Request::from_parts(parts, body)).await);
+        }
+        Some(_) => (Bytes::new(), SentFile::keep_for_handler(&mut parts, body, state).await?),
+        // Any other body was read whole before, within its limit.
+        None => {
+            let body = to_bytes(body, usize::MAX).await.map_err(|error| Error::Unreadable(error.to_string()))?;
+            (body.clone(), body.to_vec())
+        }
+    };
     let address = parts.extensions.get::<OriginalUri>().map_or_else(|| parts.uri.to_string(), |uri| uri.0.to_string());
     let address = address.strip_prefix(state.settings.base_path.as_str()).unwrap_or(&address).to_owned();
-    let asked = digest(&[parts.method.as_str().as_bytes(), address.as_bytes(), &body]);
+    let asked = digest(&[parts.method.as_str().as_bytes(), address.as_bytes(), &digested]);
     let sender_key = digest(&[sender.as_bytes(), key]);
     let Some(held) = under_way.take(&sender_key) else {
         return Err(Error::conflict(

@@ -59,7 +59,16 @@ fn kind_of(method: &Method, path: &str) -> Option<Kind> {
         "/api/runs/{run}/comprehension" | "/api/runs/{run}/comprehension/events" => Kind::Call,
         "/api/runs/{run}/try" | "/api/runs/{run}/review" => Kind::Try,
         "/api/runs" | "/runs" | "/runs/new" if post => Kind::Run,
-        "/corpora" | "/corpora/{name}/delete" | "/import/episodes" if post => Kind::Run,
+        "/corpora"
+        | "/corpora/{name}/delete"
+        | "/import/episodes"
+        | "/import/descriptions"
+        | "/import/descriptions/bring"
+        | "/api/import/descriptions"
+            if post =>
+        {
+            Kind::Run
+        }
         "/api/runs/{run}/episodes"
         | "/api/runs/{run}/continue"
         | "/api/runs/{run}/evaluations"
@@ -164,6 +173,8 @@ mod tests {
             (Method::GET, "/iliad/api/runs/{run}/comprehension/events", Some(Kind::Call)),
             (Method::POST, "/api/runs", Some(Kind::Run)),
             (Method::POST, "/iliad/corpora", Some(Kind::Run)),
+            (Method::POST, "/iliad/import/descriptions/bring", Some(Kind::Run)),
+            (Method::POST, "/api/v1/import/descriptions", Some(Kind::Run)),
             (Method::GET, "/corpora", None),
             (Method::GET, "/api/runs", None),
             (Method::GET, "/iliad/api/v1/runs", Some(Kind::Program)),

@@ -5,8 +5,8 @@ use crate::store::Scope;
 use crate::web::error::Problem;
 use crate::web::extractors::program::{self, V1};
 use crate::web::handlers::{
-    checkpoints, comparison, comprehension_api, describing_api, events, export, export_manifest, launch_api, learned,
-    lists_api, openapi, outside_api, run_api, run_labels, run_trash, studies_api, teach_api, undo,
+    checkpoints, comparison, comprehension_api, describing_api, events, export, export_manifest, import_api,
+    launch_api, learned, lists_api, openapi, outside_api, run_api, run_labels, run_trash, studies_api, teach_api, undo,
 };
 use crate::web::middleware::deprecation;
 use crate::web::middleware::idempotency::{self, UnderWay};
@@ -108,6 +108,11 @@ fn current_streams() -> OpenApiRouter<AppState> {
         .routes(routes!(export_manifest::manifest))
 }
 
+/// Files that programs send under `/api/v1` alone, which take a while to come and to be read.
+fn uploads() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(import_api::descriptions))
+}
+
 /// Streams, which last, and which are under `/api`, too.
 fn streams() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(comprehension_api::events))
@@ -174,15 +179,18 @@ pub(super) fn routes(state: &AppState) -> Router<AppState> {
     let (quick, quick_document) =
         OpenApiRouter::with_openapi(document()).nest(V1, shared().merge(current())).split_for_parts();
     let (lasting, lasting_document) = OpenApiRouter::new().nest(V1, lasting).split_for_parts();
+    let (uploads, uploads_document) = OpenApiRouter::new().nest(V1, uploads()).split_for_parts();
     openapi::remember(|| {
         let mut document = quick_document;
         document.merge(lasting_document);
+        document.merge(uploads_document);
         // As JSON in lines: a change shows as such in the checked-in file.
         completed(document).to_pretty_json().unwrap_or_default() + "\n"
     });
-    let quick = quick.route_layer(from_fn_with_state((state.clone(), under_way), idempotency::once));
+    let once = from_fn_with_state((state.clone(), under_way), idempotency::once);
+    let (quick, uploads) = (quick.route_layer(once.clone()), uploads.route_layer(once));
     let aliases = Router::from(shared()).merge(older());
     let lasting_aliases = Router::new().nest("/api", streams().into()).layer(from_fn(deprecation::mark));
     let aliases = Router::new().nest("/api", aliases).layer(from_fn(deprecation::mark));
-    timed(quick.merge(aliases)).merge(lasting).merge(lasting_aliases)
+    timed(quick.merge(aliases)).merge(lasting).merge(uploads).merge(lasting_aliases)
 }

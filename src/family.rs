@@ -20,8 +20,8 @@ use corpus::CorpusFormat;
 use dataset::{ExecutionParts, TaughtExample, TrainingForm};
 pub use demonstration::{Demonstration, Fields};
 use imported::ModelImport;
-pub use presentation::{Audience, Change, Guide, RenderError, ReportExample};
-pub use training::{NewAgent, Progress, TeacherReport, TeacherTraining};
+pub use presentation::{Audience, Change, Guide, RenderError, ReportExample, TryAnswer};
+pub use training::{Loaded, NewAgent, Progress, TeacherReport, TeacherTraining};
 
 use crate::config::run::documented::SettingGroup;
 use crate::config::run::{Preset, RunConfig};
@@ -66,6 +66,12 @@ pub trait Family: Send + Sync + 'static {
     /// An execution in sentences, as a screen reader says it.
     fn render_spoken(&self, view: &serde_json::Value) -> Result<String, RenderError> {
         self.render_text(view)
+    }
+
+    /// What the agent would do, in the words of the box in which it is tried; by default the execution in sentences.
+    fn try_answer(&self, view: &serde_json::Value) -> Result<TryAnswer, RenderError> {
+        let steps = self.render_spoken(view)?.lines().map(str::to_owned).collect();
+        Ok(TryAnswer { sentence: String::new(), steps })
     }
 
     /// Whether the execution in the view changed anything. A person who says "nothing changed" of one that did is asked
@@ -311,8 +317,8 @@ pub trait Family: Send + Sync + 'static {
         config.teacher.models != "none"
     }
 
-    /// The world of a configuration.
-    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<Self::World>>;
+    /// The world of a configuration. `told` hears, from any thread, how many of its parts are loaded, and of how many.
+    fn world(&self, config: &RunConfig, told: &Loaded<'_>) -> anyhow::Result<Arc<Self::World>>;
 
     /// A new agent for the configuration.
     fn agent(

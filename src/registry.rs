@@ -7,6 +7,8 @@ mod outside;
 pub use erased::{AnyFamily, SavedAgent, UnknownGrouping};
 pub use outside::{ELSEWHERE, OUTSIDE, outside};
 
+pub use crate::task::nav::elsewhere::{HousesElsewhere, WalkElsewhere, said};
+
 use crate::config::run::{ConfigError, LARGEST_SEED, Preset, RunConfig};
 use crate::suggest::did_you_mean;
 use crate::task::nav::family::NAV;

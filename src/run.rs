@@ -47,6 +47,10 @@ pub enum RunState {
         what: String,
         /// Share done.
         done: Option<f64>,
+        /// Seconds until the run is ready, by the pace of this step and by how long such a run took to load before; until the step ends
+        /// where none was. `None` where nothing tells.
+        #[serde(default)]
+        seconds_left: Option<f64>,
     },
     /// Updates are made as descriptions come.
     Running,
@@ -260,6 +264,20 @@ pub fn seconds_left(spent: Duration, done: u64, all: u64) -> Option<f64> {
     (done > 0).then(|| spent.as_secs_f64() * all.saturating_sub(done) as f64 / done as f64)
 }
 
+/// ", about 12 s left": the time that something still takes, in words that claim no more than two digits, as the pages say it
+/// (static/js/estimate.js); nothing where nobody knows, and nothing at the end.
+pub fn remaining(seconds: Option<f64>) -> String {
+    let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.5) else { return String::new() };
+    let unit = 10f64.powf(seconds.log10().floor() - 1.0).max(1.0);
+    let s = ((seconds / unit).round() * unit) as u64;
+    let words = match s {
+        0..60 => format!("{s} s"),
+        60..3600 => format!("{} min {:02} s", s / 60, s % 60),
+        _ => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+    };
+    format!(", about {words} left")
+}
+
 /// The answer to "what would the agent do now?".
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
@@ -382,4 +400,25 @@ pub struct Moment {
     pub episodes: u64,
     /// Pieces of teaching.
     pub descriptions: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remaining;
+
+    /// The same cases as in tests/browser/estimate.test.js.
+    #[test]
+    fn an_estimate_claims_no_more_than_two_digits() {
+        for (seconds, words) in [
+            (None, ""),
+            (Some(f64::INFINITY), ""),
+            (Some(0.2), ""),
+            (Some(0.7), ", about 1 s left"),
+            (Some(11.7), ", about 12 s left"),
+            (Some(127.0), ", about 2 min 10 s left"),
+            (Some(7214.0), ", about 2 h 00 min left"),
+        ] {
+            assert_eq!(remaining(seconds), words);
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod event_sink;
 mod gradient_steps;
 mod human_update;
 pub mod imported;
+mod loading;
 pub mod meters;
 pub mod milestones;
 mod practice;
@@ -115,7 +116,7 @@ pub fn spawn<K: Family>(
     let (events, _) = broadcast::channel(1024);
     let status = Status {
         run: launch.id.clone(),
-        state: RunState::Starting { what: "Getting ready".into(), done: None },
+        state: RunState::Starting { what: "Getting ready".into(), done: None, seconds_left: None },
         teacher: launch.teacher.unwrap_or(launch.config.teacher.mode),
         simulated_available: false,
         device: crate::nn::device::label(&launch.device),

@@ -57,7 +57,7 @@ fn requests_are_those_of_their_seeds() {
 #[test]
 fn the_built_in_nav_corpora_are_those_of_their_seeds() {
     let corpora = [1, 2].map(|seed| {
-        let Generated { corpus, words, .. } = Generated::new(seed, &Size::tiny());
+        let Generated { corpus, words, .. } = Generated::new(seed, &Size::tiny(), &|_, _| {});
         digest([&corpus.train, &corpus.validation, &corpus.test]) + " " + &digest([&words])
     });
     assert_eq!(corpora, ["0f21b93fad7778cd f820e81265a5cd2d", "9790b424fcca0081 f076846ff26616f4"]);

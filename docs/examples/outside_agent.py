@@ -3,8 +3,8 @@
 
     ILIAD_URL=http://localhost:8642 python3 outside_agent.py --descriptions 10
 
-It starts a run (or takes the one in ILIAD_RUN), posts executions of a toy policy that edits words, and receives what people say
-about them as it comes. After each description it learns, and tells Iliad so. A real agent replaces the class Agent.
+It starts a run (or takes the one in ILIAD_RUN), posts executions of a toy policy that edits words, or with --walks of one that walks
+through generated houses, and receives what people say about them as it comes. After each description it learns, and tells Iliad so. A real agent replaces the classes.
 
 ILIAD_TOKEN is needed where the server wants a token: `iliad token create robot --scope agent` (and steer, to start the run).
 """
@@ -26,6 +26,7 @@ EDITS = {
     "double the last letter": lambda word: word + word[-1],
     "replace every vowel with o": lambda word: "".join("o" if letter in "aeiou" else letter for letter in word),
 }
+WALKS = {"go one step ahead": 1, "go three steps ahead": 3, "walk on for five steps": 5}
 
 
 def call(method, path, body=None, headers=None):
@@ -60,23 +61,38 @@ def answer(method, path, body=None):
 class Agent:
     """A toy policy: for each request it keeps a preference for each edit, and what it was told moves the preferences."""
 
+    does = EDITS
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.preferences = {}
         self.updates = 0
 
     def execute(self, request):
-        """Edits words as the request says, as far as the agent knows."""
+        """Does what the request says, as far as the agent knows: the name of what it did, and what people are shown of it."""
         scores = self.preferences.get(request, {})
-        edit = max(EDITS, key=lambda name: (scores.get(name, 0), self.random.random()))
-        words = self.random.sample(WORDS, 3)
-        return edit, [{"in": word, "out": EDITS[edit](word)} for word in words]
+        name = max(self.does, key=lambda name: (scores.get(name, 0), self.random.random()))
+        return name, self.show(self.does[name])
 
-    def learn(self, edit, description):
-        """The words of a person are from now on a request for the edit that they described."""
+    def show(self, edit):
+        return {"pairs": [{"in": word, "out": edit(word)} for word in self.random.sample(WORDS, 3)]}
+
+    def learn(self, name, description):
+        """The words of a person are from now on a request for what they described."""
         scores = self.preferences.setdefault(description.strip().lower(), {})
-        scores[edit] = scores.get(edit, 0) + 1
+        scores[name] = scores.get(name, 0) + 1
         self.updates += 1
+
+
+class Walker(Agent):
+    """The same for walks: it goes so many steps straight ahead, and stops."""
+
+    does = WALKS
+
+    def show(self, steps):
+        house, viewpoint, heading = (self.random.randrange(n) for n in (5, 20, 12))
+        actions = [1] * steps + [0]
+        return {"walk": {"house": f"house-{house}", "viewpoint": str(viewpoint), "heading": heading, "actions": actions}}
 
 
 def descriptions(run, last=0):
@@ -106,32 +122,34 @@ def main():
     parser.add_argument("--executions", type=int, default=4, help="executions that wait for people at a time")
     parser.add_argument("--descriptions", type=int, default=10, help="descriptions to learn from before it ends")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--walks", action="store_true", help="walk through houses, and edit no words")
     options = parser.parse_args()
 
     run = os.environ.get("ILIAD_RUN") or answer("POST", "/outside-runs", {})["id"]
     print(f"run {run}", flush=True)
-    agent, made = Agent(options.seed), {}
+    agent, made = (Walker if options.walks else Agent)(options.seed), {}
 
     def post(count):
         batch = []
         for _ in range(count):
-            request = agent.random.choice(list(EDITS))
-            edit, pairs = agent.execute(request)
-            batch.append((edit, {"request": request, "pairs": pairs, "update": agent.updates, "success": edit == request}))
+            request = agent.random.choice(list(agent.does))
+            name, shown = agent.execute(request)
+            batch.append((name, {"request": request, **shown, "update": agent.updates, "success": name == request}))
         posted = answer("POST", f"/runs/{run}/executions", {"executions": [execution for _, execution in batch]})
-        for (edit, _), stored in zip(batch, posted["executions"]):
-            made[stored["execution"]] = edit
+        for (name, _), stored in zip(batch, posted["executions"]):
+            made[stored["execution"]] = name
 
     post(options.executions)
     for description in descriptions(run):
-        edit = made.get(description["execution"])
-        if edit is None or description["kind"] != "described" or description["state"] != "standing":
+        name = made.get(description["execution"])
+        if name is None or description["kind"] != "described" or description["state"] != "standing":
             continue
-        agent.learn(edit, description["text"])
-        right = sum(agent.execute(request)[0] == request for request in EDITS)
-        update = {"update": agent.updates, "descriptions": [description["id"]], "validation": {"right": right, "of": len(EDITS)}}
+        agent.learn(name, description["text"])
+        right = sum(agent.execute(request)[0] == request for request in agent.does)
+        test = {"right": right, "of": len(agent.does)}
+        update = {"update": agent.updates, "descriptions": [description["id"]], "validation": test}
         answer("POST", f"/runs/{run}/updates", update)
-        print(f"learned that {edit!r} is called {description['text']!r}", flush=True)
+        print(f"learned that {name!r} is called {description['text']!r}", flush=True)
         if agent.updates >= options.descriptions:
             break
         post(1)

@@ -10,7 +10,7 @@ use iliad::config::run::{
     AlgorithmConfig, PeopleConfig, PoolConfig, Pragmatics, Preset, RunConfig, Schedule, TeacherConfig, TeacherMode,
 };
 use iliad::family::commands::{CommandSet, FamilyCommands, OwnCommands};
-use iliad::family::{Audience, Change, Family, Guide, NewAgent, RenderError};
+use iliad::family::{Audience, Change, Family, Guide, Loaded, NewAgent, RenderError};
 use iliad::protocol::{Agent, Split, Teacher, World};
 use iliad::rng::{self, Stream};
 use iliad::vocab::{SPECIAL, Vocabulary};
@@ -214,7 +214,7 @@ impl Family for LineFamily {
         model_settings(config).map(|_| ())
     }
 
-    fn world(&self, _config: &RunConfig) -> anyhow::Result<Arc<LineWorld>> {
+    fn world(&self, _config: &RunConfig, _told: &Loaded<'_>) -> anyhow::Result<Arc<LineWorld>> {
         Ok(Arc::new(LineWorld))
     }
 

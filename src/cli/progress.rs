@@ -1,6 +1,7 @@
 //! Progress bars on the standard error stream. They are hidden when it is no terminal.
 
 use crate::protocol::Split;
+use crate::run::remaining;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::time::Duration;
 
@@ -70,6 +71,13 @@ pub(super) fn show(bar: &ProgressBar, stage: &str, share: f64) {
     bar.set_length(FULL);
     bar.set_position((FULL as f64 * share) as u64);
     bar.set_message(stage.to_owned());
+}
+
+/// Shows on `bar` how far the loading of a run is. The time that is left is the loading's own reading, which knows of the steps that follow.
+pub(super) fn loading(bar: &ProgressBar, step: &str, done: Option<f64>, seconds_left: Option<f64>) {
+    show(bar, step, done.unwrap_or(0.0));
+    bar.set_message(format!("{step}{}", remaining(seconds_left)));
+    bar.reset_eta();
 }
 
 /// The words for a test of the agent that is under way.

@@ -10,7 +10,7 @@ use crate::experiment::{collect, table};
 use crate::family::tables::Table;
 use crate::output::{file, note, out};
 use crate::registry::Registry;
-use crate::run::{Event, RunState};
+use crate::run::{Event, RunState, remaining};
 use crate::suggest::did_you_mean;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -230,7 +230,9 @@ fn listener(cells: &[Cell]) -> Arc<grid::Listener> {
             News::Already => bar.set_position(count(cell, budget)),
             News::Begins => say(format!("{}: begins or goes on", cell.name)),
             News::Event(Event::Status(status)) => match &status.state {
-                RunState::Starting { what, .. } => bar.set_message(format!("{}: {what}", cell.name)),
+                RunState::Starting { what, seconds_left, .. } => {
+                    bar.set_message(format!("{}: {what}{}", cell.name, remaining(*seconds_left)));
+                }
                 _ => {
                     bar.set_position(count(cell, status.episodes));
                     let best = status.best_validation.map_or(0.0, |r| 100.0 * r.value);

@@ -109,9 +109,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
 fn show(bar: &indicatif::ProgressBar, budget: u64, event: &Event) {
     match event {
         Event::Status(s) => match &s.state {
-            RunState::Starting { what, done } => {
-                progress::show(bar, what, done.unwrap_or(0.0));
-            }
+            RunState::Starting { what, done, seconds_left } => progress::loading(bar, what, *done, *seconds_left),
             _ => {
                 if let Some(position) = (progress::FULL * s.episodes.min(budget)).checked_div(budget) {
                     bar.set_position(position);

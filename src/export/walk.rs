@@ -5,7 +5,7 @@ use super::flags::Flags;
 use super::schema::{DESCRIPTIONS, EPISODES, EVENTS, SCHEMA_VERSION};
 use super::table::{Cell, Column, Row};
 use crate::ids::{AnswerId, RunId};
-use crate::registry::Registry;
+use crate::registry::{AnyFamily, Registry, outside};
 use crate::run::{Reference, Source};
 use crate::store::{AnswerKind, ExportEpisode, ExportEvent, ExportRow, Extent, Filter, Run, Store};
 use serde_json::{Value, json};
@@ -225,9 +225,14 @@ impl Snapshot {
         }
     }
 
+    /// The family of a name; the one of outside runs among them.
+    fn family(&self, name: &str) -> Option<&'static dyn AnyFamily> {
+        self.families.family(name).or_else(|| outside(name))
+    }
+
     /// The examples of a training form in an answer.
     pub(super) fn examples(&self, form: &str, row: &ExportRow) -> Vec<Value> {
-        let Some(family) = self.families.family(&row.family).filter(|_| row.is_valid()) else { return Vec::new() };
+        let Some(family) = self.family(&row.family).filter(|_| row.is_valid()) else { return Vec::new() };
         let words = if row.demonstration.is_some() { &row.request } else { &row.text };
         if row.rating.is_some() || words.is_empty() {
             return Vec::new();
@@ -253,7 +258,7 @@ impl Snapshot {
 
     /// Start, outputs, line and outputs of the reference, and the reference itself.
     fn parts(&self, family: &str, view: &Value, reference: Option<Reference>) -> [Cell; 5] {
-        let family = self.families.family(family);
+        let family = self.family(family);
         let parts = family.map(|family| family.parts(view)).unwrap_or_default();
         let known = reference.as_ref().zip(family);
         let outputs = known.map(|(reference, family)| family.outputs(&reference.execution)).unwrap_or_default();

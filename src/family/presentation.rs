@@ -13,6 +13,15 @@ pub enum Audience {
     Beside,
 }
 
+/// What the agent would do, in the words of the box in which it is tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TryAnswer {
+    /// "It would …", in one sentence; empty where the drawing says all.
+    pub sentence: String,
+    /// The steps of the execution, a sentence each; none where there is only one.
+    pub steps: Vec<String>,
+}
+
 /// Whether an execution changed anything, as far as its family can tell from the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {

@@ -16,6 +16,9 @@ pub struct NewAgent<W: World> {
 /// Called with what is going on and the share done.
 pub type Progress<'a> = dyn Fn(&str, f64) + 'a;
 
+/// Called with the number of parts of a world that are loaded, and with that of all.
+pub type Loaded<'a> = dyn Fn(u64, u64) + Sync + 'a;
+
 /// How to train a simulated teacher.
 pub struct TeacherTraining<'a> {
     /// World and sizes.

@@ -3,15 +3,16 @@
 //! Each row of a file is recognised when it comes again: by its `id`, or without one by what it says and how often the file has said so
 //! before.
 
+use super::lines::{self, Line};
 use crate::ids::RunId;
 use crate::output::json::unmarked;
-use crate::registry::OUTSIDE;
+use crate::registry::{HousesElsewhere, OUTSIDE, WalkElsewhere, said};
 use crate::store::{EpisodesImported, ImportedEpisode, MadeBy, OutsideExecution, Store, StoreError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 /// Most rows of a file.
 pub const MOST_ROWS: usize = 10_000;
@@ -43,7 +44,7 @@ pub struct WordPair {
     after: String,
 }
 
-/// An execution that another program has made: with `text` or with `pairs`.
+/// An execution that another program has made: with `text`, with `pairs` or with a `walk`.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewExecution {
@@ -53,6 +54,8 @@ pub struct NewExecution {
     text: Option<String>,
     /// The execution as pairs of words, drawn as the word-editing family does.
     pairs: Option<Vec<WordPair>>,
+    /// The execution as a walk through a house, drawn as the walking family does.
+    walk: Option<WalkElsewhere>,
     /// Update of the policy that made it, as the program counts.
     #[serde(default)]
     update: u64,
@@ -69,11 +72,11 @@ fn one() -> u32 {
 }
 
 impl NewExecution {
-    /// The execution as the store takes it.
+    /// The execution as the store takes it. `houses` are those of all that are checked together.
     ///
     /// # Errors
     /// A sentence that says what to change.
-    pub fn checked(self) -> Result<OutsideExecution, String> {
+    pub fn checked(self, houses: &mut HousesElsewhere) -> Result<OutsideExecution, String> {
         if self.request.trim().is_empty() || self.request.chars().count() > LONGEST_TEXT {
             return Err(format!("The request of an execution has 1 to {LONGEST_TEXT} characters."));
         }
@@ -83,15 +86,15 @@ impl NewExecution {
         if i64::try_from(self.update).is_err() {
             return Err(format!("The update of an execution is at most {}.", i64::MAX));
         }
-        let (view, summary) = match (self.text, self.pairs) {
-            (Some(text), None) => {
+        let (view, summary) = match (self.text, self.pairs, self.walk) {
+            (Some(text), None, None) => {
                 if text.trim().is_empty() || text.chars().count() > LONGEST_TEXT {
                     return Err(format!("The text of an execution has 1 to {LONGEST_TEXT} characters."));
                 }
                 let summary = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 (json!({ "text": text }), summary)
             }
-            (None, Some(pairs)) => {
+            (None, Some(pairs), None) => {
                 let fits = |word: &str| word.chars().count() <= LONGEST_WORD;
                 let fit = pairs.iter().all(|pair| !pair.before.is_empty() && fits(&pair.before) && fits(&pair.after));
                 if pairs.is_empty() || pairs.len() > MOST_PAIRS || !fit {
@@ -104,7 +107,11 @@ impl NewExecution {
                 let pair = |pair: &WordPair| json!({"in": pair.before, "out": pair.after});
                 (json!({ "pairs": pairs.iter().map(pair).collect::<Vec<Value>>() }), summary)
             }
-            _ => return Err("An execution has either a text or pairs.".to_owned()),
+            (None, None, Some(walk)) => {
+                let walk = walk.checked(houses)?;
+                (walk.view, walk.summary)
+            }
+            _ => return Err("An execution has either a text or pairs or a walk.".to_owned()),
         };
         Ok(OutsideExecution {
             request: self.request,
@@ -141,17 +148,13 @@ pub struct Episodes {
 /// When it cannot be read.
 pub fn read(mut file: impl BufRead) -> io::Result<Episodes> {
     let mut found = Episodes::default();
-    let (mut ids, mut said) = (HashSet::new(), HashMap::new());
+    let mut seen = Seen::default();
     let mut bytes = Vec::new();
     for line in 1.. {
-        bytes.clear();
-        if (&mut file).take(LONGEST_ROW + 1).read_until(b'\n', &mut bytes)? == 0 {
-            break;
-        }
-        let long = bytes.len() as u64 > LONGEST_ROW && !bytes.ends_with(b"\n");
-        if long {
-            skip_line(&mut file)?;
-        }
+        let long = match lines::next(&mut file, LONGEST_ROW, &mut bytes)? {
+            Line::End => break,
+            end => end == Line::TooLong,
+        };
         let text = unmarked(&bytes);
         if text.iter().all(u8::is_ascii_whitespace) && !long {
             continue;
@@ -163,7 +166,7 @@ pub fn read(mut file: impl BufRead) -> io::Result<Episodes> {
         }
         let row = match long {
             true => Err(format!("The row has more than {LONGEST_ROW} bytes.")),
-            false => row(text, &mut ids, &mut said),
+            false => row(text, &mut seen),
         };
         match row {
             Ok(episode) => found.rows.push((line, episode)),
@@ -173,23 +176,16 @@ pub fn read(mut file: impl BufRead) -> io::Result<Episodes> {
     Ok(found)
 }
 
-/// Passes over the rest of a line.
-fn skip_line(file: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let piece = file.fill_buf()?;
-        if piece.is_empty() {
-            return Ok(());
-        }
-        let end = piece.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(piece.len(), |at| at + 1);
-        file.consume(taken);
-        if end.is_some() {
-            return Ok(());
-        }
-    }
+/// What rows of a file have said so far.
+#[derive(Default)]
+struct Seen {
+    ids: HashSet<String>,
+    /// How often each thing was said.
+    said: HashMap<[u8; 32], u64>,
+    houses: HousesElsewhere,
 }
 
-fn row(text: &[u8], ids: &mut HashSet<String>, said: &mut HashMap<[u8; 32], u64>) -> Result<ImportedEpisode, String> {
+fn row(text: &[u8], seen: &mut Seen) -> Result<ImportedEpisode, String> {
     let value: Value = serde_json::from_slice(text).map_err(|e| format!("The row is no JSON: {e}."))?;
     let Value::Object(mut members) = value else { return Err("A row is a JSON object.".to_owned()) };
     let id = match members.remove("id") {
@@ -202,14 +198,16 @@ fn row(text: &[u8], ids: &mut HashSet<String>, said: &mut HashMap<[u8; 32], u64>
         return Err(format!("`id` has 1 to {LONGEST_ID} characters."));
     }
     let execution: NewExecution = serde_json::from_value(Value::Object(members)).map_err(|e| format!("{e}."))?;
-    let execution = execution.checked()?;
+    let execution = execution.checked(&mut seen.houses)?;
     let OutsideExecution { request, view, update, success, wanted, .. } = &execution;
-    let digest: [u8; 32] = Sha256::digest(json!([request, view, update, success, wanted]).to_string()).into();
+    let digest: [u8; 32] =
+        Sha256::digest(json!([request, said(view).as_ref().unwrap_or(view), update, success, wanted]).to_string())
+            .into();
     let key = match id {
-        Some(id) if !ids.insert(id.clone()) => return Err(format!("The file has the `id` {id:?} twice.")),
+        Some(id) if !seen.ids.insert(id.clone()) => return Err(format!("The file has the `id` {id:?} twice.")),
         Some(id) => format!("id:{id}"),
         None => {
-            let times = said.entry(digest).or_default();
+            let times = seen.said.entry(digest).or_default();
             *times += 1;
             format!("sha256:{}:{times}", hex::encode(digest))
         }
@@ -306,6 +304,8 @@ mod tests {
             &long,
             r#"{"request": "r", "pairs": [{"in": "castle", "out": "wastle"}], "people": 2, "update": 3}"#,
             r#"{"request": "r", "text": "x", "update": 18446744073709551615}"#,
+            r#"{"request": "r", "walk": {"house": "castle", "heading": 0, "path": ["castle-1"]}}"#,
+            r#"{"request": "r", "walk": {"house": "house-3", "heading": 0, "viewpoint": "0", "actions": [1]}}"#,
         ];
         let text = format!("\u{feff}{}", lines.join("\n"));
         let found = read(text.as_bytes()).unwrap();
@@ -320,11 +320,13 @@ mod tests {
             (9, "`id` is"),
             (10, "bytes"),
             (12, "update"),
+            (13, "no house castle"),
         ]) {
             assert!(*line == at && reason.contains(word), "{line}: {reason}");
         }
-        assert_eq!((bad.len(), found.len()), (9, 2));
+        assert_eq!((bad.len(), found.len()), (10, 3));
         assert_eq!(found.rows[1].1.execution.summary, "castle becomes wastle");
+        assert_eq!(found.rows[2].1.execution.view["house"], "house-3");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
     Audience, Change, Demonstration, Family, Fields, Guide, Progress, RenderError, ReportExample, TeacherReport,
-    TeacherTraining,
+    TeacherTraining, TryAnswer,
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
@@ -45,6 +45,8 @@ pub trait AnyFamily: Send + Sync {
     fn render_text(&self, view: &serde_json::Value) -> Result<String, RenderError>;
     /// [`Family::render_spoken`].
     fn render_spoken(&self, view: &serde_json::Value) -> Result<String, RenderError>;
+    /// [`Family::try_answer`].
+    fn try_answer(&self, view: &serde_json::Value) -> Result<TryAnswer, RenderError>;
     /// [`Family::change`].
     fn change(&self, view: &serde_json::Value) -> Change;
     /// [`Family::nothing_changed`].
@@ -229,7 +231,7 @@ type Inhabited<W> = (Arc<W>, Box<dyn Agent<W>>);
 /// The world of a checkpoint and the policy that the run reports.
 fn saved<F: Family>(family: &F, checkpoint: &Path, device: &Device) -> anyhow::Result<Inhabited<F::World>> {
     let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
-    let world = Family::world(family, &header.config)?;
+    let world = Family::world(family, &header.config, &|_, _| {})?;
     let agent = Family::agent_from(family, &header.config, &world, &header.blueprint, device)?;
     agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
     Ok((world, agent))
@@ -265,6 +267,9 @@ impl<F: Family> AnyFamily for F {
     }
     fn render_spoken(&self, view: &serde_json::Value) -> Result<String, RenderError> {
         Family::render_spoken(self, view)
+    }
+    fn try_answer(&self, view: &serde_json::Value) -> Result<TryAnswer, RenderError> {
+        Family::try_answer(self, view)
     }
 
     fn change(&self, view: &serde_json::Value) -> Change {

@@ -1,4 +1,5 @@
-//! The family of runs whose agent lives in another program. It draws what the program posts: word pairs as REGEX does, or plain text.
+//! The family of runs whose agent lives in another program. It draws what the program posts: word pairs as REGEX does, walks as NAV does,
+//! or plain text.
 //! It trains nothing and is not listed among the families; [`outside`] finds it by the name that such runs have.
 
 use super::AnyFamily;
@@ -10,13 +11,14 @@ use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
     Audience, Change, Demonstration, Fields, Guide, Progress, RenderError, ReportExample, TeacherReport,
-    TeacherTraining,
+    TeacherTraining, TryAnswer,
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile};
 use crate::protocol::evaluation::TasksDone;
 use crate::protocol::{Evaluation, GroupSuccess, Medium, Split};
 use crate::run::RunHandle;
+use crate::task::nav::family::NAV;
 use crate::task::regex::family::RegexFamily;
 use crate::teacher::people::AnswersAsPeople;
 use crate::trainer::{FinalReport, Launch};
@@ -48,8 +50,15 @@ fn text(view: &Value) -> Result<&str, RenderError> {
     view["text"].as_str().ok_or_else(missing)
 }
 
-fn in_pairs(view: &Value) -> bool {
-    view["pairs"].is_array()
+/// The family that draws a view; none where the view is a text.
+fn drawn_by(view: &Value) -> Option<&'static dyn AnyFamily> {
+    if view["pairs"].is_array() {
+        Some(&RegexFamily)
+    } else if view["path"].is_array() {
+        Some(&NAV)
+    } else {
+        None
+    }
 }
 
 fn elsewhere<T>() -> anyhow::Result<T> {
@@ -84,8 +93,8 @@ impl AnyFamily for Outside {
         }
     }
     fn render(&self, view: &Value, audience: Audience) -> Result<String, RenderError> {
-        if in_pairs(view) {
-            return AnyFamily::render(&RegexFamily, view, audience);
+        if let Some(family) = drawn_by(view) {
+            return family.render(view, audience);
         }
         let lines = text(view)?.lines().map(escaped);
         Ok(match audience {
@@ -96,13 +105,16 @@ impl AnyFamily for Outside {
         })
     }
     fn render_text(&self, view: &Value) -> Result<String, RenderError> {
-        if in_pairs(view) { AnyFamily::render_text(&RegexFamily, view) } else { text(view).map(str::to_owned) }
+        drawn_by(view).map_or_else(|| text(view).map(str::to_owned), |family| family.render_text(view))
+    }
+    fn try_answer(&self, _: &Value) -> Result<TryAnswer, RenderError> {
+        Ok(TryAnswer::default())
     }
     fn render_spoken(&self, view: &Value) -> Result<String, RenderError> {
-        if in_pairs(view) { AnyFamily::render_spoken(&RegexFamily, view) } else { text(view).map(str::to_owned) }
+        drawn_by(view).map_or_else(|| text(view).map(str::to_owned), |family| family.render_spoken(view))
     }
     fn change(&self, view: &Value) -> Change {
-        if in_pairs(view) { AnyFamily::change(&RegexFamily, view) } else { Change::Unknown }
+        drawn_by(view).map_or(Change::Unknown, |family| family.change(view))
     }
     fn nothing_changed(&self) -> &'static str {
         "It did nothing"
@@ -132,7 +144,7 @@ impl AnyFamily for Outside {
         Value::Null
     }
     fn parts(&self, view: &Value) -> ExecutionParts {
-        if in_pairs(view) { AnyFamily::parts(&RegexFamily, view) } else { ExecutionParts::default() }
+        drawn_by(view).map_or_else(ExecutionParts::default, |family| family.parts(view))
     }
     fn outputs(&self, _: &Value) -> Value {
         Value::Null
@@ -143,8 +155,9 @@ impl AnyFamily for Outside {
     fn training_examples(&self, _: TaughtExample<'_>) -> Vec<Value> {
         Vec::new()
     }
+    /// Any of its executions may be a walk. The script loads what it draws with when it meets one.
     fn script(&self) -> Option<&'static str> {
-        None
+        AnyFamily::script(&NAV)
     }
     fn modules(&self) -> &'static [&'static str] {
         &[]
@@ -225,6 +238,7 @@ impl AnyFamily for Outside {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::{HousesElsewhere, WalkElsewhere};
 
     #[test]
     fn texts_are_escaped_and_pairs_are_drawn_as_word_edits() {
@@ -239,5 +253,15 @@ mod tests {
         assert!(family.render(&json!({}), Audience::Teacher).is_err());
         assert!(family.render(&family.guide().view, Audience::Teacher).is_ok());
         assert!(outside("regex").is_none());
+        let house = "house-3";
+        let walk = serde_json::from_value::<WalkElsewhere>(
+            json!({"house": house, "heading": 0, "viewpoint": "0", "actions": [1]}),
+        );
+        let walk = walk.unwrap().checked(&mut HousesElsewhere::default()).unwrap();
+        assert!(family.render(&walk.view, Audience::Teacher).unwrap().contains("data-walk"));
+        assert!(family.render(&walk.view, Audience::Researcher).unwrap().contains("<svg"));
+        assert!(family.render_spoken(&walk.view).unwrap().starts_with("It started "));
+        assert_eq!(family.parts(&walk.view).outputs.as_array().map(Vec::len), Some(2));
+        assert!(matches!(family.change(&walk.view), Change::Something(_)));
     }
 }

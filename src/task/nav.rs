@@ -13,6 +13,7 @@ mod corpus_format;
 mod demonstration;
 pub mod device_agreement;
 mod drawing;
+pub mod elsewhere;
 pub mod environment;
 pub mod family;
 pub mod generated;
@@ -36,6 +37,7 @@ pub mod setup;
 pub mod tables;
 pub mod teacher;
 pub mod tokenise;
+mod try_answer;
 mod walk_words;
 pub mod world;
 

@@ -31,6 +31,7 @@ pub mod setup;
 pub mod tables;
 pub mod teacher;
 pub mod tokenise;
+mod try_answer;
 mod votes;
 pub mod world;
 

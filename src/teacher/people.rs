@@ -66,7 +66,7 @@ impl<K: Family> People<K> {
     pub fn new(family: &'static K, config: &RunConfig) -> anyhow::Result<Self> {
         let medium = config.algorithm.name.medium();
         let medium = medium.with_context(|| not_by_people(config.algorithm.name))?;
-        let world = family.world(config)?;
+        let world = family.world(config, &|_, _| {})?;
         let models = match medium {
             Medium::Description => {
                 let models = family.teacher(config, &world, &Device::Cpu)?;

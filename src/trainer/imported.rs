@@ -22,7 +22,7 @@ pub fn lay_down<K: Family>(
     folder: &Path,
     device: &Device,
 ) -> anyhow::Result<CheckpointRow> {
-    let world = family.world(config)?;
+    let world = family.world(config, &|_, _| {})?;
     let new = family.agent(config, &world, device)?;
     let wanted = Wanted::default().with("", &new.agent.params().snapshot()?, &family.policy_names());
     new.agent.params().load(&weights.fit(&wanted, ignored)?)?;

@@ -44,7 +44,8 @@ pub(super) fn train_with_retry<K: Family>(
         // After some progress it is another error.
         failed = if events.status().update > before { 0 } else { failed + 1 };
         events.log(format!("Training waits for {awaited} and then goes on by itself: {error:#}"));
-        events.publish_state(RunState::Starting { what: format!("Waiting for {awaited}"), done: None });
+        let what = format!("Waiting for {awaited}");
+        events.publish_state(RunState::Starting { what, done: None, seconds_left: None });
         teacher = Some(events.status().teacher);
         if let Some(command) = ending.take() {
             match command {

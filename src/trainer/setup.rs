@@ -7,6 +7,7 @@ use super::curve::{Curve, OpenedCurve};
 use super::description_log::DescriptionLog;
 use super::event_sink::EventSink;
 use super::gradient_steps::UpdateInterrupted;
+use super::loading::Loading;
 use super::meters::Speed;
 use super::practice::{self, PracticeProgress};
 use super::progress::Progress;
@@ -50,9 +51,11 @@ pub(super) fn train<K: Family>(
     if let Some((header, _)) = &found {
         show_progress(header, events);
     }
-    events.publish_state(RunState::Starting { what: "Loading the task".into(), done: None });
-    let world = family.world(&config)?;
-    events.publish_state(RunState::Starting { what: "Loading the agent".into(), done: None });
+    let device = crate::nn::device::label(&launch.device);
+    let mut loading = Loading::begin(&folder, &config, &device, found.is_some());
+    loading.step("Loading the task", events);
+    let world = family.world(&config, &loading.telling(events))?;
+    loading.step("Loading the agent", events);
     let name = config.algorithm.name;
     let described = name.feedback() == Feedback::Descriptions;
     let teacher = if described { family.teacher(&config, &world, &launch.device)? } else { None };
@@ -63,18 +66,22 @@ pub(super) fn train<K: Family>(
         None => {
             let mut new = family.agent(&config, &world, &launch.device)?;
             if !new.pretrained {
+                if config.algorithm.pretrain_updates > 0 {
+                    loading.step("Warming up: practising the form of executions, without any description", events);
+                }
                 let completed = algorithm::pretrain(&*world, &mut *new.agent, &config, |share| {
-                    let what = "Warming up: practising the form of executions, without any description".to_owned();
-                    events.publish_state(RunState::Starting { what, done: Some(share) });
+                    loading.tell(share, events);
                     !commands.end_requested()
                 })?;
                 if !completed {
                     return ended_in_pretraining(&launch.id, name, launch.store.as_ref(), &mut commands, events);
                 }
             }
+            if config.algorithm.prior_examples > 0 {
+                loading.step("Warming up: reading requests of the training tasks", events);
+            }
             let taught = algorithm::teach_prior(&*world, &mut *new.agent, &config, |share| {
-                let what = "Warming up: reading requests of the training tasks".to_owned();
-                events.publish_state(RunState::Starting { what, done: Some(share) });
+                loading.tell(share, events);
                 !commands.end_requested()
             })?;
             if !taught {
@@ -88,6 +95,7 @@ pub(super) fn train<K: Family>(
         let state = header.algorithm_state();
         algorithm.restore(&tensors, &state).context("the checkpoint does not fit the run")?;
     }
+    loading.finish();
     let counters = header.as_ref().map(|h| h.counters).unwrap_or_default();
     let mut mode = launch.teacher.or(header.as_ref().map(|h| h.teacher)).unwrap_or(config.teacher.mode);
     let store = launch.store.map(|(store, runtime)| StoreWriter::new(store, runtime, launch.id.clone()));
@@ -136,6 +144,7 @@ pub(super) fn train<K: Family>(
         trainer.recount_episodes()?;
     }
     if trainer.validation.due {
+        trainer.events.publish_state(RunState::Starting { what: TESTING.into(), done: None, seconds_left: None });
         trainer.validate()?;
     }
     if header.is_none() {
@@ -150,6 +159,9 @@ pub(super) fn train<K: Family>(
         Err(error) => Err(error),
     }
 }
+
+/// The step that follows loading: what it still takes is told by its own events.
+const TESTING: &str = "Testing the agent";
 
 /// Loading takes a while, and pages show meanwhile what the checkpoint says.
 fn show_progress(header: &Header, events: &mut EventSink) {

@@ -1,4 +1,4 @@
-// The time that something still takes, in words that claim no more than is known.
+// The time that something still takes, in words that claim no more than is known; the server says it in the same ones (src/run.rs).
 
 import { duration } from "./format.js";
 
@@ -8,22 +8,4 @@ export function remaining(seconds) {
   // Two digits are all that a pace tells.
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(seconds)) - 1);
   return `, about ${duration(Math.round(seconds / unit) * unit)} left`;
-}
-
-// The pace at which the share of a piece of work grows, since the page has seen it.
-export class Pace {
-  #what = null;
-  #begun = 0;
-  #from = 0;
-
-  // Seconds until `share` is 1; null before there is a pace.
-  left(what, share, now = performance.now()) {
-    if (what !== this.#what || share < this.#from) {
-      this.#what = what;
-      this.#begun = now;
-      this.#from = share;
-    }
-    const gained = share - this.#from;
-    return gained > 0 ? ((now - this.#begun) / 1000) * ((1 - share) / gained) : null;
-  }
 }

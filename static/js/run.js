@@ -2,7 +2,7 @@
 
 import { AXIS_NAMES, Charts, fillTable } from "./charts.js";
 import { Episodes } from "./episodes.js";
-import { Pace, remaining } from "./estimate.js";
+import { remaining } from "./estimate.js";
 import { ago, count, duration, el, percent, time } from "./format.js";
 import { ask, askItems } from "./net.js";
 import { Readings } from "./readings.js";
@@ -31,8 +31,6 @@ function problem(text) {
 
 // ---- Status --------------------------------------------------------------------------------------------------------
 
-// The pace of the evaluation that the run makes beside learning.
-const pace = new Pace();
 let testing = "";
 const SPLITS = { train: "training", validation: "validation", test: "test" };
 
@@ -41,15 +39,23 @@ function showTesting({ split, done, of, seconds_left: left }) {
   if (status) showDetail();
 }
 
+let heard = 0;
+setInterval(() => { if (status?.state === "starting") showDetail(); }, 1000);
+
 function showDetail() {
   const state = status.state;
-  const done = status.done == null ? "" : ` ${percent(status.done, 0)}${remaining(pace.left(status.what, status.done))}`;
+  const share = status.done == null ? "" : ` ${percent(status.done, 0)}`;
+  // Between two readings the time goes on.
+  const left = status.seconds_left == null ? null : status.seconds_left - (performance.now() - heard) / 1000;
+  const done = `${share}${remaining(left)}`;
   const spent = over(state) && config.budget > 0 && status.episodes >= config.budget;
-  say("run-detail", live && state === "starting" ? `${status.what}${done}` : live && !over(state) ? testing : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
+  const step = testing && status.what === "Testing the agent" ? testing : `${status.what}${done}`;
+  say("run-detail", live && state === "starting" ? step : live && !over(state) ? testing : spent ? `It has used all of its ${count(config.budget)} episodes` : "");
 }
 
 function showStatus(now) {
   status = now;
+  heard = performance.now();
   const state = live ? now.state : over(now.state) ? now.state : "stopped";
   $("run-state").className = `state ${state}`;
   say("run-word", WORDS[state] ?? state);

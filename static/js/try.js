@@ -19,6 +19,21 @@ function fields(form) {
 
 const tell = (text) => { $("try-problem").textContent = text; $("try-problem").hidden = !text; };
 
+// The words of a request that the agent has never met, pointed out.
+function neverMet(words) {
+  if (words.length === 0) return null;
+  const list = words.flatMap((word, i) => [i === 0 ? "" : words.length === i + 1 ? " and " : ", ", quoted("q", {}, word)]);
+  return el("p", { class: "small never-met" }, ...list, words.length === 1 ? " is a word that it has never met." : " are words that it has never met.");
+}
+
+// What few people ask for: the steps one by one, and for researchers the agent's output in its own notation.
+function fold({ steps, summary }) {
+  const notation = summary === "" ? null : quoted("code", {}, summary);
+  if (steps.length === 0 && !notation) return null;
+  const list = steps.length === 0 ? null : el("ol", { class: "steps", translate: "no" }, ...steps.map((step) => el("li", {}, step)));
+  return el("details", { class: "small" }, el("summary", {}, steps.length === 0 ? "In the agent’s own notation" : "Step by step"), list, notation);
+}
+
 // Puts a request and a start into the box. What the start leaves open is left open.
 export function fillTry(request, start) {
   const form = $("try");
@@ -53,11 +68,8 @@ export function setUpTry(api, chosen = () => null) {
       drawing.innerHTML = tried.html;
       const updates = `after ${count(tried.update)} update${tried.update === 1 ? "" : "s"}`;
       const line = tried.valid ? `This is what it does ${updates}.` : `What it wants to do ${updates} cannot be carried out.`;
-      const words = tried.unknown.flatMap((word, i) => [i === 0 ? "" : tried.unknown.length === i + 1 ? " and " : ", ", quoted("q", {}, word)]);
-      const unknown = words.length === 0 ? null : el("p", { class: "small never-met" }, ...words, tried.unknown.length === 1 ? " is a word that it has never met." : " are words that it has never met.");
-      // The agent's output in its own notation is there for researchers only, and they seldom need it.
-      const notation = tried.summary === "" ? null : el("details", { class: "small" }, el("summary", {}, "In the agent’s own notation"), quoted("code", {}, tried.summary));
-      $("tried").replaceChildren(...[drawing, el("p", { class: "small muted" }, line), unknown, notation].filter(Boolean));
+      const sentence = tried.valid && tried.sentence ? quoted("p", { class: "would" }, tried.sentence) : null;
+      $("tried").replaceChildren(...[sentence, drawing, el("p", { class: "small muted" }, line), neverMet(tried.unknown), fold(tried)].filter(Boolean));
     } catch (error) {
       $("tried").replaceChildren();
       tell(error.detail ?? "Something went wrong on this page; reload it and try again.");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
-import { lively, openTeaching, person, startBrowser, startServer } from "./support.js";
+import { lively, openTeaching, person, startBrowser, startServer, until } from "./support.js";
 
 let server;
 let browser;
@@ -57,6 +57,56 @@ test("episodes of an agent elsewhere are checked, brought in and described", asy
   await page.waitForFunction(() => document.querySelector("#text")?.value === "");
   const exported = await (await fetch(`${server.address}export/descriptions.jsonl?run=${run}`)).text();
   assert.match(exported, /it did as I say/);
+  assert.deepEqual(errors.filter((error) => !/status of 422/.test(error)), []);
+  await context.close();
+});
+
+test("a walk of an agent elsewhere plays, and is described", async () => {
+  const { page, errors, context } = await person(browser);
+  const made = await (await page.request.post(`${server.address}api/v1/outside-runs`, { data: {} })).json();
+  const walk = { house: "house-3", heading: 2, viewpoint: "5", actions: [1, 1, 0] };
+  const posted = await page.request.post(`${server.address}api/v1/runs/${made.id}/executions`, { data: { executions: [{ request: "go ahead", walk }] } });
+  assert.equal(posted.status(), 201, await posted.text());
+  await openTeaching({ address: server.address, run: made.id }, page);
+  await page.locator("#execution .walk canvas, #execution .walk svg").first().waitFor();
+  assert.ok(await page.locator("#execution .walk-words li").count() >= 4, "a line for the start, each move, and the end");
+  await page.locator("#text").fill("walk straight on for two steps");
+  await page.getByRole("button", { name: "Send" }).click();
+  await until("the program has it", async () => {
+    const said = await (await page.request.get(`${server.address}api/v1/runs/${made.id}/descriptions`)).json();
+    return said.items.some((one) => one.text === "walk straight on for two steps");
+  });
+  assert.deepEqual(errors, []);
+  await context.close();
+});
+
+test("descriptions are checked row by row, and then come in", async () => {
+  const { page, errors, context } = await person(browser, { viewport: { width: 390, height: 844 } });
+  await page.goto(`${server.address}export`);
+  await page.getByRole("navigation", { name: "Data" }).getByRole("link", { name: "Bring in descriptions" }).click();
+  const row = (episode, text) => ({ run_id: "brought", task: "regex", episode_id: episode, teacher_id: 7, description: text,
+    view: { pairs: [{ in: "castle", out: "wastle" }] } });
+  const good = [row(1, "replace c with w"), row(2, "swap the first letter for w")];
+  await page.getByLabel("File, and its manifest").setInputFiles(file("mine.jsonl", lines([...good, { ...row(3, "x"), task: "chess" }, row(4, "")])));
+  await page.getByRole("button", { name: "Check" }).click();
+  const bad = page.locator("#told .bad-rows tbody tr");
+  await bad.first().waitFor();
+  assert.deepEqual(await bad.locator(".number").allInnerTexts(), ["3", "4"]);
+  assert.match(await bad.first().innerText(), /there is no task "chess"/);
+  assert.equal(await page.getByRole("button", { name: /Bring in \d/ }).count(), 0);
+
+  await page.getByLabel("File, and its manifest").setInputFiles(file("mine.jsonl", lines(good)));
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByRole("heading", { name: "The file can come in" }).waitFor();
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(wide, 0, "nothing is wider than a phone");
+  await page.getByLabel("Name of the run").fill("pilot-copy");
+  await page.getByRole("button", { name: "Bring in 2 rows" }).click();
+  await page.getByRole("heading", { name: "2 descriptions of 1 teacher came in" }).waitFor();
+  await page.getByRole("link", { name: "pilot-copy" }).click();
+  await page.waitForURL(/runs\/pilot-copy$/);
+  const back = await (await page.request.get(`${server.address}api/v1/export/descriptions.jsonl?run=pilot-copy`)).text();
+  assert.deepEqual(back.trim().split("\n").map((line) => JSON.parse(line).description), good.map((one) => one.description));
   assert.deepEqual(errors.filter((error) => !/status of 422/.test(error)), []);
   await context.close();
 });

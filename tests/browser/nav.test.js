@@ -106,6 +106,16 @@ test("the dashboard shows the walk as a map, and a request can be tried", async 
   await page.locator("#try-viewpoint").fill("hallway");
   await page.locator("#try-go").click();
   await until("it starts in such a room", async () => /(left the hallway|in the hallway)/.test(await page.locator("#tried code").textContent().catch(() => "")));
+  const would = await page.locator("#tried .would").innerText();
+  assert.match(would, /^It would (leave the hallway|turn around, leave the hallway|stay where it is, in the hallway|.*walk .* metres).*\.$/);
+  assert.equal(await page.locator("#tried .steps").isVisible(), false, "the moves are behind a fold");
+  await page.locator("#tried summary", { hasText: "Step by step" }).click();
+  assert.match(await page.locator("#tried .steps li").first().innerText(), /^It starts in the hallway\.$/);
+  assert.match(await page.locator("#tried .steps li").last().innerText(), /^It stops /);
+  await page.locator("#request").fill("walk to the frobnicator");
+  await page.locator("#try-go").click();
+  await page.locator("#tried .never-met", { hasText: "frobnicator is a word that it has never met." }).waitFor();
+  await page.locator("#request").fill("walk to the door");
   await page.locator("#try-viewpoint").fill("house-100002-9999");
   await page.locator("#try-go").click();
   await until("it is told", async () => /no viewpoint house-100002-9999/.test(await page.locator("#try-problem").innerText()));

@@ -74,6 +74,7 @@ test("the agent is tried, a checkpoint is written", async () => {
   await page.locator("#try-go").click();
   await page.locator("#tried .drawing").waitFor({ timeout: PATIENCE });
   assert.match(await page.locator("#tried").innerText(), /after [\d,]+ updates/);
+  assert.match(await page.locator("#tried .would").innerText(), /^It would .+\.$/);
   await page.locator("#checkpoint").click();
   await page.locator("#checkpoints tbody tr").first().waitFor({ timeout: PATIENCE });
 });

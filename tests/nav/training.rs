@@ -98,7 +98,7 @@ fn resumes_bit_identical(overrides: &[&str]) {
 fn imitation_of_a_shortest_gold_walk_is_its_likelihood_in_mirrored_houses_too() {
     let loss_of = |mirror: &str| {
         let config = Registry::builtin().configure("nav/tiny", 1, &overridden(&[mirror])).unwrap();
-        let world = NavFamily::default().world(&config).unwrap();
+        let world = NavFamily::default().world(&config, &|_, _| {}).unwrap();
         let agent = NavFamily::default().agent(&config, &world, &Device::Cpu).unwrap().agent;
         let tasks: Vec<_> = (0..12).map(|index| world.task(Split::Train, index)).collect();
         let gold: Vec<_> = (0..12).map(|index| world.gold(Split::Train, index)).collect();

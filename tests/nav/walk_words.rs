@@ -1,7 +1,9 @@
 //! Walks as people are told of them: rooms, sentences, the last look, and which walks are worth showing.
 
+use iliad::family::{Family, TryAnswer};
 use iliad::protocol::World;
 use iliad::rng::stream;
+use iliad::task::nav::family::NAV;
 use iliad::task::nav::house::rooms::Arrival;
 use iliad::task::nav::house::{House, OpeningKind};
 use iliad::task::nav::scene::Scene;
@@ -139,6 +141,35 @@ fn the_last_look_is_at_what_the_walk_stopped_at() {
     });
     assert!(looking * 100 >= walks * 98, "{looking} of {walks} look at something");
     assert!(named * 100 >= walks * 85, "{named} of {walks} look at what the words name");
+}
+
+/// The box in which the agent is tried says what a walk would be in one sentence, and its moves one by one.
+#[test]
+fn what_the_agent_would_do_is_said_in_words_that_people_use() {
+    let (mut turns, mut longest) = (0, 0);
+    each_walk(|world, start, walk| {
+        let view = world.view(start, walk);
+        let TryAnswer { sentence, steps } = Family::try_answer(&NAV, &view).unwrap();
+        let path = view["path"].as_array().unwrap();
+        assert_eq!(steps.len(), path.len() + 1);
+        for step in &steps {
+            let past = [" started", " went", " turned", " walked", " stopped"].iter().any(|verb| step.contains(verb));
+            assert!(step.starts_with("It ") && step.ends_with('.') && !past, "{step}");
+        }
+        let begins = ["It would leave the ", "It would turn ", "It would walk ", "It would stay "];
+        assert!(begins.iter().any(|begin| sentence.starts_with(begin)) && sentence.ends_with('.'), "{sentence}");
+        for wrong in ["  ", " the the", ", and", "and and", "stairs stairs", "It stop", " in the .", " there there"] {
+            assert!(!sentence.contains(wrong), "{sentence}");
+        }
+        let (first, last) = (text(&path[0]["room"]), text(&path[path.len() - 1]["room"]));
+        if first != last {
+            assert!(sentence.contains(&format!("leave the {first}")) && sentence.contains(last), "{sentence}");
+            assert!(sentence.contains(" and stop "), "{sentence}");
+        }
+        turns += usize::from(sentence.contains("turn left into") || sentence.contains("turn right into"));
+        longest = longest.max(sentence.len());
+    });
+    assert!(turns > 50 && longest < 400, "{turns} sentences turn into rooms, the longest has {longest} bytes");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_vote_over_renamed_letters_depends_on_the_task_alone_and_loses_no_valid_edit
     let act = |votes: &str, draws: u64| {
         let set = ["teacher.models=none", votes].map(String::from);
         let config = Registry::builtin().configure("tiny", 1, &set).unwrap();
-        let world = RegexFamily.world(&config).unwrap();
+        let world = RegexFamily.world(&config, &|_, _| {}).unwrap();
         let agent = RegexFamily.agent(&config, &world, &Device::Cpu).unwrap().agent;
         let tasks: Vec<_> = (0..60).map(|index| world.task(Split::Train, index)).collect();
         let asked: Vec<_> = tasks.iter().map(|task| (&task.start, task.request.as_str())).collect();

@@ -10,7 +10,7 @@ use iliad::family::commands::FamilyCommands;
 use iliad::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
 use iliad::family::tables::Tables;
 use iliad::family::{Audience, Change, Demonstration, Fields, Guide, RenderError, ReportExample};
-use iliad::family::{Progress, TeacherReport, TeacherTraining};
+use iliad::family::{Progress, TeacherReport, TeacherTraining, TryAnswer};
 use iliad::nn::device_agreement::Apart;
 use iliad::nn::reference_fixtures::{Differences, FixtureFile};
 use iliad::protocol::evaluation::TasksDone;
@@ -101,6 +101,10 @@ impl AnyFamily for Pairs {
 
     fn render_spoken(&self, view: &Value) -> Result<String, RenderError> {
         AnyFamily::render_text(self, view)
+    }
+    fn try_answer(&self, view: &Value) -> Result<TryAnswer, RenderError> {
+        let (sentence, steps) = (format!("It would do this: {}.", AnyFamily::render_text(self, view)?), Vec::new());
+        Ok(TryAnswer { sentence, steps })
     }
     fn change(&self, view: &Value) -> Change {
         match Self::read(view) {
@@ -641,6 +645,7 @@ pub fn app_state(store: Store, settings: WebSettings) -> AppState {
         families: families(),
         runs: Runs::default(),
         downloads: Default::default(),
+        uploads: Default::default(),
         launcher: None,
         settings: Arc::new(settings),
         shutdown: CancellationToken::new(),

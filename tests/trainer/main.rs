@@ -3,6 +3,7 @@
 mod comprehension;
 mod full_disk;
 mod learning;
+mod loading;
 mod many_people;
 mod media;
 mod people;

@@ -13,7 +13,7 @@ use std::io::Write;
 use time::OffsetDateTime;
 
 /// A part of a form: its name, the name of its file where it has one, and its bytes.
-type Part<'a> = (&'a str, Option<&'a str>, &'a [u8]);
+pub type Part<'a> = (&'a str, Option<&'a str>, &'a [u8]);
 
 /// A form with files.
 fn body(parts: &[Part]) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn body(parts: &[Part]) -> Vec<u8> {
     body
 }
 
-async fn send(server: &Server, path: &str, parts: &[Part<'_>]) -> Reply {
+pub async fn send(server: &Server, path: &str, parts: &[Part<'_>]) -> Reply {
     let headers = [
         ("content-type", "multipart/form-data; boundary=edge"),
         ("accept", "text/html"),
@@ -101,6 +101,52 @@ async fn a_file_of_episodes_is_checked_comes_in_once_and_is_described() {
     assert!(
         export.lines().count() == 2 && export.contains("go to the kitchen") && export.contains("wastle"),
         "{export}"
+    );
+}
+
+/// Walks of agents elsewhere are checked, drawn, described, and come out.
+#[tokio::test]
+async fn walks_come_in_from_files_and_from_programs() {
+    let server = server_with(WebSettings::default()).await;
+    let walk =
+        |more: &str| format!(r#"{{"request": "go ahead", "walk": {{"house": "house-3", "heading": 2, {more}}}}}"#);
+    let bad = [walk(r#""path": ["0", "9999"]"#), walk(r#""path": []"#), walk(r#""viewpoint": "0", "actions": [99]"#)]
+        .join("\n");
+    let told = send(&server, "/import/episodes", &[("file", Some("bad.jsonl"), bad.as_bytes())]).await;
+    for part in ["3 bad rows", "has no viewpoint 9999", "has no viewpoint; the one", "Action 1 is 99"] {
+        assert!(told.text.contains(part), "{part}: {}", told.text);
+    }
+    let good = walk(r#""viewpoint": "5", "actions": [1, 1, 0]"#);
+    let file: Part = ("file", Some("walks.jsonl"), good.as_bytes());
+    let came = send(&server, "/import/episodes", &[file, ("do", None, b"bring")]).await;
+    assert!(came.header("location").ends_with("came=1&known=0&left=0"), "{}", came.text);
+    let again = send(&server, "/import/episodes", &[("run", None, b"elsewhere"), file, ("do", None, b"bring")]).await;
+    assert!(again.header("location").ends_with("came=0&known=1&left=0"), "{}", again.header("location"));
+    let posted = |row: &str| json!({"executions": [serde_json::from_str::<serde_json::Value>(row).unwrap()]});
+    let path = "/api/v1/runs/elsewhere/executions";
+    let refused = server.post(path, "", &posted(&walk(r#""path": ["0", "9999"]"#))).await;
+    assert!(refused.status == StatusCode::UNPROCESSABLE_ENTITY && refused.text.contains("9999"), "{}", refused.text);
+    assert_eq!(server.post(path, "", &posted(&good)).await.status, StatusCode::CREATED);
+
+    let page = server.page("/teach/elsewhere", "").await;
+    assert!(page.text.contains("js/walk.js"), "{}", page.text);
+    let cookie = page.cookie("iliad_teacher").unwrap();
+    let leased = server.post("/api/v1/runs/elsewhere/lease", &cookie, &json!({})).await.json();
+    assert!(
+        leased["html"].as_str().unwrap().contains("data-walk=")
+            && leased["text"].as_str().unwrap().starts_with("Starts")
+    );
+    let answer = json!({"client_key": leased["client_key"], "execution": leased["execution"], "kind": "described", "text": "two steps"});
+    assert_eq!(server.post("/api/v1/runs/elsewhere/answers", &cookie, &answer).await.status, StatusCode::CREATED);
+    let said = server.get("/api/v1/runs/elsewhere/descriptions", "").await.json();
+    assert_eq!(
+        (&said["items"][0]["text"], &said["items"][0]["execution"]),
+        (&json!("two steps"), &leased["execution"])
+    );
+    let export = server.get("/export/descriptions.jsonl?run=elsewhere", "").await.json();
+    assert_eq!(
+        (&export["start_state"]["house"], export["outputs"].as_array().map(Vec::len)),
+        (&json!("house-3"), Some(3))
     );
 }
 

@@ -41,6 +41,16 @@ async fn serve(server: &Server) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_outside_agent_learns_from_what_people_say() {
+    outside_agent(&[], "edit-pair").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_outside_agent_walks_and_learns_from_what_people_say() {
+    outside_agent(&["--walks"], "data-walk").await;
+}
+
+/// Lets the outside agent learn from two descriptions. `drawn`: a part of the drawings of its executions.
+async fn outside_agent(more: &[&str], drawn: &str) {
     if !python_has("json") {
         return;
     }
@@ -49,6 +59,7 @@ async fn the_outside_agent_learns_from_what_people_say() {
     let mut agent = Command::new("python3")
         .arg(example("outside_agent.py"))
         .args(["--descriptions", "2", "--executions", "2"])
+        .args(more)
         .env("ILIAD_URL", &address)
         .env_remove("ILIAD_TOKEN")
         .env_remove("ILIAD_RUN")
@@ -69,6 +80,7 @@ async fn the_outside_agent_learns_from_what_people_say() {
             continue;
         }
         told += 1;
+        assert!(leased["html"].as_str().unwrap().contains(drawn), "{leased}");
         let answer = json!({"client_key": leased["client_key"], "execution": leased["execution"], "kind": "described",
             "text": format!("do as I say, {told}")});
         assert_eq!(server.post("/api/v1/runs/elsewhere/answers", &cookie, &answer).await.status.as_u16(), 201);

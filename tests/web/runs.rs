@@ -252,7 +252,10 @@ async fn home_says_what_was_learnt_and_described_while_a_run_gets_ready() {
     // An update uses it; then the server starts again, and the trainer has not read its checkpoint yet.
     server.post("/api/runs/study/resume", "", &json!({})).await;
     until(&server, |status| status.descriptions_human == 1).await;
-    for state in [RunState::Starting { what: "Loading the task".into(), done: None }, RunState::Paused] {
+    for state in [
+        RunState::Starting { what: "Loading the task".into(), done: Some(0.4), seconds_left: Some(3.0) },
+        RunState::Paused,
+    ] {
         let (handle, _sender) = still(&server, "study", state.clone()).await;
         server.state.runs.add(handle);
         let home = server.page("/", "").await.text;
@@ -263,6 +266,26 @@ async fn home_says_what_was_learnt_and_described_while_a_run_gets_ready() {
             assert_eq!((reply.status.as_u16(), reply.json()["code"].as_str()), (503, Some("busy")), "at once");
         }
     }
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_run_is_told_how_far_its_loading_is() {
+    let server = Server::new().await;
+    let row = crate::support::run_row("loads", TeacherMode::Human);
+    server.state.store.create_run(&row).await.unwrap();
+    let state = RunState::Starting { what: "Loading the task".into(), done: Some(0.42), seconds_left: Some(11.7) };
+    let (handle, _sender) = still(&server, "loads", state).await;
+    server.state.runs.add(handle);
+    let page = server.page("/teach/loads", "").await;
+    let cookie = page.cookie("iliad_teacher").unwrap();
+    let said = "The agent is getting ready (Loading the task, 42%, about 12 s left). Leave this page open";
+    server.form("/teach/loads/guide", &cookie, "").await;
+    let page = server.page("/teach/loads", &cookie).await.text;
+    assert!(page.contains(said), "{page}");
+    let leased = server.post("/api/v1/runs/loads/lease", &cookie, &json!({})).await;
+    assert!(leased.text.contains(said), "{}", leased.text);
+    let status = &server.get("/api/v1/runs/loads", "").await.json()["status"];
+    assert_eq!((&status["done"], &status["seconds_left"]), (&json!(0.42), &json!(11.7)), "{status}");
 }
 
 #[tokio::test]

@@ -312,6 +312,17 @@ async fn what_the_server_says_fits_the_document_and_every_operation_is_tried() {
     contract.ask(get.clone(), "/export/{file}/manifest", &[("file", "schema.json")], None, 404).await;
     contract.ask(get.clone(), "/export/{file}", &[("file", "descriptions.xlsx")], None, 404).await;
 
+    // Descriptions from a file.
+    let row = |run: &str, view: Value| json!({"run_id": run, "task": "pairs", "episode_id": 1, "teacher_id": 1, "description": "add an e", "view": view});
+    let (bad, good) = (row("brought", json!(3)), row("brought", support::pairs_view(&[("a".into(), "ae".into())])));
+    let path = "/import/descriptions?format=jsonl";
+    let dry = format!("{path}&dry_run=true");
+    let found = contract.ask(post.clone(), &dry, &[], Some(bad.clone()), 200).await;
+    assert_eq!((&found["bad_rows"], &found["bad"][0]["row"]), (&json!(1), &json!(1)), "{found}");
+    contract.ask(post.clone(), path, &[], Some(bad), 422).await;
+    contract.ask(post.clone(), path, &[], Some(good.clone()), 201).await;
+    contract.ask(post.clone(), path, &[], Some(good), 409).await;
+
     // A run that has ended.
     let mut status = server.state.runs.get(&"second".into()).unwrap().status;
     let stopped = status.wait_for(|status| status.state == iliad::run::RunState::Stopped);

@@ -7,7 +7,7 @@ use super::settings::{ModelSettings, TaskSettings};
 use super::tables::TABLES;
 use super::world::NavWorld;
 use super::{Start, Walk, setup};
-use super::{benchmark, demonstration, device_agreement};
+use super::{benchmark, demonstration, device_agreement, try_answer};
 use crate::config::run::documented::{self, SettingGroup};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
@@ -18,8 +18,8 @@ use crate::family::imported::ModelImport;
 use crate::family::pages::FamilyPages;
 use crate::family::tables::Tables;
 use crate::family::{
-    Audience, Change, Demonstration, Family, Fields, Guide, NewAgent, Progress, RenderError, TeacherReport,
-    TeacherTraining,
+    Audience, Change, Demonstration, Family, Fields, Guide, Loaded, NewAgent, Progress, RenderError, TeacherReport,
+    TeacherTraining, TryAnswer,
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile, Names};
@@ -244,6 +244,10 @@ impl Family for NavFamily {
         Ok(read(view)?.words.join("\n"))
     }
 
+    fn try_answer(&self, view: &Value) -> Result<TryAnswer, RenderError> {
+        Ok(try_answer::answer(&read(view)?))
+    }
+
     fn change(&self, view: &Value) -> Change {
         let Ok(View { path, .. }) = read(view) else { return Change::Unknown };
         if path.iter().all(|stop| stop.viewpoint == path[0].viewpoint) {
@@ -422,8 +426,8 @@ impl Family for NavFamily {
         setup::at_hand(config)
     }
 
-    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {
-        let world = setup::world(config)?;
+    fn world(&self, config: &RunConfig, told: &Loaded<'_>) -> anyhow::Result<Arc<NavWorld>> {
+        let world = setup::world(config, told)?;
         self.houses.remember(&world);
         Ok(world)
     }

@@ -11,12 +11,14 @@ use super::phrasing::requests;
 use super::phrasing::trace::Tracer;
 use super::scene::{Content, Scene};
 use super::tokenise::tokenise;
+use crate::family::Loaded;
 use crate::rng::stream;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Edges of a path, as of R2R's.
 const EDGES: std::ops::RangeInclusive<usize> = 4..=6;
@@ -68,10 +70,15 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// The corpus of a seed.
-    pub fn new(seed: u64, size: &Size) -> Generated {
-        let made: Vec<(Scene, [Vec<Item>; 3])> =
-            (0..size.seen + size.unseen).into_par_iter().filter_map(|number| house(seed, number, size)).collect();
+    /// The corpus of a seed. `told` hears how many of the houses are made.
+    pub fn new(seed: u64, size: &Size, told: &Loaded<'_>) -> Generated {
+        let (all, done) = (size.seen + size.unseen, AtomicU64::new(0));
+        let one = |number| {
+            let house = house(seed, number, size);
+            told(1 + done.fetch_add(1, Ordering::Relaxed), all as u64);
+            house
+        };
+        let made: Vec<(Scene, [Vec<Item>; 3])> = (0..all).into_par_iter().filter_map(one).collect();
         let mut corpus = Corpus::default();
         let mut scenes = Vec::new();
         for (scene, [train, validation, test]) in made {

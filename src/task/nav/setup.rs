@@ -13,7 +13,7 @@ use crate::config::run::{Preset, RunConfig};
 use crate::family::files::{data_folder, teacher_file};
 use crate::family::imported::{ModelImport, ModelKind};
 use crate::family::shipped::model_file;
-use crate::family::{NewAgent, Progress, TeacherReport, TeacherTraining};
+use crate::family::{Loaded, NewAgent, Progress, TeacherReport, TeacherTraining};
 use crate::protocol::Agent;
 use crate::protocol::Teacher;
 use crate::protocol::{Split, World};
@@ -57,7 +57,7 @@ fn around(config: &RunConfig, world: &Arc<NavWorld>, device: &Device) -> anyhow:
 /// # Errors
 /// When the world cannot be read or the sizes do not fit.
 pub fn new_teacher(config: &RunConfig, device: &Device) -> anyhow::Result<NavTeacher> {
-    let around = around(config, &world(config)?, device)?;
+    let around = around(config, &world(config, &|_, _| {})?, device)?;
     NavTeacher::new(around, &model_settings(config)?, &mut rng::stream(config.seed, "teacher-init", 0))
 }
 
@@ -94,11 +94,11 @@ pub(super) fn at_hand(config: &RunConfig) -> anyhow::Result<()> {
     teacher_file(config)
 }
 
-pub(super) fn world(config: &RunConfig) -> anyhow::Result<Arc<NavWorld>> {
+pub(super) fn world(config: &RunConfig, told: &Loaded<'_>) -> anyhow::Result<Arc<NavWorld>> {
     let task = task_settings(config)?;
     let world = match task.world.as_str() {
-        "builtin" => NavWorld::builtin(task.seed, &Size::default()),
-        "tiny" => NavWorld::builtin(task.seed, &Size::tiny()),
+        "builtin" => NavWorld::builtin_telling(task.seed, &Size::default(), told),
+        "tiny" => NavWorld::builtin_telling(task.seed, &Size::tiny(), told),
         "corpus" => NavWorld::load(Path::new(&task.path))?,
         other => return Err(no_such_world(other)),
     };
@@ -196,7 +196,7 @@ pub(super) fn start_from_form(
 }
 
 pub(super) fn train_teacher(request: &TeacherTraining<'_>) -> anyhow::Result<TeacherReport> {
-    let world = world(request.config)?;
+    let world = world(request.config, &|_, _| {})?;
     let around = around(request.config, &world, request.device)?;
     teacher::train(around, &model_settings(request.config)?, request)
 }
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_blueprint_with_an_absurd_number_is_refused_before_anything_is_made_of_it() {
         let config = crate::testing::configure("nav/tiny", 1, &[]).unwrap();
-        let world = world(&config).unwrap();
+        let world = world(&config, &|_, _| {}).unwrap();
         let blueprint = agent(&config, &world, &Device::Cpu).unwrap().agent.blueprint();
         crate::testing::refuses_absurd_numbers(&blueprint, |bad| {
             agent_from(&config, &world, bad, &Device::Cpu).is_err()

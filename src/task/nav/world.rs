@@ -12,6 +12,7 @@ use super::settings::Perf;
 use super::walk_words::Telling;
 use super::{Start, Walk};
 use crate::datafile::DataError;
+use crate::family::Loaded;
 use crate::protocol::{Grouping, Score, Split, Task, World};
 use crate::rng::Stream;
 use rand::RngExt;
@@ -61,7 +62,12 @@ impl NavWorld {
 
     /// The built-in world of a seed: generated houses and requests.
     pub fn builtin(seed: u64, size: &Size) -> NavWorld {
-        let Generated { scenes, corpus, words } = Generated::new(seed, size);
+        NavWorld::builtin_telling(seed, size, &|_, _| {})
+    }
+
+    /// As [`NavWorld::builtin`]; `told` hears how many of the houses are made.
+    pub fn builtin_telling(seed: u64, size: &Size, told: &Loaded<'_>) -> NavWorld {
+        let Generated { scenes, corpus, words } = Generated::new(seed, size, told);
         NavWorld::of(scenes, corpus, words, generated_names())
     }
 

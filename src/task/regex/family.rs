@@ -6,7 +6,7 @@ use super::settings::{ModelSettings, TaskSettings};
 use super::tables::TABLES;
 use super::world::{self, RegexWorld};
 use super::{Edit, PAIRS, Words, setup};
-use super::{benchmark, demonstration, device_agreement};
+use super::{benchmark, demonstration, device_agreement, try_answer};
 use crate::config::run::documented::{self, SettingGroup};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
@@ -16,8 +16,8 @@ use crate::family::dataset::{ExecutionParts, TaughtExample, TrainingForm};
 use crate::family::imported::ModelImport;
 use crate::family::tables::Tables;
 use crate::family::{
-    Audience, Change, Demonstration, Family, Fields, Guide, NewAgent, Progress, RenderError, ReportExample,
-    TeacherReport, TeacherTraining,
+    Audience, Change, Demonstration, Family, Fields, Guide, Loaded, NewAgent, Progress, RenderError, ReportExample,
+    TeacherReport, TeacherTraining, TryAnswer,
 };
 use crate::nn::device_agreement::Apart;
 use crate::nn::reference_fixtures::{Differences, FixtureFile, Names};
@@ -193,6 +193,11 @@ impl Family for RegexFamily {
         Ok(read(view)?.iter().map(Pair::spoken).collect::<Vec<_>>().join("\n"))
     }
 
+    fn try_answer(&self, view: &Value) -> Result<TryAnswer, RenderError> {
+        let pairs = read(view)?;
+        Ok(try_answer::answer(pairs.iter().map(|pair| (pair.before.as_str(), pair.after.as_str()))))
+    }
+
     fn change(&self, view: &Value) -> Change {
         let Ok(pairs) = read(view) else { return Change::Unknown };
         match (pairs.iter().filter(|pair| pair.changed()).count(), pairs.len()) {
@@ -326,7 +331,7 @@ impl Family for RegexFamily {
         setup::has_teacher(config)
     }
 
-    fn world(&self, config: &RunConfig) -> anyhow::Result<Arc<RegexWorld>> {
+    fn world(&self, config: &RunConfig, _told: &Loaded<'_>) -> anyhow::Result<Arc<RegexWorld>> {
         setup::world(config)
     }
 

@@ -72,10 +72,11 @@ impl ImportPage {
         EPISODES_LIMIT
     }
 
-    /// Two rows for an example.
+    /// Rows for an example.
     fn row(&self) -> &'static str {
         r#"{"id": "walk-17", "request": "bring the red cup to the kitchen", "text": "The agent took the cup from the table.\nIt went into the kitchen.", "success": true, "update": 4, "people": 2}
-{"id": "word-3", "request": "replace c with w", "pairs": [{"in": "castle", "out": "wastle"}]}"#
+{"id": "word-3", "request": "replace c with w", "pairs": [{"in": "castle", "out": "wastle"}]}
+{"id": "way-9", "request": "go to the kitchen", "walk": {"house": "house-3", "heading": 2, "viewpoint": "5", "actions": [1, 1, 0]}}"#
     }
 }
 

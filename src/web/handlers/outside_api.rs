@@ -4,7 +4,7 @@ use crate::ids::{AnswerId, RunId};
 use crate::import::episodes::NewExecution;
 use crate::launch::NewOutsideRun;
 use crate::protocol::evaluation::rate;
-use crate::registry::OUTSIDE;
+use crate::registry::{HousesElsewhere, OUTSIDE};
 use crate::run::{Command, Event as RunEvent, Point, RunState};
 use crate::store::{PostedExecution, UpdateRecord};
 use crate::web::error::{Error, Result};
@@ -114,7 +114,13 @@ pub(crate) async fn post_executions(
     if executions.is_empty() || executions.len() > MOST_EXECUTIONS {
         return Err(Error::change("execution", format!("Send 1 to {MOST_EXECUTIONS} executions at once.")));
     }
-    let executions: Result<Vec<_>, String> = executions.into_iter().map(NewExecution::checked).collect();
+    // Houses of walks are made anew, which takes a while.
+    let executions: Result<Vec<_>, String> = tokio::task::spawn_blocking(move || {
+        let mut houses = HousesElsewhere::default();
+        executions.into_iter().map(|execution| execution.checked(&mut houses)).collect()
+    })
+    .await
+    .map_err(|error| Error::Panic(error.to_string()))?;
     let executions = executions.map_err(|sentence| Error::change("execution", sentence))?;
     let executions = state.store.offer_outside(&run, &executions).await?;
     tell_host(&state, &run, None);

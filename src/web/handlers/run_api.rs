@@ -1,7 +1,7 @@
 //! A run as JSON: what the dashboard shows and what it commands.
 
 use crate::config::run::TeacherMode;
-use crate::family::Audience;
+use crate::family::{Audience, TryAnswer};
 use crate::ids::RunId;
 use crate::run::{CheckpointRow, Command, Point, RunState, Status};
 use crate::store::{PoolCounts, RunLabel};
@@ -218,6 +218,10 @@ pub(crate) struct TriedJson {
     text: String,
     /// The execution in sentences.
     spoken: String,
+    /// What it would do, in one sentence.
+    sentence: String,
+    /// The steps of the execution, a sentence each, where there are several.
+    steps: Vec<String>,
     summary: String,
     valid: bool,
     update: u64,
@@ -254,7 +258,10 @@ pub(crate) async fn try_agent(
     let checkpoint = checkpoint.filter(|_| steers);
     let view = RunView::load(&state, &run).await?;
     let tried = preview::carry_out(&state, &view, request, start, checkpoint).await?;
+    let TryAnswer { sentence, steps } = view.family.try_answer(&tried.view)?;
     Ok(axum::Json(TriedJson {
+        sentence,
+        steps,
         html: view.family.render(&tried.view, Audience::Teacher)?,
         text: view.family.render_text(&tried.view)?,
         spoken: view.family.render_spoken(&tried.view)?,

@@ -5,7 +5,7 @@ use crate::config::run::{AlgorithmName, Feedback, RatingScale};
 use crate::ids::RunId;
 use crate::protocol::Medium;
 use crate::registry::{AnyFamily, OUTSIDE};
-use crate::run::{RunState, Status};
+use crate::run::{self, RunState, Status};
 use crate::store::{MadeBy, Run, RunLabel};
 use crate::web::error::{Error, Result};
 use crate::web::format;
@@ -255,8 +255,10 @@ impl RunView {
             };
         }
         match (&self.status.state, self.status.teacher) {
-            (RunState::Starting { what, .. }, _) => format!(
-                "The agent is getting ready ({what}). Leave this page open: the first thing to {} will appear here by itself.",
+            (RunState::Starting { what, done, seconds_left }, _) => format!(
+                "The agent is getting ready ({what}{}{}). Leave this page open: the first thing to {} will appear here by itself.",
+                done.map(|share| format!(", {:.0}%", 100.0 * share)).unwrap_or_default(),
+                run::remaining(*seconds_left),
                 self.medium().verb()
             ),
             (_, TeacherMode::Simulated) => {

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn changes_are_told_once() {
-        let warming = |done| RunState::Starting { what: "Warming up".into(), done };
+        let warming = |done| RunState::Starting { what: "Warming up".into(), done, seconds_left: None };
         let (people, simulated) = (TeacherMode::Human, TeacherMode::Simulated);
         let mut writer = LogWriter::default();
         let told: Vec<String> = [

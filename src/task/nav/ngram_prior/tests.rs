@@ -196,7 +196,7 @@ fn a_large_house_has_a_bounded_number_of_candidates() {
 
 fn tiny() -> (RunConfig, Arc<NavWorld>) {
     let config = crate::testing::configure("nav/tiny", 1, &["model.prior=ngrams".to_owned()]).unwrap();
-    let world = NAV.world(&config).unwrap();
+    let world = NAV.world(&config, &|_, _| {}).unwrap();
     (config, world)
 }
 
@@ -324,7 +324,7 @@ fn forty_descriptions_teach_most_walks_and_a_copy_and_a_restored_agent_do_the_sa
 #[test]
 fn agents_without_a_prior_have_the_blueprint_and_parameters_that_they_had() {
     let config = crate::testing::configure("nav/tiny", 1, &[]).unwrap();
-    let world = NAV.world(&config).unwrap();
+    let world = NAV.world(&config, &|_, _| {}).unwrap();
     let mut agent = NAV.agent(&config, &world, &Device::Cpu).unwrap().agent;
     assert!(agent.prior().is_none() && agent.blueprint().get("prior").is_none());
     assert!(!agent.params().snapshot().unwrap().keys().any(|name| name.starts_with("prior.")));

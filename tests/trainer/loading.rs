@@ -34,8 +34,7 @@ fn load(folder: &Path) -> Vec<(String, Option<f64>, Option<f64>)> {
     };
     let (_handle, thread) = Registry::builtin().family("nav").unwrap().spawn(launch).unwrap();
     thread.join().unwrap().unwrap();
-    let said = said.lock().unwrap().clone();
-    said
+    said.lock().unwrap().clone()
 }
 
 #[test]

@@ -102,7 +102,9 @@ pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
             Inner::Records(reader.into_records(), places)
         }
         "parquet" => {
-            let reader = SerializedFileReader::new(open()?).map_err(|e| failed(&e))?;
+            let file = open()?;
+            let reader =
+                or_damaged(|| SerializedFileReader::new(file).map_err(|e| e.to_string())).map_err(|e| failed(&e))?;
             let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
             unknown.extend(fields.iter().map(|field| field.name()).filter(|name| !is_known(name)).map(str::to_owned));
             Inner::Parquet(Box::new(RowIter::from_file_into(Box::new(reader))))
@@ -172,7 +174,9 @@ impl Iterator for Rows {
                         Err(format!("it cannot be read: {e}"))
                     }
                 },
-                Inner::Parquet(rows) => match rows.next()? {
+                Inner::Parquet(rows) => match or_damaged(|| rows.next().transpose().map_err(|e| e.to_string()))
+                    .transpose()?
+                {
                     Ok(row) => {
                         let found: Vec<(&String, &Field)> = row.get_column_iter().collect();
                         let cell = |column: &Column| {
@@ -191,6 +195,12 @@ impl Iterator for Rows {
         }
         None
     }
+}
+
+/// What the reader of Parquet files gives. It panics where some files are damaged, and that is one more reason why a file cannot be
+/// read; the reader is not used again.
+fn or_damaged<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| Err("it is damaged".to_owned()))
 }
 
 fn too_long() -> String {

@@ -68,7 +68,7 @@ pub trait Family: Send + Sync + 'static {
         self.render_text(view)
     }
 
-    /// What the agent would do, in the words of the box in which it is tried; by default the execution in sentences.
+    /// The answer of the box in which the agent is tried; by default the execution in sentences.
     fn try_answer(&self, view: &serde_json::Value) -> Result<TryAnswer, RenderError> {
         let steps = self.render_spoken(view)?.lines().map(str::to_owned).collect();
         Ok(TryAnswer { sentence: String::new(), steps })

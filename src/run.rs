@@ -101,8 +101,8 @@ pub struct Status {
     /// How full the rows for words of people are; `None` where nobody knows.
     #[serde(default)]
     pub spare_words: Option<ReserveRows>,
-    /// Descriptions, demonstrations or ratings of people that no update has taken in yet; at most
-    /// [`crate::store::MOST_WAITING`] are counted.
+    /// Descriptions, demonstrations or ratings of people that no update has taken in yet; 10,000 are
+    /// counted at most.
     #[serde(default)]
     pub waiting: u64,
     /// Practice steps since the last update: the run learns from stored descriptions while people think.
@@ -410,7 +410,7 @@ pub struct Moment {
 mod tests {
     use super::remaining;
 
-    /// The same cases as in tests/browser/estimate.test.js.
+    /// The cases are those of tests/browser/estimate.test.js.
     #[test]
     fn an_estimate_claims_no_more_than_two_digits() {
         for (seconds, words) in [

@@ -13,7 +13,7 @@ pub enum Audience {
     Beside,
 }
 
-/// What the agent would do, in the words of the box in which it is tried.
+/// The answer of the box in which the agent is tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TryAnswer {
     /// "It would …", in one sentence; empty where the drawing says all.

@@ -176,7 +176,7 @@ pub fn read(mut file: impl BufRead) -> io::Result<Episodes> {
     Ok(found)
 }
 
-/// What rows of a file have said so far.
+/// The findings in the rows of a file so far.
 #[derive(Default)]
 struct Seen {
     ids: HashSet<String>,

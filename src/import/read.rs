@@ -197,7 +197,7 @@ impl Iterator for Rows {
     }
 }
 
-/// What the reader of Parquet files gives. It panics where some files are damaged, and that is one more reason why a file cannot be
+/// Asks the reader of Parquet files. It panics where some files are damaged, and that is one more reason why a file cannot be
 /// read; the reader is not used again.
 fn or_damaged<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| Err("it is damaged".to_owned()))

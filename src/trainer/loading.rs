@@ -1,6 +1,6 @@
 //! How far the loading of a run is: the step that is under way, the share done of it, and the time that is left.
 //!
-//! What a step still takes is told by its pace; what the steps after it take, by how long they took when such a run was loaded before.
+//! The rest of a step is estimated by its pace, and the steps after it by how long they took when such a run was loaded before.
 //! Each run's folder remembers that, and a new run asks the folders beside its own.
 
 use super::event_sink::EventSink;

@@ -111,7 +111,7 @@ fn jobs_of_a_shell_go_on_where_they_were_broken_off_and_are_collected() {
     assert!(done.status.success(), "{done:?}");
     let before = reports(home.path());
     assert_eq!(before.len(), 4, "{done:?}");
-    // What is complete is passed over.
+    // Complete runs are passed over.
     assert!(start().status.success());
     assert_eq!(reports(home.path()), before);
     collected(home.path());

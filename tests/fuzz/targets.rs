@@ -13,7 +13,7 @@ pub mod texts;
 pub struct Target {
     /// Name of its folder of inputs and of its program.
     pub name: &'static str,
-    /// What is done.
+    /// The work on one input.
     pub run: fn(&[u8]),
     /// Made-up inputs at every run of the tests.
     pub inputs: u64,

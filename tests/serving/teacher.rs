@@ -28,7 +28,7 @@ impl Teacher {
         Teacher { address: server.address.clone(), run, cookie }
     }
 
-    /// The same person on another server of the same data.
+    /// This person on another server of the same data.
     pub fn moved_to(&self, server: &Server) -> Teacher {
         Teacher { address: server.address.clone(), run: self.run.clone(), cookie: self.cookie.clone() }
     }

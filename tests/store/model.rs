@@ -130,7 +130,7 @@ struct Bench {
     seats: Vec<(TeacherId, usize)>,
     /// The answers that the trainer of a run has read and not recorded.
     read: [Vec<AnswerId>; RUNS],
-    /// What was acknowledged: the run and the words.
+    /// Acknowledged answers: the run and the words.
     acknowledged: BTreeMap<AnswerId, (usize, String)>,
 }
 
@@ -360,7 +360,7 @@ impl Bench {
         }
     }
 
-    /// What researchers do with runs and people, and what clocks and the machine do.
+    /// The deeds of researchers, clocks and the machine.
     async fn keep(&mut self, step: &Step) {
         match *step {
             Step::Archive { run, archived } => {

@@ -339,7 +339,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     // So are the few runs that are alive.
     let may_sort = |sql: &str| {
         (sql.contains("FROM leases") && sql.contains("ORDER BY leases.taken_at"))
-            // What is held now are two executions a person.
+            // Two executions a person are held at most.
             || sql.contains("SELECT DISTINCT executions.id, executions.touched")
             || sql.contains("FROM runs WHERE id IN")
             // And the few runs in the trash, and the few studies of one run.

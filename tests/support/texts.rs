@@ -88,7 +88,7 @@ pub const SCRIPTS: &[Written] = &[
     written("marks of other widths", "ｎ（ｃ）！", "[ n ] [ c ] !"),
 ];
 
-/// What becomes of a text where people describe.
+/// The fate of a text where people describe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It is stored letter for letter.

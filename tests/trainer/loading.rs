@@ -1,4 +1,4 @@
-//! What a run says while it is loaded: steps, shares, and the time that is left.
+//! A run says while it is loaded how far it is: steps, shares, and the time that is left.
 
 use crate::support::set;
 use candle_core::Device;

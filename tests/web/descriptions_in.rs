@@ -71,7 +71,7 @@ async fn sent(server: &Server, query: &str, kind: &str, key: &str, body: impl In
     server.call(Method::POST, &format!("/api/v1/import/descriptions{query}"), &headers, body).await
 }
 
-/// What is exported comes in again, is exported once more, and is the same but for its keys.
+/// An export comes in again, is exported once more, and is the same but for its keys.
 #[tokio::test]
 async fn every_form_of_an_export_comes_in_without_loss() {
     let server = taught().await;
@@ -107,7 +107,7 @@ async fn every_form_of_an_export_comes_in_without_loss() {
         let label = other.state.store.run_label(&"copy".into()).await.unwrap();
         assert_eq!(label.made_by, MadeBy::Import);
 
-        // The same request once more is answered as before, and nothing comes twice.
+        // A repeated request is answered as before, and nothing comes twice.
         let again = sent(&other, &query, "application/octet-stream", "key", body.clone()).await;
         assert_eq!((again.status, again.header("idempotency-replayed")), (StatusCode::CREATED, "true"), "{file}");
         assert_eq!(again.text, came.text);

@@ -100,7 +100,7 @@ pub(in crate::cli) fn run(args: &Args) -> CliResult {
     }
     let faults = found.faults();
     if faults > 0 {
-        // What is left is what tells why.
+        // The folder stays, because it tells why.
         let kept = folder.keep();
         return Err(anyhow::anyhow!("{faults} faults; what the kills left is in {}", kept.display()).into());
     }

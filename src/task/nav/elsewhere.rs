@@ -164,7 +164,7 @@ impl WalkElsewhere {
     }
 }
 
-/// What a view says that another program said: by this a walk is known again, also when its house is told of in other words.
+/// The part of a view that another program gave: by this a walk is known again, also when its house is told of in other words.
 pub fn said(view: &Value) -> Option<Value> {
     let path = view["path"].as_array()?;
     let viewpoints: Vec<&Value> = path.iter().map(|stop| &stop["viewpoint"]).collect();

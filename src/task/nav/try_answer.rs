@@ -1,4 +1,4 @@
-//! What the agent would do, as the box in which it is tried says it: the whole walk in one sentence, and its moves one by one.
+//! The answer of the box in which the agent is tried: the whole walk in one sentence, and its moves one by one.
 //!
 //! Both are made of a stored view alone, so that walks of all kinds of houses have them.
 
@@ -108,7 +108,7 @@ fn stop(words: &[String]) -> &str {
     stop.split(", with ").next().unwrap_or(stop).trim_end_matches('.')
 }
 
-/// Where it stops, without the room that was just named.
+/// The place at which it stops, without the room that was just named.
 fn stop_without(stop: &str, room: &str) -> String {
     let named = [format!("back in the {room}"), format!("in another {room}"), format!("in the {room}")];
     let named = named.iter().map(String::as_str).chain((room == "stairs").then_some("on the stairs"));

@@ -1,4 +1,4 @@
-//! What the agent would do, as the box in which it is tried says it: all words in one sentence.
+//! The answer of the box in which the agent is tried: all words in one sentence.
 
 use crate::family::TryAnswer;
 

@@ -218,7 +218,7 @@ pub(crate) struct TriedJson {
     text: String,
     /// The execution in sentences.
     spoken: String,
-    /// What it would do, in one sentence.
+    /// Its answer in one sentence.
     sentence: String,
     /// The steps of the execution, a sentence each, where there are several.
     steps: Vec<String>,

@@ -61,7 +61,7 @@ impl Answer {
         self.stands() && self.late == 0 && !self.passed_over
     }
 
-    /// How a list for programs calls it.
+    /// Its name in lists for programs.
     pub fn stand(&self) -> Stand {
         match self {
             Answer { retracted: true, .. } => Stand::Withdrawn,
@@ -125,7 +125,7 @@ pub enum Outcome {
     NeverYours,
 }
 
-/// What becomes of an answer that its teacher wants back.
+/// The fate of an answer that its teacher wants back.
 #[derive(PartialEq, Debug)]
 pub enum Undone {
     NotMine,
@@ -136,7 +136,7 @@ pub enum Undone {
     Before,
 }
 
-/// What becomes of the record of an update.
+/// The fate of the record of an update.
 #[derive(PartialEq, Debug)]
 pub enum Recorded {
     Done,
@@ -531,7 +531,7 @@ impl Model {
         self.seen.retain(|_, at| *at <= now && now - *at < PRESENT);
     }
 
-    /// What must be true at any time, whatever has happened.
+    /// Checks the invariants, which hold at any time.
     pub fn check(&self, now: OffsetDateTime) {
         for e in &self.executions {
             let live = self.leases.iter().filter(|l| l.execution == e.id && l.live(now)).count();

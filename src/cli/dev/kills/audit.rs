@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What is known of the answers of a run after the last process has ended. Every text was typed once.
+/// The answers of a run as the teachers, the store and the trainer know them after the last process has ended. Every text was typed once.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     /// Texts of answers that the server acknowledged, with the key that it gave them.
@@ -18,7 +18,7 @@ pub(super) struct Books {
 }
 
 impl Books {
-    /// What is wrong, a sentence each.
+    /// The faults, a sentence each.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut stored: BTreeMap<&str, Vec<(i64, Option<u64>)>> = BTreeMap::new();

@@ -45,11 +45,11 @@ pub(super) struct Taught {
     pub(super) while_starting: u64,
     /// Updates of the run.
     pub(super) updates: u64,
-    /// What is wrong.
+    /// The faults, a sentence each.
     pub(super) faults: Vec<String>,
 }
 
-/// What the teachers have seen.
+/// The books that the teachers keep.
 #[derive(Default)]
 struct Seen {
     books: Mutex<Books>,

@@ -28,7 +28,7 @@ pub(super) struct Trained {
     pub(super) kills: u64,
     /// Trainings that were killed at least once.
     pub(super) trainings: u64,
-    /// What is wrong.
+    /// The faults, a sentence each.
     pub(super) faults: Vec<String>,
 }
 

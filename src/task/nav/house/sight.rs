@@ -87,7 +87,7 @@ pub struct Surface {
     pub share: f64,
 }
 
-/// What a ray tells of a room.
+/// The findings of one ray in a room.
 #[derive(Clone, Copy)]
 enum Part {
     Room,
@@ -442,7 +442,7 @@ impl<'a> Eyes<'a> {
         Some((room, part))
     }
 
-    /// What people call a room or its surfaces.
+    /// Names that people use for a room or its surfaces.
     fn part_name(&self, room: usize, part: Part) -> String {
         let room = &self.house.rooms[room];
         match part {

@@ -31,7 +31,7 @@ BUSY = "0123456789abcdef0123456789abcdef"
 def milliseconds(seconds):
     if len(seconds) < 2:
         return None
-    cuts = statistics.quantiles(seconds, n=100)
+    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
     return {"count": len(seconds), "median": round(1000 * cuts[49], 1), "p95": round(1000 * cuts[94], 1),
             "p99": round(1000 * cuts[98], 1), "most": round(1000 * max(seconds), 1)}
 

@@ -102,9 +102,7 @@ pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
             Inner::Records(reader.into_records(), places)
         }
         "parquet" => {
-            let file = open()?;
-            let reader =
-                or_damaged(|| SerializedFileReader::new(file).map_err(|e| e.to_string())).map_err(|e| failed(&e))?;
+            let reader = open_parquet(open()?).map_err(|e| failed(&e))?;
             let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
             unknown.extend(fields.iter().map(|field| field.name()).filter(|name| !is_known(name)).map(str::to_owned));
             Inner::Parquet(Box::new(RowIter::from_file_into(Box::new(reader))))
@@ -195,6 +193,11 @@ impl Iterator for Rows {
         }
         None
     }
+}
+
+/// The reader of a Parquet file.
+pub(super) fn open_parquet(file: File) -> Result<SerializedFileReader<File>, String> {
+    or_damaged(|| SerializedFileReader::new(file).map_err(|e| e.to_string()))
 }
 
 /// Asks the reader of Parquet files. It panics where some files are damaged, and that is one more reason why a file cannot be

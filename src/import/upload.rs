@@ -3,7 +3,8 @@
 //! Names of files that were sent say of what kind a file is, and name nothing on the disk; of an archive only the files of a data set
 //! are unpacked.
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use super::read::open_parquet;
+use parquet::file::reader::FileReader;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ fn within_bounds(file: &Path, form: SentForm) -> Result<(), String> {
         return Ok(());
     }
     // A file that cannot be read is told of when it is read.
-    let Some(reader) = File::open(file).ok().and_then(|file| SerializedFileReader::new(file).ok()) else {
+    let Some(reader) = File::open(file).ok().and_then(|file| open_parquet(file).ok()) else {
         return Ok(());
     };
     let groups = reader.metadata().row_groups().iter();

@@ -25,6 +25,7 @@ use axum::http::{StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::io::ErrorKind;
 
 /// Result of a web handler.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -196,6 +197,15 @@ impl Problem {
 }
 
 impl Error {
+    /// A file could not be kept: in words of its own where the disk is full or can only be read. `what` is the file with its article.
+    pub(crate) fn unkept(what: &str, error: &std::io::Error) -> Error {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull.into(),
+            ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly.into(),
+            _ => Error::Panic(format!("{what} could not be kept: {error}")),
+        }
+    }
+
     /// A [`Error::Change`].
     pub fn change(code: &'static str, message: impl Into<String>) -> Error {
         Error::Change { code, message: message.into() }
@@ -510,6 +520,15 @@ mod tests {
             assert!(problem.status >= 400 && !problem.title.is_empty() && problem.detail.ends_with('.'), "{problem:?}");
             assert!(!problem.detail.to_lowercase().contains("invalid"), "{problem:?}");
         }
+    }
+
+    #[test]
+    fn a_file_that_finds_no_room_is_told_as_such() {
+        let status = |kind: ErrorKind| Error::unkept("a file", &kind.into()).problem().status;
+        assert_eq!(
+            [ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem, ErrorKind::Other].map(status),
+            [507, 503, 500]
+        );
     }
 
     /// A sentence is shown whatever led to it, so it must be true of everything that can.

@@ -1,5 +1,6 @@
 //! Serving the router until the server is to end.
 
+use crate::web::extractors::upload;
 use crate::web::limits::TELL_EVERY;
 use crate::web::listener;
 use crate::web::router::{limits_of, router_within};
@@ -14,6 +15,9 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
 /// A client that will not let go is left behind after some seconds.
 pub async fn serve(state: AppState, listener: tokio::net::TcpListener) -> std::io::Result<()> {
     let shutdown = state.shutdown.clone();
+    if let Some(corpora) = &state.settings.corpora {
+        upload::clear(corpora);
+    }
     let connections = state.settings.connections;
     let limits = limits_of(&state);
     let told = limits.clone();

@@ -116,6 +116,43 @@ test("an answer that waits outlives the page", async () => {
   await context.close();
 });
 
+test("an answer that finds the server's disk full goes by itself once there is room", async () => {
+  const { page, context, errors } = await someone();
+  const first = await execution(page);
+  let refused = 0;
+  await context.route("**/answers", (route) => {
+    refused += 1;
+    return route.fulfill({ status: 507, contentType: "application/problem+json", body: JSON.stringify({ code: "no-room", detail: "There is no room for this." }) });
+  });
+  await page.keyboard.type("no room yet");
+  await page.keyboard.press("Control+Enter");
+  await until("it is said", async () => /no room for this. Your words are kept and are sent/.test(await page.locator("#problem").innerText()));
+  assert.equal(await page.locator("#text").inputValue(), "no room yet");
+  assert.deepEqual([await execution(page), (await rowsOf("no room yet")).length], [first, 0]);
+  await until("the page tries again by itself", () => refused > 1);
+  await context.unroute("**/answers");
+  await moved(page, first);
+  assert.equal((await rowsOf("no room yet")).length, 1);
+  clean(errors, [/507/]);
+  await context.close();
+});
+
+test("the dashboard says how many answers the agent has not learned from yet", async () => {
+  const { page, context } = await someone();
+  await post(`${server.api}/pause`, {});
+  const dashboard = await context.newPage();
+  await dashboard.goto(`${server.address}runs/${server.run}`);
+  const waiting = () => dashboard.locator("#t-waiting").innerText();
+  const from = await execution(page);
+  await page.keyboard.type("learn this later");
+  await page.keyboard.press("Control+Enter");
+  await moved(page, from);
+  await until("it is told", async () => /^\d+ more stored, not learned from yet$/.test(await waiting()));
+  await post(`${server.api}/resume`, {});
+  await until("all are learned from", async () => (await waiting()) === "");
+  await context.close();
+});
+
 test("it did what was asked, by keyboard", async () => {
   const { page, context, errors } = await someone();
   const first = await execution(page);

@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use futures::{Stream, StreamExt};
 use multer::Multipart;
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -76,13 +76,23 @@ fn folder(state: &AppState) -> std::io::Result<TempDir> {
     }
 }
 
+/// Removes the folders of uploads that a killed server left. A data folder has one server, so that nobody uses them.
+pub(crate) fn clear(corpora: &Path) {
+    let Ok(found) = std::fs::read_dir(corpora) else { return };
+    for left in found.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(FOLDER_PREFIX)) {
+        if let Err(error) = std::fs::remove_dir_all(left.path()) {
+            tracing::warn!(folder = %left.path().display(), %error, "what is left of an upload could not be removed");
+        }
+    }
+}
+
 /// The name of a file without the folders before it, as any system writes them.
 fn base_name(name: &str) -> String {
     name.rsplit(['/', '\\']).next().unwrap_or_default().chars().take(200).collect()
 }
 
 fn unwritable(error: &std::io::Error) -> Error {
-    Error::Panic(format!("a file that was sent could not be kept: {error}"))
+    Error::unkept("a file that was sent", error)
 }
 
 fn broken(error: &multer::Error) -> Error {
@@ -217,4 +227,22 @@ async fn read(request: Request, state: &AppState) -> Result<Upload, Error> {
         }
     }
     Ok(Upload { fields, files, folder })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_of_uploads_go_and_corpora_stay() {
+        let corpora = tempfile::tempdir().unwrap();
+        let [left, kept] = [".upload-abc", "words"].map(|name| corpora.path().join(name));
+        for folder in [&left, &kept] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("file"), "x").unwrap();
+        }
+        clear(corpora.path());
+        assert!(!left.exists() && kept.join("file").exists());
+        clear(&corpora.path().join("none"));
+    }
 }

@@ -206,7 +206,7 @@ pub(crate) async fn upload(_: Steering, State(state): State<AppState>, page: Pag
         }
         Err(CorpusError::Change(sentence)) => (Some(sentence), Vec::new()),
         Err(CorpusError::Faults(faults)) => (None, faults),
-        Err(CorpusError::Io(error)) => return Err(Error::Panic(format!("a corpus could not be kept: {error}"))),
+        Err(CorpusError::Io(error)) => return Err(Error::unkept("a corpus", &error)),
     };
     let again = CorporaPage { name, kind, problem, faults, ..empty_page(&state, page).await? };
     Ok((StatusCode::UNPROCESSABLE_ENTITY, page::html(&again)).into_response())

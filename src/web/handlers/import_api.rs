@@ -34,7 +34,7 @@ pub(crate) async fn lay_out(folder: PathBuf, files: Vec<(String, PathBuf)>) -> R
         upload::lay_out(&folder, &files)
     });
     let laid = laid.await.map_err(|error| panicked(&error))?;
-    laid.map_err(|error| Error::Panic(format!("a file that was sent could not be kept: {error}")))
+    laid.map_err(|error| Error::unkept("a file that was sent", &error))
 }
 
 /// Reads what was sent and finds everything that is wrong with it; `Err` within is a sentence about the whole.
@@ -52,8 +52,6 @@ pub(crate) async fn check(state: &AppState, path: &Path, name: Option<&str>) -> 
         Ok(Ok(checked)) if checked.rows() == 0 && checked.bad.is_empty() => Err("The file has no row.".to_owned()),
         Ok(Ok(checked)) => Ok(checked),
         Ok(Err(error)) => Err(format!("The file cannot be read: {}.", error.reason())),
-        // Readers of Parquet give up on some damaged files in this way.
-        Err(error) if error.is_panic() => Err("The file cannot be read: it is damaged.".to_owned()),
         Err(error) => return Err(panicked(&error)),
     })
 }

@@ -64,8 +64,8 @@ impl Store {
         let keep = to_int("the number", keep)?;
         let now = self.monotonic_now();
         let beyond = sqlx::query_scalar!(
-            r#"SELECT id AS "id!: ExecutionId" FROM executions
-               WHERE run = ? AND state = 'open' AND touched ORDER BY id DESC LIMIT 1 OFFSET ?"#,
+            r#"SELECT id AS "id!: ExecutionId" FROM executions INDEXED BY executions_touched
+               WHERE run = ? AND state = 'open' AND touched = 1 ORDER BY id DESC LIMIT 1 OFFSET ?"#,
             run,
             keep,
         )
@@ -76,7 +76,7 @@ impl Store {
         let mut tx = writer.begin().await?;
         let retired = sqlx::query!(
             "UPDATE executions SET state = 'retired'
-             WHERE run = ?1 AND state = 'open' AND touched AND given = 0 AND id <= ?2 AND NOT EXISTS
+             WHERE run = ?1 AND state = 'open' AND touched = 1 AND given = 0 AND id <= ?2 AND NOT EXISTS
                  (SELECT 1 FROM leases WHERE leases.execution = executions.id
                      AND leases.renewed_at <= ?3 AND leases.expires_at > ?3)",
             run,

@@ -270,4 +270,5 @@ def main():
         keep(given.results, result, sum(len(one.leases) + len(one.answers) for one in people))
 
 
-main()
+if __name__ == "__main__":
+    main()

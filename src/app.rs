@@ -8,6 +8,7 @@ pub mod interrupts;
 pub mod manager;
 pub mod outside;
 pub mod presets;
+mod processes;
 mod recorder;
 pub(crate) mod start;
 pub mod webhooks;
@@ -19,13 +20,15 @@ pub use presets::presets;
 use crate::config::run::RunConfig;
 use crate::config::server::{CORPORA, ServerConfig, Steering};
 use crate::corpora::Corpora;
+use crate::launch::Launcher;
 use crate::output::lock::FolderLock;
 use crate::output::{self, note};
 use crate::registry::Registry;
-use crate::store::Store;
+use crate::store::{Bus, Store};
 use crate::web::listener::ConnectionLimits;
 use crate::web::{AppState, Runs, WebSettings};
 use anyhow::Context;
+use processes::Processes;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,11 +100,13 @@ async fn serve_with(
     let manager = Arc::new(Manager::new(registry, store.clone(), runs.clone(), data_dir, device));
     let known = store.runs().await?;
     // A data folder whose runs are all in the trash is not a new one.
-    if known.is_empty() {
+    if known.is_empty() && settings.trains {
         manager.create(config).await?;
     }
     Corpora::new(&settings.data_dir.join(CORPORA)).sweep();
-    manager.take_up_found_runs(&mut std::collections::BTreeMap::new()).await;
+    if settings.trains {
+        manager.take_up_found_runs(&mut std::collections::BTreeMap::new()).await;
+    }
     for run in crate::backup::unknown_runs(&store, &settings.data_dir).await {
         tracing::warn!(
             "the database does not know the run in {}, which people taught: the database is older than that folder, and \
@@ -109,7 +114,23 @@ async fn serve_with(
             run_folder(&settings.data_dir, &run).display()
         );
     }
-    manager.resume_all(&known).await;
+    if settings.trains {
+        manager.resume_all(&known).await;
+    }
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    // A new name at each start: nothing that is meant for an earlier process reaches this one.
+    let bus = store.bus(&crate::credentials::random_token()?).await?;
+    let processes = match &bus {
+        Some(bus) => {
+            let (manager, runs) = (manager.clone(), runs.clone());
+            Some(Processes::begin(bus.clone(), manager, runs, settings.trains, shutdown.clone()).await?)
+        }
+        None => None,
+    };
+    let launcher: Arc<dyn Launcher> = match &processes {
+        Some(processes) if !settings.trains => processes.launcher(),
+        _ => manager.clone(),
+    };
     let address = listener.local_addr()?;
     let base = settings.base_path.as_str().to_owned();
     let state = AppState {
@@ -118,20 +139,22 @@ async fn serve_with(
         runs,
         downloads: Default::default(),
         uploads: Default::default(),
-        launcher: Some(manager.clone()),
+        launcher: Some(launcher),
         settings: Arc::new(WebSettings {
             base_path: base.clone(),
             access_token: settings.access_token.as_ref().map(|t| t.reveal().to_owned()),
             loopback: settings.steering() == Steering::ThisMachine,
             trust_proxy: settings.trust_proxy,
+            data_dir: Some(settings.data_dir.clone()),
             pictures: settings.nav_panoramas.clone(),
-            corpora: Some(settings.data_dir.join(CORPORA)),
+            // A process that does not train has no use for them.
+            corpora: settings.trains.then(|| settings.data_dir.join(CORPORA)),
             connections,
             rate_limits: settings.rate_limits,
             metrics: settings.metrics,
             ..WebSettings::default()
         }),
-        shutdown: tokio_util::sync::CancellationToken::new(),
+        shutdown,
     };
     let welcome = match first_owner_link(&store).await {
         Ok(token) => token.map(|token| start::welcome(settings, address, &token)).unwrap_or_default(),
@@ -159,13 +182,47 @@ async fn serve_with(
     });
     let delivery =
         webhooks::Delivery { private: settings.steering() == Steering::ThisMachine, ..webhooks::Delivery::default() };
-    let delivering = tokio::spawn(webhooks::deliver(state.store.clone(), delivery, state.shutdown.clone()));
-    let keeping = tokio::spawn(housekeeping::keep(manager.clone(), state.shutdown.clone()));
+    let delivering = tokio::spawn({
+        let (store, shutdown, bus) = (state.store.clone(), state.shutdown.clone(), bus.clone());
+        async move {
+            let Some(_alone) = alone(bus.as_ref(), "webhooks", &shutdown).await else { return };
+            webhooks::deliver(store, delivery, shutdown).await;
+        }
+    });
+    let keeping = tokio::spawn({
+        let (manager, shutdown, trains) = (manager.clone(), state.shutdown.clone(), settings.trains);
+        async move {
+            if trains {
+                housekeeping::keep(manager, shutdown).await;
+            }
+        }
+    });
     let served = crate::web::serve(state, listener).await;
     manager.shut_down().await;
     // It ends with the server, and soon; a panic in it is in the log.
     let _ = tokio::join!(delivering, keeping);
     Ok(served?)
+}
+
+/// Waits until this process may do what one process does for all that share the database, at once where no other does; `None` when the
+/// server ends before.
+async fn alone(
+    bus: Option<&Bus>,
+    name: &str,
+    shutdown: &tokio_util::sync::CancellationToken,
+) -> Option<Option<crate::store::Alone>> {
+    let Some(bus) = bus else { return Some(None) };
+    loop {
+        let held = tokio::select! {
+            held = bus.alone(name) => held,
+            () = shutdown.cancelled() => return None,
+        };
+        match held {
+            Ok(held) => return Some(Some(held)),
+            Err(error) => tracing::warn!(%error, "the database does not say which process does the {name}"),
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct PresetInfo {
 }
 
 /// The settings that a person chooses when they start a run.
-#[derive(Clone, Debug, PartialEq, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRun {
     /// Name of a preset: `regex/small`, or `small` where only one family has it.
@@ -49,19 +49,19 @@ pub struct NewRun {
 }
 
 /// A checkpoint that is there as a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointFile {
     /// File name within the run's folder.
     pub name: String,
     /// Bytes on disk.
     pub bytes: u64,
-    /// Where it is.
+    /// Where it is; empty where it lies with another process.
     #[serde(skip)]
     pub path: PathBuf,
 }
 
 /// A request to an agent as a checkpoint holds it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// File name of the checkpoint; `None`: the best one, or the newest where there is no best one.
     pub checkpoint: Option<String>,
@@ -72,7 +72,7 @@ pub struct Trial {
 }
 
 /// The settings that a person chooses when they continue a run from a checkpoint as another run.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Continuation {
     /// File name of the checkpoint.
@@ -141,7 +141,7 @@ pub struct SettingProblem {
 }
 
 /// The settings of a run whose agent lives in another program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NewOutsideRun {
     /// Whether teachers see the request of an execution.

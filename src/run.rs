@@ -298,7 +298,7 @@ pub struct Tried {
 }
 
 /// A description that a person gave, with the trainer's own trace of the execution that it describes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnDescription {
     /// The description, exactly as typed.
     pub text: String,
@@ -307,7 +307,7 @@ pub struct OwnDescription {
 }
 
 /// A person's description as the agent carries it out now.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reviewed {
     /// The description.
     pub text: String,

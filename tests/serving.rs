@@ -14,6 +14,10 @@ mod ending;
 mod kills;
 #[path = "serving/memory.rs"]
 mod memory;
+#[path = "support/postgres.rs"]
+mod postgres;
+#[path = "serving/processes.rs"]
+mod processes;
 #[path = "serving/proxies.rs"]
 mod proxies;
 #[path = "serving/secrets.rs"]

@@ -40,6 +40,8 @@ mod network;
 mod pages;
 #[path = "web/poison.rs"]
 mod poison;
+#[path = "support/postgres.rs"]
+mod postgres;
 #[path = "web/protection.rs"]
 mod protection;
 #[path = "web/rendered.rs"]
@@ -87,6 +89,7 @@ pub struct Server {
     pub run: RunHandle,
     pub router: Router,
     _folder: tempfile::TempDir,
+    _database: Option<postgres::Database>,
 }
 
 /// The parts of a response that tests read.
@@ -117,11 +120,15 @@ impl Reply {
 impl Server {
     pub async fn with(settings: WebSettings, mode: TeacherMode) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("iliad.sqlite")).await.unwrap();
+        let database = postgres::Database::new().await;
+        let store = match &database {
+            None => Store::open(&folder.path().join("iliad.sqlite")).await.unwrap(),
+            Some(database) => Store::connect(&database.address()).await.unwrap(),
+        };
         let state = support::app_state(store.clone(), settings);
         let run = support::start(&store, "study", mode).await;
         state.runs.add(run.clone());
-        Server { router: router(state.clone()), state, run, _folder: folder }
+        Server { router: router(state.clone()), state, run, _folder: folder, _database: database }
     }
 
     pub async fn new() -> Server {

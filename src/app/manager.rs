@@ -12,7 +12,7 @@ use crate::launch::{
 };
 use crate::registry::{OUTSIDE, Registry};
 use crate::run::{Command, RunHandle, RunState, Tried};
-use crate::store::{MadeBy, Run, Store};
+use crate::store::{MadeBy, Run, Store, StoreError};
 use crate::trainer::{FinalReport, Launch, checkpoint};
 use crate::web::Runs;
 use futures::future::BoxFuture;
@@ -121,6 +121,29 @@ impl Manager {
     pub(super) async fn folder_of(&self, id: &RunId) -> Result<PathBuf, LaunchError> {
         let place = self.store.run_label(id).await?.folder;
         Ok(place.map_or_else(|| run_folder(&self.data_dir, id), |place| self.data_dir.join(place)))
+    }
+
+    /// The family of a stored run by the name that this program has for it; `None` where it knows neither.
+    pub(super) async fn family_name(&self, id: &RunId) -> Option<&'static str> {
+        let family = self.store.run(id).await.ok()?.family;
+        let known = self.registry.families().iter().map(|known| known.name()).chain([OUTSIDE]);
+        known.into_iter().find(|name| *name == family)
+    }
+
+    /// The stored runs that this process can work on: those whose folder it has, and those of agents elsewhere that it hosts.
+    pub(super) async fn run_names_here(&self) -> Result<Vec<String>, StoreError> {
+        let mut here = Vec::new();
+        for run in self.store.runs().await? {
+            if self.is_here(&run).await {
+                here.push(run.id.into());
+            }
+        }
+        Ok(here)
+    }
+
+    async fn is_here(&self, run: &Run) -> bool {
+        let folder = self.folder_of(&run.id).await;
+        run.family == OUTSIDE || folder.is_ok_and(|folder| folder.is_dir())
     }
 
     /// An id that no run has. Two runs of the same second get different ones, and so do two of the same hour that came twice, because
@@ -233,6 +256,11 @@ impl Manager {
     /// Starts the runs that were going on when the server ended. The page of one that cannot go on says why.
     pub(super) async fn resume_all(&self, known: &[Run]) {
         for run in known.iter().filter(|run| run.active) {
+            // Processes that share a database have data folders of their own. A file of rows belongs to one folder.
+            if self.store.file().is_none() && !self.is_here(run).await {
+                tracing::info!("the run {} belongs to another process: its folder is not here", run.id);
+                continue;
+            }
             if let Err(error) = self.resume(&run.id).await {
                 tracing::error!("the run {} cannot go on: {error:#}", run.id);
                 self.runs

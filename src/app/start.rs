@@ -1,7 +1,7 @@
 //! Obstacles to a start, with advice, and the sentences once the pages are up. `iliad doctor` finds the same
 //! troubles in the same words.
 
-use crate::config::server::{Origin, ServerConfig, Steering};
+use crate::config::server::{DatabaseAddress, Origin, ServerConfig, Steering};
 use crate::store::StoreError;
 use crate::web::listener::ConnectionLimits;
 use std::fmt;
@@ -124,7 +124,7 @@ fn owner(path: &Path) -> String {
 }
 
 /// Why a database cannot be used.
-pub(crate) fn database_trouble(error: &StoreError, path: &Path) -> Trouble {
+pub(crate) fn database_trouble(error: &StoreError, address: &DatabaseAddress) -> Trouble {
     let mut causes = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
@@ -134,7 +134,7 @@ pub(crate) fn database_trouble(error: &StoreError, path: &Path) -> Trouble {
         }
         cause = inner.source();
     }
-    let shown = path.display().to_string();
+    let shown = address.to_string();
     let found = if causes.contains(&shown) { causes } else { format!("the database {shown}: {causes}") };
     let advice = match error {
         StoreError::DiskFull => "make room on that disk".to_owned(),
@@ -146,6 +146,9 @@ pub(crate) fn database_trouble(error: &StoreError, path: &Path) -> Trouble {
             "start it again; if that does not help, look at the machine\u{2019}s limits".to_owned()
         }
         StoreError::Busy => "end the other program that uses it, or wait until it is done".to_owned(),
+        _ if address.file().is_none() => {
+            "look at the server of the database, and at the address in --database or ILIAD_DATABASE".to_owned()
+        }
         _ => format!(
             "keep a copy of {shown} and of the files beside it before anything else; `iliad doctor` looks it through, and --data-dir names another folder"
         ),
@@ -423,7 +426,8 @@ mod tests {
         assert!(told(ErrorKind::PermissionDenied).contains("no right to write into"));
         assert!(told(ErrorKind::ReadOnlyFilesystem).contains("can only be read"));
         assert!(told(ErrorKind::StorageFull).contains("no room left"));
-        let broken = database_trouble(&StoreError::DiskFull, &home.path().join("iliad.sqlite")).to_string();
+        let broken = database_trouble(&StoreError::DiskFull, &DatabaseAddress::File(home.path().join("iliad.sqlite")))
+            .to_string();
         assert!(broken.contains("iliad.sqlite") && broken.contains("make room"), "{broken}");
     }
 }

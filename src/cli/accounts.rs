@@ -4,13 +4,12 @@ use super::runtime;
 use crate::app::start;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
-use crate::config::server::ServerConfig;
+use crate::config::server::{DatabaseAddress, ServerConfig};
 use crate::credentials;
 use crate::output::{note, out};
 use crate::store::{Account, Role, Store, StoreError};
 use crate::suggest::did_you_mean;
 use serde_json::json;
-use std::path::PathBuf;
 use std::time::Duration;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -116,9 +115,9 @@ pub(super) fn run(args: &Args) -> CliResult {
 }
 
 /// The database of a server that was started once.
-pub(super) fn database(settings: &ServerConfig) -> Result<PathBuf, CliError> {
+pub(super) fn database(settings: &ServerConfig) -> Result<DatabaseAddress, CliError> {
     let database = settings.database();
-    if database.is_file() {
+    if database.exists() {
         return Ok(database);
     }
     let folder = settings.data_dir.display();

@@ -30,7 +30,13 @@ pub(super) struct Args {
 /// Carries out `iliad backup`.
 pub(super) fn run(args: &Args) -> CliResult {
     let settings = args.common.load()?;
-    if !settings.database().is_file() {
+    if settings.postgres.is_some() {
+        return Err(CliError::Usage(
+            "the rows are in PostgreSQL: back them up with pg_dump, and the data folder's runs with a copy of it"
+                .into(),
+        ));
+    }
+    if !settings.database().exists() {
         let folder = settings.data_dir.display();
         return Err(CliError::Usage(format!(
             "there is no database in {folder}; name the server's data folder with --data-dir"

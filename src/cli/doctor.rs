@@ -5,7 +5,7 @@ use super::settings::Listen;
 use crate::app::start;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliResult, Exit};
-use crate::config::server::{DeviceChoice, ServerConfig};
+use crate::config::server::{DatabaseAddress, DeviceChoice, ServerConfig};
 use crate::output::{json, out, print};
 use crate::store::Store;
 use crate::web::listener;
@@ -127,21 +127,21 @@ fn folder(data_dir: &Path) -> Check {
     }
 }
 
-async fn database(path: &Path) -> Check {
+async fn database(address: &DatabaseAddress) -> Check {
     const NAME: &str = "database";
-    if !path.exists() {
+    if !address.exists() {
         return Check::ok(NAME, "none yet; it is made at the first start");
     }
-    let looked = Store::reading(path, async |store| {
+    let looked = Store::reading(address, async |store| {
         store.check().await?;
         Ok((store.run_count().await?, store.export_count(None).await?))
     });
     match looked.await.flatten() {
         Ok((runs, answers)) => Check::ok(NAME, {
             let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-            format!("{} is whole: {}, {}", path.display(), count(runs, "run"), count(answers, "answer"))
+            format!("{address} is whole: {}, {}", count(runs, "run"), count(answers, "answer"))
         }),
-        Err(error) => Check::trouble(NAME, start::database_trouble(&error, path)),
+        Err(error) => Check::trouble(NAME, start::database_trouble(&error, address)),
     }
 }
 
@@ -272,13 +272,13 @@ mod tests {
     async fn the_database_is_looked_through() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("iliad.sqlite");
-        assert!(database(&path).await.ok);
+        assert!(database(&path.as_path().into()).await.ok);
         assert!(!path.exists(), "none is made by looking");
         Store::open(&path).await.unwrap().close().await;
-        let check = database(&path).await;
+        let check = database(&path.as_path().into()).await;
         assert!(check.ok && check.found.ends_with("0 runs, 0 answers"), "{check:?}");
         std::fs::write(&path, "no database").unwrap();
-        let check = database(&path).await;
+        let check = database(&path.as_path().into()).await;
         assert!(!check.ok && check.found.contains("is no database"), "{check:?}");
     }
 

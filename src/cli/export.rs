@@ -175,10 +175,11 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
             .map_err(|e| CliError::Usage(e.to_string()))?;
     }
     let database = settings.database();
-    match std::fs::metadata(&database) {
-        Ok(found) if found.is_file() => {}
+    match database.file().map(std::fs::metadata).transpose() {
+        Ok(None) => {}
+        Ok(Some(found)) if found.is_file() => {}
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            return Err(CliError::Usage(format!("{} cannot be read: {e}", database.display())));
+            return Err(CliError::Usage(format!("{database} cannot be read: {e}")));
         }
         _ => {
             return Err(CliError::Usage(format!(

@@ -90,10 +90,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     }
     let database = settings.database();
     let imported = runtime()?.block_on(async {
-        if let Some(folder) = database.parent() {
+        if let Some(folder) = database.file().and_then(std::path::Path::parent) {
             std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(e.into()))?;
         }
-        let store = Store::open(&database).await.map_err(|e| CliError::Failed(e.into()))?;
+        let store = Store::open_at(&database).await.map_err(|e| CliError::Failed(e.into()))?;
         let bar = progress::rows();
         bar.set_length(checked.rows());
         let imported = checked.store_telling(&store, registry, |done| bar.set_position(done)).await;

@@ -9,6 +9,10 @@ pub(super) struct Listen {
     /// Port to listen on; 0 takes any free one and prints it [env: ILIAD_PORT] [default: 8642]
     #[arg(long, value_name = "PORT", help_heading = "Settings")]
     port: Option<String>,
+    /// Train runs here; false serves pages alone, for processes that train on the same PostgreSQL database [env: ILIAD_TRAINS]
+    /// [default: true]
+    #[arg(long, value_name = "BOOL", help_heading = "Settings")]
+    trains: Option<String>,
     /// Token that lets people on other machines steer runs; better set by the variable, since others on this machine
     /// can read command lines [env: ILIAD_ACCESS_TOKEN] [default: made at start where others may come]
     #[arg(long, value_name = "TOKEN", help_heading = "Settings")]
@@ -53,6 +57,7 @@ impl Listen {
         let flags = [
             ("address", &self.address),
             ("port", &self.port),
+            ("trains", &self.trains),
             ("access_token", &self.access_token),
             ("base_path", &self.base_path),
             ("trust_proxy", &self.trust_proxy),

@@ -5,7 +5,7 @@ pub(in crate::cli) mod rehearse;
 use super::runtime;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
-use crate::config::server::ServerConfig;
+use crate::config::server::{DatabaseAddress, ServerConfig};
 use crate::credentials;
 use crate::ids::StudyId;
 use crate::output::{note, out};
@@ -158,9 +158,9 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     }
 }
 
-fn database(settings: &ServerConfig) -> Result<PathBuf, CliError> {
+fn database(settings: &ServerConfig) -> Result<DatabaseAddress, CliError> {
     let database = settings.database();
-    if database.is_file() {
+    if database.exists() {
         return Ok(database);
     }
     let folder = settings.data_dir.display();

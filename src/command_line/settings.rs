@@ -14,6 +14,10 @@ pub struct Common {
     /// Folder that holds everything Iliad writes [env: ILIAD_DATA_DIR] [default: iliad-data]
     #[arg(long, value_name = "DIR", help_heading = "Settings")]
     data_dir: Option<String>,
+    /// PostgreSQL database in the place of the file, postgres://user@host/name; better set by the variable, since it may hold a
+    /// password [env: ILIAD_DATABASE] [default: a file in the data folder]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Settings")]
+    database: Option<String>,
     /// Device that models run on: auto, cpu, cuda or cuda:N [env: ILIAD_DEVICE] [default: auto]
     #[arg(long, value_name = "DEVICE", help_heading = "Settings")]
     device: Option<String>,
@@ -61,6 +65,7 @@ impl Common {
     pub fn read(&self, further: impl IntoIterator<Item = (&'static str, String)>) -> Result<ServerConfig, CliError> {
         let flags = [
             ("data_dir", &self.data_dir),
+            ("database", &self.database),
             ("device", &self.device),
             ("log_level", &self.log_level),
             ("log_format", &self.log_format),

@@ -10,11 +10,13 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
+mod database;
 mod sources;
 mod values;
 
+pub use database::DatabaseAddress;
 use sources::{Sources, read_file};
-pub use values::{AccessToken, BasePath, DeviceChoice, LogFormat, LogLevel, MetricsReaders};
+pub use values::{AccessToken, BasePath, DeviceChoice, LogFormat, LogLevel, MetricsReaders, PostgresAddress};
 use values::{parse_address, parse_count, parse_folder, parse_port, parse_switch};
 
 /// The file that is read when none is named.
@@ -35,6 +37,10 @@ pub struct ServerConfig {
     pub port: u16,
     /// Folder that holds everything the server writes.
     pub data_dir: PathBuf,
+    /// Address of a PostgreSQL database; `None`: the rows are in a file in the data folder.
+    pub postgres: Option<PostgresAddress>,
+    /// Whether this process trains; one that does not serves pages for those that do, over one database of PostgreSQL.
+    pub trains: bool,
     /// Where models run.
     pub device: DeviceChoice,
     /// The log's filter.
@@ -83,6 +89,8 @@ settings! {
     "address", "ILIAD_ADDRESS", "--address";
     "port", "ILIAD_PORT", "--port";
     "data_dir", "ILIAD_DATA_DIR", "--data-dir";
+    "database", "ILIAD_DATABASE", "--database";
+    "trains", "ILIAD_TRAINS", "--trains";
     "device", "ILIAD_DEVICE", "--device";
     "log_level", "ILIAD_LOG_LEVEL", "--log-level";
     "log_format", "ILIAD_LOG_FORMAT", "--log-format";
@@ -239,6 +247,13 @@ impl ServerConfig {
         let (address, address_from) = sources.value("address", parse_address, IpAddr::V4(Ipv4Addr::LOCALHOST))?;
         let (port, port_from) = sources.value("port", parse_port, 8642)?;
         let (data_dir, data_dir_from) = sources.value("data_dir", |t| Ok(PathBuf::from(t)), "iliad-data".into())?;
+        let (postgres, database_from) = sources.value("database", |t| t.parse().map(Some), None)?;
+        let (trains, trains_from) = sources.value("trains", parse_switch, true)?;
+        if !trains && postgres.is_none() {
+            let problem = "a process without training serves the runs of others: name the database that they share, with \
+                           --database or ILIAD_DATABASE";
+            return Err(ConfigError::Value { setting: "trains", origin: trains_from, problem: problem.into() });
+        }
         let (device, device_from) = sources.value("device", str::parse, DeviceChoice::Auto)?;
         let (log_level, level_from) = sources.value("log_level", str::parse, LogLevel::default())?;
         let (log_format, format_from) = sources.value("log_format", str::parse, LogFormat::Text)?;
@@ -262,6 +277,8 @@ impl ServerConfig {
             address_from,
             port_from,
             data_dir_from,
+            database_from,
+            trains_from,
             device_from,
             level_from,
             format_from,
@@ -278,6 +295,8 @@ impl ServerConfig {
             address,
             port,
             data_dir,
+            postgres,
+            trains,
             device,
             log_level,
             log_format,
@@ -313,12 +332,15 @@ impl ServerConfig {
         at.and_then(|at| self.origins.get(at)).unwrap_or(&Origin::Default)
     }
 
-    /// The database file.
-    pub fn database(&self) -> PathBuf {
-        self.data_dir.join(DATABASE)
+    /// The database: that of PostgreSQL, or the file in the data folder.
+    pub fn database(&self) -> DatabaseAddress {
+        match &self.postgres {
+            Some(address) => DatabaseAddress::Postgres(address.reveal().to_owned()),
+            None => DatabaseAddress::File(self.data_dir.join(DATABASE)),
+        }
     }
 
-    /// Key, value as text, and where it came from, of every setting. The access token itself is not shown.
+    /// Key, value as text, and where it came from, of every setting. The access token and the database's password are not shown.
     pub fn rows(&self) -> Vec<(&'static str, String, Origin)> {
         let token = match &self.access_token {
             Some(_) => "(set; not shown)",
@@ -328,6 +350,8 @@ impl ServerConfig {
             self.address.to_string(),
             self.port.to_string(),
             self.data_dir.display().to_string(),
+            self.postgres.as_ref().map(|_| self.database().to_string()).unwrap_or_default(),
+            self.trains.to_string(),
             self.device.to_string(),
             self.log_level.to_string(),
             self.log_format.to_string(),

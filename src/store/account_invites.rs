@@ -4,6 +4,7 @@ use super::accounts::{account_name, name_key, stored_role};
 use super::connection::Durability;
 use super::convert::{from_nanos, token_hash};
 use super::error::{Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use super::{Role, Store};
 use crate::ids::AccountId;
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ impl Store {
         let expires = now.saturating_add(i64::try_from(good_for.as_nanos()).unwrap_or(i64::MAX));
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let invite = sqlx::query_scalar!(
+        let invite = query_scalar!(
             r#"INSERT INTO account_invites (token_hash, role, created_by, created_at, expires_at)
                VALUES (?, ?, ?, ?, ?) RETURNING id AS "id!: InviteId""#,
             hash,
@@ -74,7 +75,7 @@ impl Store {
             now,
             expires,
         );
-        let invite = invite.fetch_one(&mut *tx).await?;
+        let invite = invite.fetch_one(&mut tx).await?;
         tx.commit().await?;
         Ok(invite)
     }
@@ -84,20 +85,20 @@ impl Store {
         let (now, hash) = (self.now(), token_hash(token));
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let newest = sqlx::query_scalar!(r#"SELECT max(id) AS "newest: i64" FROM accounts"#);
-        if newest.fetch_one(&mut *tx).await?.is_some() {
+        let newest = query_scalar!(r#"SELECT max(id) AS "newest: i64" FROM accounts"#);
+        if newest.fetch_one(&mut tx).await?.is_some() {
             return Ok(false);
         }
-        sqlx::query!("DELETE FROM account_invites WHERE used_by IS NULL AND revoked_at IS NULL AND first = 1")
-            .execute(&mut *tx)
+        query!("DELETE FROM account_invites WHERE used_by IS NULL AND revoked_at IS NULL AND first = 1")
+            .execute(&mut tx)
             .await?;
-        sqlx::query!(
+        query!(
             "INSERT INTO account_invites (token_hash, role, first, created_at, expires_at) VALUES (?, 'owner', 1, ?, ?)",
             hash,
             now,
             i64::MAX,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(true)
@@ -106,7 +107,7 @@ impl Store {
     /// The role of the account that a link would make, if the link is still good.
     pub async fn invited_role(&self, token: &str) -> Result<Option<Role>> {
         let (now, hash) = (self.now(), token_hash(token));
-        let role = sqlx::query_scalar!(
+        let role = query_scalar!(
             "SELECT role FROM account_invites
              WHERE token_hash = ? AND used_by IS NULL AND revoked_at IS NULL AND expires_at > ?
                  AND (first = 0 OR (SELECT max(id) FROM accounts) IS NULL)",
@@ -125,15 +126,22 @@ impl Store {
         let (now, hash, key) = (self.now(), token_hash(token), name_key(name));
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let invite = sqlx::query!(
+        row! {
+            struct Row {
+                id: InviteId,
+                role: String,
+            }
+        }
+        let invite = query_as!(
+            Row,
             r#"SELECT id AS "id!: InviteId", role FROM account_invites
                WHERE token_hash = ? AND used_by IS NULL AND revoked_at IS NULL AND expires_at > ?
                    AND (first = 0 OR (SELECT max(id) FROM accounts) IS NULL)"#,
             hash,
             now,
         );
-        let Some(invite) = invite.fetch_optional(&mut *tx).await? else { return Ok(Joined::Gone) };
-        let account = sqlx::query_scalar!(
+        let Some(invite) = invite.fetch_optional(&mut tx).await? else { return Ok(Joined::Gone) };
+        let account = query_scalar!(
             r#"INSERT INTO accounts (name, name_key, password_hash, role, created_at) VALUES (?, ?, ?, ?, ?)
                ON CONFLICT (name_key) DO NOTHING RETURNING id AS "id!: AccountId""#,
             name,
@@ -142,10 +150,8 @@ impl Store {
             invite.role,
             now,
         );
-        let Some(account) = account.fetch_optional(&mut *tx).await? else { return Ok(Joined::NameTaken) };
-        sqlx::query!("UPDATE account_invites SET used_by = ? WHERE id = ?", account, invite.id)
-            .execute(&mut *tx)
-            .await?;
+        let Some(account) = account.fetch_optional(&mut tx).await? else { return Ok(Joined::NameTaken) };
+        query!("UPDATE account_invites SET used_by = ? WHERE id = ?", account, invite.id).execute(&mut tx).await?;
         tx.commit().await?;
         self.accounts().note_existence();
         Ok(Joined::Account(account))
@@ -154,7 +160,17 @@ impl Store {
     /// Links that are still good, the newest first. That of the first owner is not among them.
     pub async fn open_invites(&self) -> Result<Vec<Invite>> {
         let now = self.now();
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                id: InviteId,
+                role: String,
+                created_at: i64,
+                expires_at: i64,
+                created_by: Option<String>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT id AS "id!: InviteId", role, created_at, expires_at,
                    (SELECT name FROM accounts WHERE accounts.id = created_by) AS "created_by: String"
                FROM account_invites
@@ -185,14 +201,14 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let known = sqlx::query_scalar!("SELECT id FROM account_invites WHERE id = ?", invite);
-        known.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the invitation"))?;
-        sqlx::query!(
+        let known = query_scalar!("SELECT id FROM account_invites WHERE id = ?", invite);
+        known.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the invitation"))?;
+        query!(
             "UPDATE account_invites SET revoked_at = ? WHERE id = ? AND used_by IS NULL AND revoked_at IS NULL",
             now,
             invite,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }

@@ -5,6 +5,7 @@ use super::accounts::{end_sessions, stored_role};
 use super::connection::Durability;
 use super::convert::{from_nanos, token_hash};
 use super::error::{Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use super::{Role, Store};
 use crate::ids::AccountId;
 use serde::{Deserialize, Serialize};
@@ -106,16 +107,22 @@ impl Store {
         let (expires, long_ago) = (now.saturating_add(nanos(IDLE)), now.saturating_sub(nanos(IDLE)));
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let row = sqlx::query!("SELECT name, role FROM accounts WHERE id = ? AND disabled_at IS NULL", account);
-        let row = row.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the account"))?;
-        sqlx::query!(
+        row! {
+            struct Row {
+                name: String,
+                role: String,
+            }
+        }
+        let row = query_as!(Row, "SELECT name, role FROM accounts WHERE id = ? AND disabled_at IS NULL", account);
+        let row = row.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the account"))?;
+        query!(
             "DELETE FROM account_sessions WHERE account = ?1 AND (expires_at < ?2 OR revoked_at < ?2)",
             account,
             long_ago,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        let session = sqlx::query_scalar!(
+        let session = query_scalar!(
             r#"INSERT INTO account_sessions (token_hash, account, created_at, seen_at, expires_at, device)
                VALUES (?1, ?2, ?3, ?3, ?4, ?5) RETURNING id AS "id!: SessionId""#,
             hash,
@@ -124,7 +131,7 @@ impl Store {
             expires,
             device,
         );
-        let session = session.fetch_one(&mut *tx).await?;
+        let session = session.fetch_one(&mut tx).await?;
         let role = stored_role(&row.role)?;
         tx.commit().await?;
         Ok(SignedIn { account, name: row.name, role, session })
@@ -133,7 +140,18 @@ impl Store {
     /// Who is signed in with this token. The visit is noted, which lengthens the session.
     pub async fn session(&self, token: &str) -> Result<Option<SignedIn>> {
         let (now, hash) = (self.now(), token_hash(token));
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                session: SessionId,
+                account: AccountId,
+                seen_at: i64,
+                created_at: i64,
+                name: String,
+                role: String,
+            }
+        }
+        let row = query_as!(
+            Row,
             r#"SELECT account_sessions.id AS "session!: SessionId", account AS "account!: AccountId", seen_at,
                    account_sessions.created_at, name, role
                FROM account_sessions JOIN accounts ON accounts.id = account
@@ -157,7 +175,7 @@ impl Store {
     /// The role of the account of a session; `None` when the session has ended.
     pub async fn role_in_session(&self, session: SessionId) -> Result<Option<Role>> {
         let now = self.now();
-        let role = sqlx::query_scalar!(
+        let role = query_scalar!(
             "SELECT role FROM account_sessions JOIN accounts ON accounts.id = account
              WHERE account_sessions.id = ? AND revoked_at IS NULL AND expires_at > ? AND disabled_at IS NULL",
             session,
@@ -169,13 +187,13 @@ impl Store {
     async fn note_visit(&self, session: SessionId, now: i64, expires: i64) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "UPDATE account_sessions SET seen_at = ?, expires_at = ? WHERE id = ? AND revoked_at IS NULL",
             now,
             expires,
             session,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }
@@ -183,7 +201,16 @@ impl Store {
     /// The sessions of an account that have not ended, the newest first.
     pub async fn sessions_of(&self, account: AccountId) -> Result<Vec<Session>> {
         let now = self.now();
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                id: SessionId,
+                device: String,
+                created_at: i64,
+                seen_at: i64,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT id AS "id!: SessionId", device, created_at, seen_at FROM account_sessions
                WHERE account = ? AND revoked_at IS NULL AND expires_at > ? ORDER BY id DESC LIMIT ?"#,
             account,
@@ -207,13 +234,13 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let ended = sqlx::query!(
+        let ended = query!(
             "UPDATE account_sessions SET revoked_at = coalesce(revoked_at, ?) WHERE id = ? AND account = ?",
             now,
             session,
             account,
         );
-        if ended.execute(&mut *tx).await?.rows_affected() == 0 {
+        if ended.execute(&mut tx).await?.rows_affected() == 0 {
             return Err(StoreError::NotFound("the session"));
         }
         tx.commit().await?;

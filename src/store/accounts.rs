@@ -5,10 +5,10 @@
 use super::connection::Durability;
 use super::convert::from_nanos;
 use super::error::{Result, StoreError, unreadable};
+use super::sql::{On, Transaction, query, query_as, query_scalar, row};
 use super::{SessionId, Store};
 use crate::ids::AccountId;
 use serde::{Deserialize, Serialize};
-use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use std::fmt;
 use std::str::FromStr;
 use time::OffsetDateTime;
@@ -119,6 +119,8 @@ pub struct Credentials {
     pub disabled: bool,
 }
 
+row!(Credentials { account, password_hash, disabled });
+
 struct AccountRow {
     id: AccountId,
     name: String,
@@ -127,6 +129,8 @@ struct AccountRow {
     disabled_at: Option<i64>,
     seen_at: Option<i64>,
 }
+
+row!(AccountRow { id, name, role, created_at, disabled_at, seen_at });
 
 impl AccountRow {
     fn read(self) -> Result<Account> {
@@ -178,12 +182,10 @@ pub(super) fn name_key(name: &str) -> String {
 }
 
 /// Refuses to take the role of owner from the last one who can sign in.
-async fn keep_an_owner(tx: &mut Transaction<'_, Sqlite>, but: AccountId) -> Result<()> {
-    let other = sqlx::query_scalar!(
-        "SELECT id FROM accounts WHERE role = 'owner' AND disabled_at IS NULL AND id <> ? LIMIT 1",
-        but,
-    );
-    if other.fetch_optional(&mut **tx).await?.is_none() {
+async fn keep_an_owner(tx: &mut Transaction<'_>, but: AccountId) -> Result<()> {
+    let other =
+        query_scalar!("SELECT id FROM accounts WHERE role = 'owner' AND disabled_at IS NULL AND id <> ? LIMIT 1", but,);
+    if other.fetch_optional(&mut *tx).await?.is_none() {
         return Err(StoreError::Conflict(
             "this is the last owner who can sign in; make somebody else an owner first".into(),
         ));
@@ -191,8 +193,15 @@ async fn keep_an_owner(tx: &mut Transaction<'_, Sqlite>, but: AccountId) -> Resu
     Ok(())
 }
 
-async fn role_of(executor: impl SqliteExecutor<'_>, account: AccountId) -> Result<(Role, bool)> {
-    let row = sqlx::query!(
+async fn role_of(executor: impl Into<On<'_>>, account: AccountId) -> Result<(Role, bool)> {
+    row! {
+        struct Row {
+            role: String,
+            disabled: bool,
+        }
+    }
+    let row = query_as!(
+        Row,
         r#"SELECT role, disabled_at IS NOT NULL AS "disabled!: bool" FROM accounts WHERE id = ?"#,
         account,
     );
@@ -202,19 +211,19 @@ async fn role_of(executor: impl SqliteExecutor<'_>, account: AccountId) -> Resul
 
 /// Ends sessions of an account, all but one if that is named.
 pub(super) async fn end_sessions(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     account: AccountId,
     but: Option<SessionId>,
     now: i64,
 ) -> Result<u64> {
-    let ended = sqlx::query!(
+    let ended = query!(
         "UPDATE account_sessions SET revoked_at = ?1
-         WHERE account = ?2 AND revoked_at IS NULL AND expires_at > ?1 AND id IS NOT ?3",
+         WHERE account = ?2 AND revoked_at IS NULL AND expires_at > ?1 AND id IS DISTINCT FROM ?3",
         now,
         account,
         but,
     );
-    Ok(ended.execute(&mut **tx).await?.rows_affected())
+    Ok(ended.execute(&mut *tx).await?.rows_affected())
 }
 
 impl Store {
@@ -223,7 +232,7 @@ impl Store {
         if self.accounts().exist() {
             return Ok(true);
         }
-        let newest = sqlx::query_scalar!(r#"SELECT max(id) AS "newest: i64" FROM accounts"#);
+        let newest = query_scalar!(r#"SELECT max(id) AS "newest: i64" FROM accounts"#);
         let exist = newest.fetch_one(self.readers()).await?.is_some();
         if exist {
             self.accounts().note_existence();
@@ -233,7 +242,7 @@ impl Store {
 
     /// All accounts, in the order in which they were made.
     pub async fn list_accounts(&self) -> Result<Vec<Account>> {
-        let rows = sqlx::query_as!(
+        let rows = query_as!(
             AccountRow,
             r#"SELECT id AS "id!: AccountId", name, role, created_at, disabled_at,
                    (SELECT max(seen_at) FROM account_sessions WHERE account = accounts.id) AS "seen_at: i64"
@@ -246,7 +255,7 @@ impl Store {
     /// The account of a name, however it is written.
     pub async fn account_called(&self, name: &str) -> Result<Option<Account>> {
         let key = name_key(name);
-        let row = sqlx::query_as!(
+        let row = query_as!(
             AccountRow,
             r#"SELECT id AS "id!: AccountId", name, role, created_at, disabled_at,
                    (SELECT max(seen_at) FROM account_sessions WHERE account = accounts.id) AS "seen_at: i64"
@@ -259,7 +268,7 @@ impl Store {
     /// The hash that a password for this name is compared with.
     pub async fn credentials(&self, name: &str) -> Result<Option<Credentials>> {
         let key = name_key(name);
-        let row = sqlx::query_as!(
+        let row = query_as!(
             Credentials,
             r#"SELECT id AS "account!: AccountId", password_hash, disabled_at IS NOT NULL AS "disabled!: bool"
                FROM accounts WHERE name_key = ?"#,
@@ -275,12 +284,12 @@ impl Store {
     pub async fn set_role(&self, account: AccountId, role: Role) -> Result<()> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let (before, disabled) = role_of(&mut *tx, account).await?;
+        let (before, disabled) = role_of(&mut tx, account).await?;
         if before == Role::Owner && role != Role::Owner && !disabled {
             keep_an_owner(&mut tx, account).await?;
         }
         let name = role.as_str();
-        sqlx::query!("UPDATE accounts SET role = ? WHERE id = ?", name, account).execute(&mut *tx).await?;
+        query!("UPDATE accounts SET role = ? WHERE id = ?", name, account).execute(&mut tx).await?;
         tx.commit().await?;
         self.accounts().changed();
         Ok(())
@@ -294,15 +303,15 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let (role, before) = role_of(&mut *tx, account).await?;
+        let (role, before) = role_of(&mut tx, account).await?;
         if disabled && !before {
             if role == Role::Owner {
                 keep_an_owner(&mut tx, account).await?;
             }
-            sqlx::query!("UPDATE accounts SET disabled_at = ? WHERE id = ?", now, account).execute(&mut *tx).await?;
+            query!("UPDATE accounts SET disabled_at = ? WHERE id = ?", now, account).execute(&mut tx).await?;
             end_sessions(&mut tx, account, None, now).await?;
         } else if !disabled {
-            sqlx::query!("UPDATE accounts SET disabled_at = NULL WHERE id = ?", account).execute(&mut *tx).await?;
+            query!("UPDATE accounts SET disabled_at = NULL WHERE id = ?", account).execute(&mut tx).await?;
         }
         tx.commit().await?;
         self.accounts().changed();
@@ -315,10 +324,8 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        role_of(&mut *tx, account).await?;
-        sqlx::query!("UPDATE accounts SET password_hash = ? WHERE id = ?", password_hash, account)
-            .execute(&mut *tx)
-            .await?;
+        role_of(&mut tx, account).await?;
+        query!("UPDATE accounts SET password_hash = ? WHERE id = ?", password_hash, account).execute(&mut tx).await?;
         let ended = end_sessions(&mut tx, account, but, now).await?;
         tx.commit().await?;
         self.accounts().changed();

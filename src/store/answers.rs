@@ -3,10 +3,10 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, to_int, to_json, to_nanos};
 use super::error::{Missing, Result, StoreError, unreadable};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{AnswerKind, NewAnswer, OwnAnswer, Response, Store, Stored};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use crate::protocol::Medium;
-use sqlx::{Sqlite, Transaction};
 
 impl AnswerKind {
     /// The kind as it is stored and exported.
@@ -45,6 +45,8 @@ struct StoredAnswer {
     withdrawn_at: Option<i64>,
 }
 
+row!(StoredAnswer { id, execution, kind, text, fulfilled, demonstration, rating, superseded_by, late, withdrawn_at });
+
 impl StoredAnswer {
     /// Whether the new answer repeats this one and need not be stored. An answer that was taken back or retracted is repeated by
     /// none: its teacher may send the same text once more and mean it.
@@ -67,7 +69,7 @@ impl StoredAnswer {
 /// Selects [`StoredAnswer`]s. The arguments are the rest of the statement and its parameters.
 macro_rules! select_answers {
     ($rest:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             StoredAnswer,
             r#"SELECT id AS "id!: AnswerId", execution AS "execution!: ExecutionId", kind, text, demonstration, rating,
                    fulfilled AS "fulfilled!: bool", superseded_by AS "superseded_by?: AnswerId", late,
@@ -90,6 +92,8 @@ struct OwnRow {
     used_in_update: Option<i64>,
     fulfilled: bool,
 }
+
+row!(OwnRow { id, execution, view, kind, text, demonstration, rating, created_at, used_in_update, fulfilled });
 
 impl OwnRow {
     fn read(self) -> Result<OwnAnswer> {
@@ -115,6 +119,8 @@ struct Target {
     request_shown: bool,
     medium: String,
 }
+
+row!(Target { run, episode, policy_update, request_shown, medium });
 
 impl Target {
     /// Refuses a response of another medium than the run's: no learner could make anything of it.
@@ -177,7 +183,7 @@ impl Store {
             answer.teacher,
             COMPARED
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
         if let Some(same) = earlier.iter().find(|earlier| earlier.is_repeated_by(answer)) {
             return Ok(same.again());
@@ -188,7 +194,7 @@ impl Store {
             answer.execution,
             answer.teacher
         )
-        .fetch_optional(&mut *tx)
+        .fetch_optional(&mut tx)
         .await?;
         let standing = standing.as_ref();
         let keeps =
@@ -208,7 +214,7 @@ impl Store {
     /// Column `late` of an answer that takes the place of `standing`, the teacher's own.
     async fn lateness(
         &self,
-        tx: &mut Transaction<'_, Sqlite>,
+        tx: &mut Transaction<'_>,
         new: &NewAnswer,
         standing: Option<&StoredAnswer>,
     ) -> Result<i64> {
@@ -219,7 +225,14 @@ impl Store {
             return Ok(old.late);
         }
         let now = self.monotonic_now();
-        let capacity = sqlx::query!(
+        row! {
+            struct Row {
+                has_place: bool,
+                learns_late: bool,
+            }
+        }
+        let capacity = query_as!(
+            Row,
             r#"SELECT given + (SELECT count(*) FROM leases
                        WHERE leases.execution = ?1 AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
                            AND leases.teacher <> ?2) < wanted AS "has_place!: bool",
@@ -231,7 +244,7 @@ impl Store {
             new.teacher,
             now,
         )
-        .fetch_one(&mut **tx)
+        .fetch_one(&mut *tx)
         .await?;
         Ok(match (capacity.has_place, capacity.learns_late) {
             (true, _) => IN_TIME,
@@ -242,7 +255,7 @@ impl Store {
 
     /// The person's latest answers in the run that may still be corrected (not superseded), newest first.
     pub async fn own_answers(&self, run: &RunId, teacher: TeacherId, limit: u32) -> Result<Vec<OwnAnswer>> {
-        sqlx::query_as!(
+        query_as!(
             OwnRow,
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
                    body.view AS "view!", answers.kind AS "kind!", answers.text AS "text!",
@@ -266,7 +279,7 @@ impl Store {
 
     /// Whether a person has described an execution of the run, learnt from or not. Looks at one row where there is one.
     pub async fn has_descriptions(&self, run: &RunId) -> Result<bool> {
-        Ok(sqlx::query_scalar!(
+        Ok(query_scalar!(
             r#"SELECT EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_position IS NOT NULL AND kind = 'described')
                    OR EXISTS (SELECT 1 FROM answers WHERE run = ?1 AND used_in_update IS NULL AND superseded_by IS NULL
                        AND execution IS NOT NULL AND kind <> 'skipped' AND late < 2 AND passed_over = 0
@@ -280,7 +293,7 @@ impl Store {
 
     /// [`StoreError::NotFound`] unless the answer is one of the run and of the teacher.
     pub async fn answer_in(&self, run: &RunId, answer: AnswerId, teacher: TeacherId) -> Result<()> {
-        sqlx::query_scalar!(
+        query_scalar!(
             r#"SELECT 1 AS "found!: i64" FROM answers WHERE id = ? AND run = ? AND teacher = ?"#,
             answer,
             run,
@@ -307,7 +320,7 @@ impl Store {
             return Ok(stored);
         }
         let old = select_answers!("WHERE id = ? AND teacher = ?", answer, corrected.teacher)
-            .fetch_optional(&mut *tx)
+            .fetch_optional(&mut tx)
             .await?
             .ok_or(StoreError::NotFound("the answer"))?;
         if old.superseded_by.is_some() {
@@ -338,9 +351,9 @@ fn check_key(key: &str) -> Result<()> {
 }
 
 /// The answer stored under the same key, if any.
-async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<Option<Stored>> {
+async fn stored_before(tx: &mut Transaction<'_>, new: &NewAnswer) -> Result<Option<Stored>> {
     let earlier = select_answers!("WHERE teacher = ? AND client_key = ?", new.teacher, new.client_key)
-        .fetch_optional(&mut **tx)
+        .fetch_optional(&mut *tx)
         .await?;
     match earlier {
         None => Ok(None),
@@ -349,33 +362,33 @@ async fn stored_before(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Res
     }
 }
 
-async fn target(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, teacher: TeacherId) -> Result<Target> {
-    sqlx::query_as!(
+async fn target(tx: &mut Transaction<'_>, execution: ExecutionId, teacher: TeacherId) -> Result<Target> {
+    query_as!(
         Target,
         r#"SELECT executions.run AS "run!: RunId", executions.episode AS "episode!",
                executions.policy_update AS "policy_update!",
-               (runs.request_shown OR EXISTS (SELECT 1 FROM leases
+               (runs.request_shown = 1 OR EXISTS (SELECT 1 FROM leases
                    WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1))
                    AS "request_shown!: bool", runs.medium AS "medium!"
            FROM executions CROSS JOIN runs ON runs.id = executions.run WHERE executions.id = ?1"#,
         execution,
         teacher,
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await?
     .ok_or(StoreError::NotFound("the execution"))
 }
 
 /// Refuses an answer of a teacher who has never had the execution.
-async fn has_held(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
-    let held = sqlx::query_scalar!(
+async fn has_held(tx: &mut Transaction<'_>, new: &NewAnswer) -> Result<()> {
+    let held = query_scalar!(
         r#"SELECT EXISTS (SELECT 1 FROM leases WHERE leases.execution = ? AND leases.teacher = teachers.id)
                AS "held!: bool"
            FROM teachers WHERE id = ?"#,
         new.execution,
         new.teacher,
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await?;
     match held {
         Some(true) => Ok(()),
@@ -385,7 +398,7 @@ async fn has_held(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<(
 }
 
 async fn insert(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     new: &NewAnswer,
     target: &Target,
     late: i64,
@@ -400,7 +413,7 @@ async fn insert(
     if rating.is_some_and(|rating| !(0.0..=1.0).contains(&rating)) {
         return Err(StoreError::Invalid("a rating lies between 0 and 1".into()));
     }
-    let id = sqlx::query_scalar!(
+    let id = query_scalar!(
         r#"INSERT INTO answers (run, episode, source, execution, teacher, client_key, kind, text, request_shown,
                policy_update, shown_at, active_ms, idle_ms, fulfilled, preview_arm, first_text, created_at, supersedes,
                superseded_by, late, medium, demonstration, rating)
@@ -428,12 +441,12 @@ async fn insert(
         demonstration,
         rating,
     );
-    id.fetch_one(&mut **tx).await.or_missing("the teacher")
+    id.fetch_one(&mut *tx).await.or_missing("the teacher")
 }
 
 /// Stores `new` in the place of `old`.
 async fn supersede(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     old: AnswerId,
     new: &NewAnswer,
     target: &Target,
@@ -441,56 +454,52 @@ async fn supersede(
     now: i64,
 ) -> Result<AnswerId> {
     // Two standing answers cannot be, not even for a moment: until the new key is known, the old row points to itself.
-    sqlx::query!("UPDATE answers SET superseded_by = id WHERE id = ?", old).execute(&mut **tx).await?;
+    query!("UPDATE answers SET superseded_by = id WHERE id = ?", old).execute(&mut *tx).await?;
     let id = insert(tx, new, target, late, Some(old), None, now).await?;
-    sqlx::query!("UPDATE answers SET superseded_by = ? WHERE id = ?", id, old).execute(&mut **tx).await?;
+    query!("UPDATE answers SET superseded_by = ? WHERE id = ?", id, old).execute(&mut *tx).await?;
     Ok(id)
 }
 
 /// Brings the execution up to date after an answer: how many answers it has, whether it wants more, who is still at it.
-async fn update_execution(tx: &mut Transaction<'_, Sqlite>, new: &NewAnswer) -> Result<()> {
+async fn update_execution(tx: &mut Transaction<'_>, new: &NewAnswer) -> Result<()> {
     let NewAnswer { execution, teacher, kind, .. } = *new;
-    sqlx::query!("UPDATE executions SET shown = 1, touched = 1 WHERE id = ?", execution).execute(&mut **tx).await?;
+    query!("UPDATE executions SET shown = 1, touched = 1 WHERE id = ?", execution).execute(&mut *tx).await?;
     count_given(tx, execution).await?;
-    sqlx::query!(
+    query!(
         "UPDATE leases SET expires_at = 0 WHERE execution = ?1
              AND (teacher = ?2 OR (SELECT state FROM executions WHERE id = ?1) = 'done')",
         execution,
         teacher,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     // A skip sends nothing that was typed, so the draft stays.
     if kind == AnswerKind::Described {
-        sqlx::query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", teacher, execution)
-            .execute(&mut **tx)
-            .await?;
+        query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", teacher, execution).execute(&mut *tx).await?;
     }
     if kind != AnswerKind::Skipped {
-        sqlx::query!("UPDATE teachers SET answered = 1 WHERE id = ? AND answered = 0", teacher)
-            .execute(&mut **tx)
-            .await?;
+        query!("UPDATE teachers SET answered = 1 WHERE id = ? AND answered = 0", teacher).execute(&mut *tx).await?;
     }
     Ok(())
 }
 
 /// Counts the answers that take the places of the execution, and sets its state accordingly.
-pub(super) async fn count_given(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId) -> Result<()> {
-    sqlx::query!(
+pub(super) async fn count_given(tx: &mut Transaction<'_>, execution: ExecutionId) -> Result<()> {
+    query!(
         "UPDATE executions SET given = (SELECT count(*) FROM answers INDEXED BY answers_standing
              WHERE execution = ?1 AND superseded_by IS NULL AND execution IS NOT NULL
                  AND kind <> 'skipped' AND late = 0 AND passed_over = 0)
          WHERE id = ?1",
         execution,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
-    sqlx::query!(
+    query!(
         "UPDATE executions SET state = iif(given >= wanted, 'done', 'open')
          WHERE id = ?1 AND state IN ('open', 'done')",
         execution,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_nanos, to_nanos, token_hash};
 use super::error::{Result, StoreError, unreadable};
+use super::sql::{query, query_as, query_scalar, row};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -136,6 +137,8 @@ struct Row {
     used_at: Option<i64>,
 }
 
+row!(Row { id, name, scopes, created_by, created_at, expires_at, used_at });
+
 fn stored_scopes(text: &str) -> Result<Vec<Scope>> {
     text.split(' ').map(str::parse).collect::<Result<_, String>>().map_err(|error| unreadable("a scope", error))
 }
@@ -168,7 +171,7 @@ impl Store {
         let expires_at = expires_at.map(to_nanos);
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let id = sqlx::query_scalar!(
+        let id = query_scalar!(
             r#"INSERT INTO api_tokens (token_hash, name, scopes, created_by, created_at, expires_at)
                VALUES (?, ?, ?, ?, ?, ?) RETURNING id AS "id!: TokenId""#,
             hash,
@@ -178,7 +181,7 @@ impl Store {
             now,
             expires_at,
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(id)
@@ -187,7 +190,7 @@ impl Store {
     /// The tokens that were not revoked, the newest first.
     pub async fn api_tokens(&self) -> Result<Vec<ApiToken>> {
         let now = self.now();
-        let rows = sqlx::query_as!(
+        let rows = query_as!(
             Row,
             r#"SELECT id AS "id!: TokenId", name, scopes, created_by, created_at, expires_at, used_at FROM api_tokens
                WHERE revoked_at IS NULL ORDER BY id DESC LIMIT ?"#,
@@ -216,8 +219,8 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let revoked = sqlx::query!("UPDATE api_tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", now, id);
-        if revoked.execute(&mut *tx).await?.rows_affected() == 0 {
+        let revoked = query!("UPDATE api_tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", now, id);
+        if revoked.execute(&mut tx).await?.rows_affected() == 0 {
             return Err(StoreError::NotFound("the token"));
         }
         tx.commit().await?;
@@ -228,7 +231,16 @@ impl Store {
     /// The rights of a token that a program brings; `None` when it is unknown, revoked or expired. The use is noted.
     pub async fn api_token(&self, token: &str) -> Result<Option<KnownToken>> {
         let (now, hash) = (self.now(), token_hash(token));
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                id: TokenId,
+                name: String,
+                scopes: String,
+                used_at: Option<i64>,
+            }
+        }
+        let row = query_as!(
+            Row,
             r#"SELECT id AS "id!: TokenId", name, scopes, used_at FROM api_tokens
                WHERE token_hash = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"#,
             hash,
@@ -246,7 +258,7 @@ impl Store {
     /// Whether a token still lets its program in.
     pub async fn api_token_stands(&self, id: TokenId) -> Result<bool> {
         let now = self.now();
-        let found = sqlx::query_scalar!(
+        let found = query_scalar!(
             r#"SELECT 1 AS "found!: i64" FROM api_tokens
                WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"#,
             id,
@@ -258,7 +270,7 @@ impl Store {
     async fn note_api_token(&self, id: TokenId, now: i64) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!("UPDATE api_tokens SET used_at = ? WHERE id = ?", now, id).execute(&mut *tx).await?;
+        query!("UPDATE api_tokens SET used_at = ? WHERE id = ?", now, id).execute(&mut tx).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -3,6 +3,7 @@
 use super::Store;
 use super::convert::from_json;
 use super::error::{Result, unreadable};
+use super::sql::{query_as, row};
 use crate::ids::{AnswerId, ExecutionId, ParticipantId, StudyId, TeacherId};
 use crate::protocol::Medium;
 use crate::study::draw;
@@ -41,6 +42,8 @@ struct Own {
     family: String,
 }
 
+row!(Own { id, execution, medium, text, request, family });
+
 /// Choices that are shown beside the right one.
 const OTHERS: usize = 2;
 /// How far from the right one, in keys, executions are looked for.
@@ -58,7 +61,7 @@ impl Store {
         (participant, teacher): (ParticipantId, TeacherId),
         at: u64,
     ) -> Result<Option<AttentionItem>> {
-        let mut own = sqlx::query_as!(
+        let mut own = query_as!(
             Own,
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
                    answers.medium AS "medium!", answers.text, executions.request, runs.family
@@ -104,7 +107,14 @@ impl Store {
     /// The execution of an answer, and others near it that did something else on something else.
     async fn executions_near(&self, chosen: &Own) -> Result<Vec<(ExecutionId, Choice)>> {
         let right = chosen.execution;
-        let mut near = sqlx::query!(
+        row! {
+            struct Row {
+                id: ExecutionId,
+                view: String,
+            }
+        }
+        let mut near = query_as!(
+            Row,
             r#"SELECT executions.id AS "id!: ExecutionId", body.view FROM executions
                JOIN execution_bodies AS body ON body.execution = executions.id
                WHERE executions.id BETWEEN ?1 - ?2 AND ?1 + ?2 AND (executions.id = ?1 OR (

@@ -3,9 +3,9 @@
 use super::Store;
 use super::convert::{from_json, from_nanos, to_json};
 use super::error::Result;
+use super::sql::{Transaction, query, query_as, row};
 use crate::ids::StudyId;
 use serde::Serialize;
-use sqlx::{Sqlite, Transaction};
 use time::OffsetDateTime;
 
 /// A change.
@@ -31,7 +31,7 @@ impl AuditEntry {
 
 /// Adds an entry.
 pub(super) async fn note(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     now: i64,
     actor: &str,
     study: &StudyId,
@@ -39,7 +39,7 @@ pub(super) async fn note(
     detail: &serde_json::Value,
 ) -> Result<()> {
     let detail = to_json(detail)?;
-    sqlx::query!(
+    query!(
         "INSERT INTO audit (at, actor, study, action, detail) VALUES (?, ?, ?, ?, ?)",
         now,
         actor,
@@ -47,7 +47,7 @@ pub(super) async fn note(
         action,
         detail,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(())
 }
@@ -55,7 +55,16 @@ pub(super) async fn note(
 impl Store {
     /// The newest changes of a study, newest first.
     pub async fn audit(&self, study: &StudyId, limit: u32) -> Result<Vec<AuditEntry>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                at: i64,
+                actor: String,
+                action: String,
+                detail: String,
+            }
+        }
+        let rows = query_as!(
+            Row,
             "SELECT at, actor, action, detail FROM audit WHERE study = ? ORDER BY id DESC LIMIT ?",
             study,
             limit,

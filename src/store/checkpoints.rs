@@ -5,6 +5,7 @@ use super::connection::Durability;
 use super::convert::{from_int, to_int};
 use super::error::{Missing, Result};
 use super::points::rate;
+use super::sql::{query, query_as, row};
 use crate::ids::RunId;
 use crate::run::CheckpointRow;
 
@@ -25,6 +26,20 @@ struct Row {
     best: bool,
 }
 
+row!(Row {
+    name,
+    update_no,
+    episodes,
+    descriptions,
+    validation,
+    validation_n,
+    validation_low,
+    validation_high,
+    bytes,
+    written_at,
+    best
+});
+
 impl From<Row> for CheckpointRow {
     fn from(row: Row) -> Self {
         CheckpointRow {
@@ -43,7 +58,7 @@ impl From<Row> for CheckpointRow {
 /// Selects [`Row`]s. The arguments are the rest of the statement and its parameters.
 macro_rules! select_checkpoints {
     ($rest:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             Row,
             r#"SELECT name AS "name!", update_no AS "update_no!", episodes AS "episodes!",
                    descriptions AS "descriptions!", validation, validation_n, validation_low, validation_high,
@@ -69,14 +84,19 @@ impl Store {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         if row.best {
-            sqlx::query!("UPDATE checkpoints INDEXED BY checkpoints_best SET best = 0 WHERE run = ? AND best = 1", run)
-                .execute(&mut *tx)
+            query!("UPDATE checkpoints INDEXED BY checkpoints_best SET best = 0 WHERE run = ? AND best = 1", run)
+                .execute(&mut tx)
                 .await?;
         }
-        sqlx::query!(
-            "INSERT OR REPLACE INTO checkpoints (run, name, update_no, episodes, descriptions, validation,
+        query!(
+            "INSERT INTO checkpoints (run, name, update_no, episodes, descriptions, validation,
                  validation_n, validation_low, validation_high, bytes, written_at, best)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (run, name) DO UPDATE SET update_no = excluded.update_no, episodes = excluded.episodes,
+                 descriptions = excluded.descriptions, validation = excluded.validation,
+                 validation_n = excluded.validation_n, validation_low = excluded.validation_low,
+                 validation_high = excluded.validation_high, bytes = excluded.bytes,
+                 written_at = excluded.written_at, best = excluded.best",
             run,
             row.name,
             update,
@@ -90,7 +110,7 @@ impl Store {
             row.written_at,
             row.best,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await
         .or_missing("the run")?;
         Ok(tx.commit().await?)

@@ -3,6 +3,7 @@
 use super::convert::from_int;
 use super::error::Result;
 use super::points::rate;
+use super::sql::{query_as, query_scalar, row};
 use super::{Store, Study, StudyArm};
 use crate::ids::{StudyId, TeacherId};
 use crate::study::comparison::{Effort, TaughtRun, TeacherReadings};
@@ -20,27 +21,47 @@ impl Store {
 
     async fn taught_run(&self, study: &StudyId, arm: &StudyArm) -> Result<TaughtRun> {
         // One snapshot for all reads.
-        let mut tx = self.readers().begin().await?;
-        let evaluations = sqlx::query!(
+        let mut tx = self.readers().snapshot().await?;
+        row! {
+            struct EvaluationRow {
+                update_no: i64,
+                validation: Option<f64>,
+                validation_n: Option<i64>,
+                validation_low: Option<f64>,
+                validation_high: Option<f64>,
+            }
+        }
+        let evaluations = query_as!(
+            EvaluationRow,
             "SELECT update_no, validation, validation_n, validation_low, validation_high FROM points
              WHERE run = ? AND validation IS NOT NULL ORDER BY update_no",
             arm.run,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
         // No update uses skips and the like. They belong to the next update that used something given later: their time was spent
         // before it. Sums are made up to each evaluation, the first at or after the update.
-        let efforts = sqlx::query!(
+        row! {
+            struct EffortRow {
+                at: Option<i64>,
+                teacher: TeacherId,
+                responses: i64,
+                active_ms: i64,
+                untimed: i64,
+            }
+        }
+        let efforts = query_as!(
+            EffortRow,
             r#"WITH given AS (
                    SELECT answers.teacher, kind, superseded_by, active_ms,
-                       coalesce(used_in_update, min(used_in_update) OVER (ORDER BY id DESC)) AS at, NULL AS evaluated
+                       coalesce(used_in_update, min(used_in_update) OVER (ORDER BY id DESC)) AS at, CAST(NULL AS BIGINT) AS evaluated
                    FROM answers WHERE run = ?1 AND source = 'human'
                    UNION ALL
-                   SELECT NULL, NULL, NULL, NULL, update_no, update_no FROM points
+                   SELECT CAST(NULL AS BIGINT), NULL, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), update_no, update_no FROM points
                    WHERE run = ?1 AND validation IS NOT NULL
                ), known AS (
                    SELECT teacher, kind, superseded_by, active_ms,
-                       CASE WHEN at IS NOT NULL THEN min(evaluated) OVER (ORDER BY at DESC) END AS at
+                       CASE WHEN at IS NOT NULL THEN min(evaluated) OVER (ORDER BY at DESC NULLS LAST) END AS at
                    FROM given
                )
                SELECT known.at AS "at?: i64", known.teacher AS "teacher!: TeacherId",
@@ -48,20 +69,30 @@ impl Store {
                    coalesce(sum(active_ms), 0) AS "active_ms!: i64",
                    count(*) FILTER (WHERE active_ms IS NULL) AS "untimed!: i64"
                FROM known JOIN participants ON participants.study = ?2 AND participants.teacher = known.teacher
-               GROUP BY known.at, known.teacher ORDER BY known.at, known.teacher"#,
+               GROUP BY known.at, known.teacher ORDER BY known.at NULLS FIRST, known.teacher"#,
             arm.run,
             study,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
-        let simulated_until = sqlx::query_scalar!(
+        let simulated_until = query_scalar!(
             "SELECT update_no FROM episodes WHERE run = ? ORDER BY recorded_at DESC, id DESC LIMIT 1",
             arm.run,
         )
-        .fetch_optional(&mut *tx)
+        .fetch_optional(&mut tx)
         .await?
         .flatten();
-        let readings = sqlx::query!(
+        row! {
+            struct ReadingRow {
+                teacher: TeacherId,
+                first: i64,
+                first_right: i64,
+                second: i64,
+                second_right: i64,
+            }
+        }
+        let readings = query_as!(
+            ReadingRow,
             r#"SELECT told.teacher AS "teacher!: TeacherId",
                    count(*) FILTER (WHERE told.half = 1) AS "first!: i64",
                    coalesce(sum(told.understood) FILTER (WHERE told.half = 1), 0) AS "first_right!: i64",
@@ -77,7 +108,7 @@ impl Store {
             arm.run,
             study,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
         let read = |row| {
             let (update, value, n, low, high) = row;

@@ -8,6 +8,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result};
+use super::sql::{query, query_as, row};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::run::{Attempt, Comprehension, OwnDescription};
 
@@ -19,6 +20,8 @@ pub struct Reading {
     /// Whether it did what the description says.
     pub understood: bool,
 }
+
+row!(Reading { answer, understood });
 
 /// A reading among those of all teachers of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,14 +83,14 @@ impl Store {
             let after_understood = row.after.as_ref().map(|after| after.understood);
             let after_summary = row.after.as_ref().map(|after| after.summary.as_str());
             let after_view = row.after.as_ref().map(|after| to_json(&after.view)).transpose()?;
-            sqlx::query!(
+            query!(
                 "INSERT INTO comprehension (answer, run, teacher, update_no, episodes, descriptions, seconds, told_before,
                      before_understood, before_summary, before_view, after_understood, after_summary, after_view)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
-                     EXISTS (SELECT 1 FROM answers AS mine
+                     iif(EXISTS (SELECT 1 FROM answers AS mine
                              CROSS JOIN answers AS other ON other.execution = mine.execution AND other.teacher = mine.teacher
                              WHERE mine.id = ?1 AND other.id <> ?1 AND other.kind = 'described'
-                                 AND other.used_in_update < ?4),
+                                 AND other.used_in_update < ?4), 1, 0),
                      ?8, ?9, ?10, ?11, ?12, ?13)
                  ON CONFLICT (answer) DO UPDATE SET after_understood = excluded.after_understood,
                      after_summary = excluded.after_summary, after_view = excluded.after_view
@@ -106,7 +109,7 @@ impl Store {
                 after_summary,
                 after_view,
             )
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await
             .or_missing("the answer")?;
         }
@@ -115,7 +118,14 @@ impl Store {
 
     /// The executions whose descriptions count as readings of a run, as they are stored.
     pub async fn executions_of_readings(&self, run: &RunId) -> Result<Vec<(AnswerId, serde_json::Value)>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                answer: AnswerId,
+                trace: String,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT comprehension.answer AS "answer!: AnswerId", body.trace AS "trace!"
                FROM comprehension INDEXED BY comprehension_of_run
                CROSS JOIN answers ON answers.id = comprehension.answer
@@ -133,14 +143,14 @@ impl Store {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         for answer in answers {
-            sqlx::query!("UPDATE comprehension SET told_before = 1 WHERE answer = ?", answer).execute(&mut *tx).await?;
+            query!("UPDATE comprehension SET told_before = 1 WHERE answer = ?", answer).execute(&mut tx).await?;
         }
         Ok(tx.commit().await?)
     }
 
     /// The latest readings of one teacher in a run, oldest first.
     pub async fn readings(&self, run: &RunId, teacher: TeacherId, limit: u32) -> Result<Vec<Reading>> {
-        let mut readings = sqlx::query_as!(
+        let mut readings = query_as!(
             Reading,
             r#"SELECT comprehension.answer AS "answer!: AnswerId", before_understood AS "understood!: bool"
                FROM comprehension INDEXED BY comprehension_of_teacher
@@ -160,7 +170,20 @@ impl Store {
 
     /// The latest readings of all teachers of a run, oldest first.
     pub async fn readings_of_all(&self, run: &RunId, limit: u32) -> Result<Vec<TeacherReading>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                answer: AnswerId,
+                teacher: TeacherId,
+                update_no: i64,
+                episodes: i64,
+                descriptions: i64,
+                seconds: f64,
+                understood: bool,
+                understood_after: Option<bool>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT comprehension.answer AS "answer!: AnswerId", comprehension.teacher AS "teacher!: TeacherId",
                    update_no AS "update_no!", episodes AS "episodes!", descriptions AS "descriptions!",
                    seconds AS "seconds!", before_understood AS "understood!: bool",
@@ -189,7 +212,21 @@ impl Store {
 
     /// The newest description of a teacher that still stands and that the agent has carried out.
     pub async fn latest_comprehension(&self, run: &RunId, teacher: TeacherId) -> Result<Option<LatestComprehension>> {
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                answer: AnswerId,
+                text: String,
+                update_no: i64,
+                before_understood: bool,
+                before_summary: String,
+                before_view: String,
+                after_understood: Option<bool>,
+                after_summary: Option<String>,
+                after_view: Option<String>,
+            }
+        }
+        let row = query_as!(
+            Row,
             r#"SELECT comprehension.answer AS "answer!: AnswerId", answers.text AS "text!", update_no AS "update_no!",
                    before_understood AS "before_understood!: bool", before_summary AS "before_summary!",
                    before_view AS "before_view!", after_understood AS "after_understood?: bool", after_summary,
@@ -223,8 +260,14 @@ impl Store {
 
     /// The newest description of a teacher that stands and that an update learns from.
     pub async fn newest_description(&self, run: &RunId, teacher: TeacherId) -> Result<Option<NewestDescription>> {
-        let row = sqlx::query!(
-            r#"SELECT id AS "answer!: AnswerId", text AS "text!", used_in_update FROM answers INDEXED BY answers_of_teacher
+        row! {
+            struct Row {
+                answer: AnswerId,
+                text: String,
+                used_in_update: Option<i64>,
+            }
+        }
+        let row = query_as!(Row, r#"SELECT id AS "answer!: AnswerId", text AS "text!", used_in_update FROM answers INDEXED BY answers_of_teacher
                WHERE run = ? AND teacher = ? AND superseded_by IS NULL AND kind = 'described' AND late < 2
                    AND passed_over = 0 AND retracted_at IS NULL
                ORDER BY id DESC LIMIT 1"#,
@@ -247,7 +290,14 @@ impl Store {
         teacher: TeacherId,
         limit: u32,
     ) -> Result<Vec<OwnDescription>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                text: String,
+                trace: String,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT answers.text AS "text!", body.trace AS "trace!" FROM answers INDEXED BY answers_of_teacher
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
                WHERE run = ? AND teacher = ? AND superseded_by IS NULL AND kind = 'described'

@@ -1,16 +1,19 @@
-//! The store's two pools of connections: one writer, and readers. Statements here are PRAGMAs, which the macros of sqlx
-//! cannot check.
+//! The store's two pools of connections: one writer, and readers. Statements here set up connections and transactions, which the
+//! macros of sqlx cannot check.
 
 use super::account_sessions::AccountsHere;
 use super::clock::{Clock, monotonic};
 use super::convert::to_nanos;
-use super::error::Result;
+use super::error::{Result, StoreError};
 use super::opening::LOG;
+use super::postgres;
 use super::schema;
+use super::sql::{Pool, Transaction};
 use super::visitors::Visitors;
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
+use sqlx::{Connection, Postgres, Sqlite, SqliteConnection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,8 +32,8 @@ const STEPS: u16 = 100;
 /// The store. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
-    writer: SqlitePool,
-    readers: SqlitePool,
+    writer: Pool,
+    readers: Pool,
     /// The time of day, for time stamps.
     clock: Clock,
     /// The clock of leases.
@@ -44,7 +47,7 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("file", &self.writer.connect_options().get_filename()).finish_non_exhaustive()
+        f.debug_struct("Store").field("file", &self.file()).finish_non_exhaustive()
     }
 }
 
@@ -59,26 +62,60 @@ pub(super) enum Durability {
 }
 
 /// The one writer connection, held.
-pub(super) struct Writer(PoolConnection<Sqlite>);
+pub(super) struct Writer(WriterConnection);
+
+enum WriterConnection {
+    Sqlite(PoolConnection<Sqlite>),
+    Postgres(PoolConnection<Postgres>, Durability),
+}
 
 impl Writer {
     /// A transaction that has the write lock from its first statement: it never has to be tried again half-way.
     /// Dropped without commit, it is rolled back.
-    pub(super) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
-        Ok(self.0.begin_with("BEGIN IMMEDIATE").await?)
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>> {
+        Ok(match &mut self.0 {
+            WriterConnection::Sqlite(connection) => {
+                Transaction::Sqlite(connection.begin_with("BEGIN IMMEDIATE").await?)
+            }
+            WriterConnection::Postgres(connection, Durability::Full) => {
+                Transaction::Postgres(connection.begin_with(postgres::BEGIN).await?)
+            }
+            WriterConnection::Postgres(connection, Durability::Normal) => {
+                Transaction::Postgres(connection.begin_with(postgres::BEGIN_NORMAL).await?)
+            }
+        })
     }
 }
 
 impl Store {
-    /// Checks every page and index of the file (a second per gigabyte or so).
+    /// A store over connected pools.
+    pub(super) fn new(writer: Pool, readers: Pool, clock: Clock, monotonic: Clock, steps: Arc<AtomicU64>) -> Store {
+        Store {
+            writer,
+            readers,
+            clock,
+            monotonic,
+            visitors: Arc::default(),
+            accounts: Arc::default(),
+            steps,
+            _copy: None,
+        }
+    }
+
+    /// Checks every page and index of the file (a second per gigabyte or so). PostgreSQL's server does that by itself.
     pub async fn check(&self) -> Result<()> {
-        let mut reader = self.readers.acquire().await?;
-        schema::quick_check(&mut reader).await
+        match &self.readers {
+            Pool::Sqlite(readers) => schema::quick_check(&mut *readers.acquire().await?).await,
+            Pool::Postgres(_) => Ok(()),
+        }
     }
 
     /// Asks the database for something small, to see that it answers.
     pub async fn ping(&self) -> Result<()> {
-        sqlx::query(sqlx::AssertSqlSafe("PRAGMA schema_version")).execute(&self.readers).await?;
+        match &self.readers {
+            Pool::Sqlite(readers) => sqlx::query("PRAGMA schema_version").execute(readers).await.map(|_| ())?,
+            Pool::Postgres(readers) => sqlx::query("SELECT 1").execute(readers).await.map(|_| ())?,
+        }
         Ok(())
     }
 
@@ -86,28 +123,40 @@ impl Store {
     /// for another process that has the file open). Later calls fail.
     pub async fn close(&self) {
         let closing = async {
-            self.readers.close().await;
-            if let Ok(mut writer) = self.writer.acquire().await {
+            let (writer, readers) = match (&self.writer, &self.readers) {
+                (Pool::Sqlite(writer), Pool::Sqlite(readers)) => (writer, readers),
+                (writer, readers) => {
+                    readers.close().await;
+                    return writer.close().await;
+                }
+            };
+            readers.close().await;
+            if let Ok(mut connection) = writer.acquire().await {
                 // Another process that reads does not hold up the end: what it keeps in the log stays there, durably.
                 for pragma in ["PRAGMA busy_timeout = 500", "PRAGMA wal_checkpoint(TRUNCATE)"] {
-                    if let Err(error) = sqlx::query(sqlx::AssertSqlSafe(pragma)).execute(&mut *writer).await {
+                    if let Err(error) = sqlx::query(sqlx::AssertSqlSafe(pragma)).execute(&mut *connection).await {
                         tracing::debug!(%error, "the log stays beside the database");
                     }
                 }
             }
-            self.writer.close().await;
+            writer.close().await;
         };
-        if tokio::time::timeout(LAST_CALLS, closing).await.is_err() {
+        if tokio::time::timeout(LAST_CALLS, closing).await.is_err()
+            && let Some(file) = self.file()
+        {
             tracing::warn!(
                 "the database was busy to the end; the newest rows are in {}{LOG}, and are taken up at the next start",
-                self.file().display()
+                file.display()
             );
         }
     }
 
-    /// The database file.
-    pub fn file(&self) -> std::path::PathBuf {
-        self.writer.connect_options().get_filename().to_owned()
+    /// The database file; `None` where the database is PostgreSQL's.
+    pub fn file(&self) -> Option<std::path::PathBuf> {
+        match &self.writer {
+            Pool::Sqlite(writer) => Some(writer.connect_options().get_filename().to_owned()),
+            Pool::Postgres(_) => None,
+        }
     }
 
     /// How many steps SQLite's virtual machine took for this store so far, rounded. It measures the cost of statements
@@ -124,20 +173,40 @@ impl Store {
     /// This store as it is now: what is read from the returned one does not change, whatever is written meanwhile. It has a
     /// connection of its own, and SQLite's log grows for as long as that is held.
     pub async fn moment(&self) -> Result<Store> {
-        let steps = self.steps.clone();
-        let options = SqlitePoolOptions::new()
-            .min_connections(1)
-            .max_connections(1)
-            .acquire_timeout(TURN_TIMEOUT)
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .after_connect(move |connection, _| Box::pin(count_steps(connection, steps.clone())));
-        let readers = options.connect_with((*self.readers.connect_options()).clone()).await?;
-        // A transaction sees the file as it was at its first reading.
-        for statement in ["BEGIN", "SELECT count(*) FROM sqlite_schema"] {
-            sqlx::query(statement).execute(&readers).await?;
-        }
+        let readers = match &self.readers {
+            Pool::Sqlite(readers) => {
+                let steps = self.steps.clone();
+                let options = SqlitePoolOptions::new()
+                    .min_connections(1)
+                    .max_connections(1)
+                    .acquire_timeout(TURN_TIMEOUT)
+                    .test_before_acquire(false)
+                    .idle_timeout(None)
+                    .max_lifetime(None)
+                    .after_connect(move |connection, _| Box::pin(count_steps(connection, steps.clone())));
+                let readers = options.connect_with((*readers.connect_options()).clone()).await?;
+                // A transaction sees the file as it was at its first reading.
+                for statement in ["BEGIN", "SELECT count(*) FROM sqlite_schema"] {
+                    sqlx::query(statement).execute(&readers).await?;
+                }
+                Pool::Sqlite(readers)
+            }
+            Pool::Postgres(readers) => {
+                let options = PgPoolOptions::new()
+                    .min_connections(1)
+                    .max_connections(1)
+                    .acquire_timeout(TURN_TIMEOUT)
+                    .test_before_acquire(false)
+                    .idle_timeout(None)
+                    .max_lifetime(None);
+                let readers = options.connect_with((*readers.connect_options()).clone()).await?;
+                // The snapshot is taken by the first statement after BEGIN.
+                for statement in ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT 1"] {
+                    sqlx::query(statement).execute(&readers).await?;
+                }
+                Pool::Postgres(readers)
+            }
+        };
         Ok(Store { readers, ..self.clone() })
     }
 
@@ -148,24 +217,36 @@ impl Store {
 
     /// The writer connection, when it is this caller's turn.
     pub(super) async fn writer(&self, durability: Durability) -> Result<Writer> {
-        // Has to be said outside a transaction, and each time: the connection is shared.
-        let pragma = match durability {
-            Durability::Full => "PRAGMA synchronous = FULL",
-            Durability::Normal => "PRAGMA synchronous = NORMAL",
+        let connection = match &self.writer {
+            Pool::Sqlite(writer) => {
+                // Has to be said outside a transaction, and each time: the connection is shared.
+                let pragma = match durability {
+                    Durability::Full => "PRAGMA synchronous = FULL",
+                    Durability::Normal => "PRAGMA synchronous = NORMAL",
+                };
+                let mut connection = writer.acquire().await?;
+                sqlx::query(pragma).execute(&mut *connection).await?;
+                WriterConnection::Sqlite(connection)
+            }
+            Pool::Postgres(writer) => WriterConnection::Postgres(writer.acquire().await?, durability),
         };
-        let mut connection = self.writer.acquire().await?;
-        sqlx::query(pragma).execute(&mut *connection).await?;
         Ok(Writer(connection))
     }
 
     /// The readers. They never wait for the writer, nor it for them.
-    pub(super) fn readers(&self) -> &SqlitePool {
+    pub(super) fn readers(&self) -> &Pool {
         &self.readers
     }
 
-    /// A connection that is no pool's reader, for a statement that reads all of the file.
-    pub(super) async fn single(&self) -> Result<PoolConnection<Sqlite>> {
-        Ok(self.writer.acquire().await?)
+    /// The writer's connections to the file, for statements that read all of it.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] where the database is PostgreSQL's.
+    pub(super) fn sqlite(&self) -> Result<&SqlitePool> {
+        match &self.writer {
+            Pool::Sqlite(writer) => Ok(writer),
+            Pool::Postgres(_) => Err(StoreError::Invalid("this can only be done with a database of SQLite".into())),
+        }
     }
 
     /// Now, as it is stored.
@@ -186,12 +267,6 @@ impl Store {
     /// The facts about accounts that only this process knows.
     pub(super) fn accounts(&self) -> &AccountsHere {
         &self.accounts
-    }
-
-    /// The writer's pool, for tests that bring it into trouble.
-    #[cfg(test)]
-    pub(super) fn writer_pool(&self) -> &SqlitePool {
-        &self.writer
     }
 }
 
@@ -218,16 +293,7 @@ pub(super) async fn connect(options: SqliteConnectOptions, clock: Clock, monoton
     // More readers than cores only queue at the disk.
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
     let readers = pool(cores.clamp(2, 8), options.pragma("query_only", "ON"), &steps).await?;
-    Ok(Store {
-        writer,
-        readers,
-        clock,
-        monotonic,
-        visitors: Arc::default(),
-        accounts: Arc::default(),
-        steps,
-        _copy: None,
-    })
+    Ok(Store::new(Pool::Sqlite(writer), Pool::Sqlite(readers), clock, monotonic, steps))
 }
 
 /// Opens a file that nothing is written to.
@@ -235,16 +301,7 @@ pub(super) async fn reading(options: SqliteConnectOptions) -> Result<Store> {
     let steps = Arc::new(AtomicU64::new(0));
     let (writer, readers) = (pool(1, options.clone(), &steps).await?, pool(2, options, &steps).await?);
     let (clock, monotonic): (Clock, Clock) = (Arc::new(OffsetDateTime::now_utc), Arc::new(monotonic()));
-    Ok(Store {
-        writer,
-        readers,
-        clock,
-        monotonic,
-        visitors: Arc::default(),
-        accounts: Arc::default(),
-        steps,
-        _copy: None,
-    })
+    Ok(Store::new(Pool::Sqlite(writer), Pool::Sqlite(readers), clock, monotonic, steps))
 }
 
 async fn pool(size: u32, options: SqliteConnectOptions, steps: &Arc<AtomicU64>) -> Result<SqlitePool> {

@@ -4,12 +4,13 @@
 use super::Store;
 use super::convert::{from_int, to_int};
 use super::error::Result;
+use super::sql::{query_as, query_scalar, row};
 use crate::ids::RunId;
 
 impl Store {
     /// The newest update that is recorded for the run.
     pub async fn last_update(&self, run: &RunId) -> Result<Option<u64>> {
-        let last = sqlx::query_scalar!(r#"SELECT max(update_no) AS "last?: i64" FROM updates WHERE run = ?"#, run)
+        let last = query_scalar!(r#"SELECT max(update_no) AS "last?: i64" FROM updates WHERE run = ?"#, run)
             .fetch_one(self.readers())
             .await?;
         Ok(last.map(from_int))
@@ -22,7 +23,7 @@ impl Store {
     /// them, and nothing is learnt twice by it. Answers of people are on disk before they are learnt from.
     pub async fn checkpoint_mismatch(&self, run: &RunId, update: u64, people: u64) -> Result<Option<String>> {
         let number = to_int("the update", update)?;
-        let known = sqlx::query_scalar!(
+        let known = query_scalar!(
             r#"SELECT count(*) AS "known!: i64" FROM answers
                WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL AND kind = 'described'"#,
             run,
@@ -43,7 +44,15 @@ impl Store {
                  than update {last} out of its folder, so that it goes on from an older one"
             )));
         }
-        let after = sqlx::query!(
+        row! {
+            struct Row {
+                count: i64,
+                first: Option<i64>,
+                last: Option<i64>,
+            }
+        }
+        let after = query_as!(
+            Row,
             r#"SELECT count(*) AS "count!: i64", min(update_no) AS "first?: i64", max(update_no) AS "last?: i64"
                FROM updates WHERE run = ? AND update_no > ?"#,
             run,

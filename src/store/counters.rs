@@ -3,6 +3,7 @@
 
 use super::convert::from_int;
 use super::error::Result;
+use super::sql::{query_as, row};
 use super::{Store, TeacherCounts};
 use crate::ids::{RunId, TeacherId};
 use crate::protocol::Rate;
@@ -26,7 +27,13 @@ pub struct Standing {
 impl Store {
     /// The stored figures of the run. It reads a handful of rows, however long the run was.
     pub async fn standing(&self, run: &RunId) -> Result<Standing> {
-        let counts = sqlx::query!("SELECT people_used, simulated_used FROM run_counts WHERE run = ?", run)
+        row! {
+            struct Row {
+                people_used: i64,
+                simulated_used: i64,
+            }
+        }
+        let counts = query_as!(Row, "SELECT people_used, simulated_used FROM run_counts WHERE run = ?", run)
             .fetch_optional(self.readers())
             .await?;
         let (people, simulated) = counts.map_or((0, 0), |counts| (counts.people_used, counts.simulated_used));
@@ -42,8 +49,14 @@ impl Store {
 
     /// A teacher's figures in the run.
     pub async fn teacher_counts(&self, run: &RunId, teacher: TeacherId) -> Result<TeacherCounts> {
+        row! {
+            struct Row {
+                described: i64,
+                used: i64,
+            }
+        }
         let counts =
-            sqlx::query!("SELECT described, used FROM teacher_counts WHERE run = ? AND teacher = ?", run, teacher)
+            query_as!(Row, "SELECT described, used FROM teacher_counts WHERE run = ? AND teacher = ?", run, teacher)
                 .fetch_optional(self.readers())
                 .await?;
         let (described, used) = counts.map_or((0, 0), |counts| (counts.described, counts.used));

@@ -2,6 +2,7 @@
 
 use super::convert::{from_int, from_nanos, to_int};
 use super::error::Result;
+use super::sql::{query_as, row};
 use super::{AnswerKind, Response, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use serde::Serialize;
@@ -85,6 +86,29 @@ struct Row {
     rejected: bool,
 }
 
+row!(Row {
+    id,
+    execution,
+    episode,
+    request,
+    kind,
+    text,
+    demonstration,
+    rating,
+    request_shown,
+    teacher,
+    created_at,
+    policy_update,
+    used_in_update,
+    understood_before,
+    understood_after,
+    supersedes,
+    superseded,
+    undone,
+    withdrawn,
+    rejected
+});
+
 impl Row {
     fn read(self) -> Result<Description> {
         let state = match &self {
@@ -120,7 +144,7 @@ impl Store {
     /// People's answers to a run's executions that came after `after`, oldest first; skips are none.
     pub async fn descriptions(&self, run: &RunId, after: AnswerId, limit: u64) -> Result<Vec<Description>> {
         let limit = to_int("the limit", limit)?;
-        let rows = sqlx::query_as!(
+        let rows = query_as!(
             Row,
             r#"SELECT answers.id AS "id!: AnswerId", answers.execution AS "execution!: ExecutionId",
                    answers.episode AS "episode!", executions.request AS "request!", answers.kind AS "kind!",
@@ -132,7 +156,7 @@ impl Store {
                    answers.superseded_by IS NOT NULL AS "superseded!: bool",
                    answers.withdrawn_at IS NOT NULL AS "undone!: bool",
                    answers.retracted_at IS NOT NULL AS "withdrawn!: bool",
-                   coalesce(reviews.state = 'rejected', 0) AS "rejected!: bool"
+                   reviews.state IS NOT DISTINCT FROM 'rejected' AS "rejected!: bool"
                FROM answers
                CROSS JOIN executions ON executions.id = answers.execution
                LEFT JOIN reviews ON reviews.answer = answers.id

@@ -4,6 +4,7 @@
 use super::connection::Durability;
 use super::convert::{from_nanos, to_int};
 use super::error::Result;
+use super::sql::{query, query_as, row};
 use super::{Draft, SavedDraft, Store};
 use crate::ids::{ExecutionId, RunId, TeacherId};
 
@@ -18,6 +19,8 @@ struct Row {
     text: String,
     saved_at: i64,
 }
+
+row!(Row { execution, text, saved_at });
 
 impl Row {
     fn read(self) -> SavedDraft {
@@ -36,13 +39,13 @@ impl Store {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         if draft.text.trim().is_empty() {
-            sqlx::query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", draft.teacher, draft.execution)
-                .execute(&mut *tx)
+            query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", draft.teacher, draft.execution)
+                .execute(&mut tx)
                 .await?;
             return Ok(tx.commit().await?);
         }
         let (now, version) = (self.now(), to_int("the version of a draft", draft.version)?);
-        sqlx::query!(
+        query!(
             "INSERT INTO drafts (teacher, execution, client_key, version, text, saved_at)
              SELECT ?1, ?2, ?3, ?4, ?5, ?6
              WHERE NOT EXISTS (SELECT 1 FROM answers INDEXED BY answers_standing
@@ -57,24 +60,24 @@ impl Store {
             draft.text,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         let oldest = now - time::Duration::days(KEPT_DAYS).whole_nanoseconds() as i64;
-        sqlx::query!("DELETE FROM drafts WHERE saved_at < ?", oldest).execute(&mut *tx).await?;
-        sqlx::query!(
+        query!("DELETE FROM drafts WHERE saved_at < ?", oldest).execute(&mut tx).await?;
+        query!(
             "DELETE FROM drafts WHERE teacher = ?1 AND saved_at <= (SELECT saved_at FROM drafts
                  WHERE teacher = ?1 ORDER BY saved_at DESC LIMIT 1 OFFSET ?2)",
             draft.teacher,
             KEPT,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }
 
     /// The draft of a teacher about an execution.
     pub async fn draft(&self, execution: ExecutionId, teacher: TeacherId) -> Result<Option<SavedDraft>> {
-        let row = sqlx::query_as!(
+        let row = query_as!(
             Row,
             r#"SELECT execution AS "execution!: ExecutionId", text AS "text!", saved_at AS "saved_at!"
                FROM drafts WHERE teacher = ? AND execution = ?"#,
@@ -86,7 +89,7 @@ impl Store {
 
     /// The drafts of a teacher about executions of a run, newest first.
     pub async fn drafts(&self, run: &RunId, teacher: TeacherId, limit: u32) -> Result<Vec<SavedDraft>> {
-        let rows = sqlx::query_as!(
+        let rows = query_as!(
             Row,
             r#"SELECT drafts.execution AS "execution!: ExecutionId", drafts.text AS "text!",
                    drafts.saved_at AS "saved_at!"

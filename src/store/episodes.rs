@@ -3,10 +3,10 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{AnswerKind, Store};
 use crate::ids::{AnswerId, RunId};
 use crate::run::{EpisodeRow, Source};
-use sqlx::{Sqlite, Transaction};
 
 struct Row {
     episode: i64,
@@ -19,6 +19,8 @@ struct Row {
     candidates: Option<String>,
     success: bool,
 }
+
+row!(Row { episode, update_no, request, view, summary, text, described, candidates, success });
 
 impl Row {
     fn read(self, source: Source) -> Result<EpisodeRow> {
@@ -47,7 +49,7 @@ impl Row {
 /// on, and its parameters.
 macro_rules! select_simulated {
     ($rest:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             Row,
             r#"SELECT episodes.episode AS "episode!", episodes.update_no, episodes.request AS "request!",
                    episodes.view AS "view!", episodes.summary AS "summary!", answers.text AS "text?",
@@ -89,7 +91,7 @@ impl Store {
         )
         .fetch_all(self.readers())
         .await?;
-        let human = sqlx::query_as!(
+        let human = query_as!(
             Row,
             r#"SELECT answers.episode AS "episode!", answers.used_in_update AS update_no,
                    executions.request AS "request!", body.view AS "view!", executions.summary AS "summary!",
@@ -135,8 +137,20 @@ impl Store {
         )
         .fetch_all(self.readers())
         .await?;
-        let human = sqlx::query!(
-            r#"SELECT answers.id AS "answer!: AnswerId", answers.episode AS "episode!", answers.used_in_update AS update_no,
+        row! {
+            struct AnsweredRow {
+                answer: AnswerId,
+                episode: i64,
+                update_no: Option<i64>,
+                request: String,
+                view: String,
+                summary: String,
+                text: Option<String>,
+                described: bool,
+                success: bool,
+            }
+        }
+        let human = query_as!(AnsweredRow, r#"SELECT answers.id AS "answer!: AnswerId", answers.episode AS "episode!", answers.used_in_update AS update_no,
                    executions.request AS "request!", body.view AS "view!", executions.summary AS "summary!",
                    iif(answers.retracted_at IS NULL, answers.text, '') AS "text?: String",
                    answers.kind = 'described' AS "described!: bool", executions.success AS "success!: bool"
@@ -210,7 +224,7 @@ fn updates_of(rows: &[Row]) -> Vec<Option<i64>> {
 }
 
 async fn record_episode(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     run: &RunId,
     row: &EpisodeRow,
     policy_update: i64,
@@ -220,7 +234,7 @@ async fn record_episode(
     let update = row.update.map(|update| to_int("the update", update)).transpose()?;
     let (candidates, view) = (to_json(&row.candidates)?, to_json(&row.view)?);
     let reference = row.reference.as_ref().map(to_json).transpose()?;
-    let id = sqlx::query_scalar!(
+    let id = query_scalar!(
         r#"INSERT INTO episodes (run, episode, update_no, success, recorded_at, request, summary, candidates, view,
                reference)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, episode) DO NOTHING RETURNING id AS "id!: i64""#,
@@ -235,13 +249,13 @@ async fn record_episode(
         view,
         reference,
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await
     .or_missing("the run")?;
     let (Some(id), Some(_)) = (id, row.source) else { return Ok(()) };
     let kind = if row.description.is_empty() { AnswerKind::CannotDescribe } else { AnswerKind::Described };
     let kind = kind.as_str();
-    let answer = sqlx::query_scalar!(
+    let answer = query_scalar!(
         r#"INSERT INTO answers (run, episode, source, kind, text, request_shown, policy_update, created_at,
                used_in_update)
            VALUES (?, ?, 'simulated', ?, ?, 0, ?, ?, ?) RETURNING id AS "id!: AnswerId""#,
@@ -253,8 +267,8 @@ async fn record_episode(
         now,
         update,
     )
-    .fetch_one(&mut **tx)
+    .fetch_one(&mut *tx)
     .await?;
-    sqlx::query!("UPDATE episodes SET answer = ? WHERE id = ?", answer, id).execute(&mut **tx).await?;
+    query!("UPDATE episodes SET answer = ? WHERE id = ?", answer, id).execute(&mut *tx).await?;
     Ok(())
 }

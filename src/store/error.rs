@@ -1,6 +1,8 @@
-//! Errors of the store, in plain words. SQLite's codes end here.
+//! Errors of the store, in plain words. The databases' codes end here.
 
 use crate::ids::AnswerId;
+use sqlx::postgres::PgDatabaseError;
+use sqlx::sqlite::SqliteError;
 
 /// Result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -100,7 +102,33 @@ mod code {
 
 /// SQLite's extended result code of an error, when SQLite is where it came from.
 fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
-    error.as_database_error()?.code()?.parse().ok()
+    let error = error.as_database_error()?;
+    error.try_downcast_ref::<SqliteError>()?;
+    error.code()?.parse().ok()
+}
+
+/// PostgreSQL's error, when it is where it came from.
+fn postgres_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
+    error.as_database_error()?.try_downcast_ref()
+}
+
+/// What to make of a code of PostgreSQL (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+fn from_postgres(error: sqlx::Error) -> StoreError {
+    let code = postgres_error(&error).map(|error| error.code().to_owned()).unwrap_or_default();
+    let transient = |what, cause| StoreError::Transient { what, cause };
+    match code.as_str() {
+        "53100" => StoreError::DiskFull,
+        "53200" => transient("there is not enough memory for the database", error),
+        // Too many connections, a lock that another holds, a transaction that has to be made again.
+        "53300" | "40001" | "40P01" | "55P03" => StoreError::Busy,
+        "25006" => StoreError::ReadOnly,
+        "57P01" | "57P02" | "57P03" => transient("the database is restarting", error),
+        "58030" => transient("the disk refused a read or a write of the database", error),
+        "XX001" | "XX002" => StoreError::Unusable("PostgreSQL found damage in it; restore a backup".into()),
+        "23514" => StoreError::Invalid(check_in_words(&error)),
+        code if code.starts_with("08") => transient("a connection to the database broke", error),
+        _ => StoreError::Database(error),
+    }
 }
 
 /// The advice for a file whose pages do not fit together.
@@ -120,6 +148,9 @@ impl From<sqlx::Error> for StoreError {
                 };
             }
             _ => {}
+        }
+        if postgres_error(&error).is_some() {
+            return from_postgres(error);
         }
         let Some(extended) = sqlite_code(&error) else { return StoreError::Database(error) };
         match extended & 0xff {
@@ -167,7 +198,8 @@ impl From<sqlx::migrate::MigrateError> for StoreError {
 /// so that they can be read aloud.
 fn check_in_words(error: &sqlx::Error) -> String {
     let message = error.as_database_error().map(|e| e.message().to_owned()).unwrap_or_default();
-    let name = message.rsplit(": ").next().unwrap_or_default();
+    let constraint = postgres_error(error).and_then(PgDatabaseError::constraint);
+    let name = constraint.unwrap_or_else(|| message.rsplit(": ").next().unwrap_or_default());
     format!("this cannot be stored, because the rule \"{}\" is broken", name.replace('_', " "))
 }
 
@@ -181,6 +213,7 @@ impl<T> Missing<T> for Result<T, sqlx::Error> {
     fn or_missing(self, what: &'static str) -> Result<T> {
         self.map_err(|e| match sqlite_code(&e) {
             Some(code::FOREIGN_KEY) => StoreError::NotFound(what),
+            None if postgres_error(&e).is_some_and(|error| error.code() == "23503") => StoreError::NotFound(what),
             _ => e.into(),
         })
     }

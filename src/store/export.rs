@@ -2,6 +2,7 @@
 
 use super::convert::{from_int, from_json, from_nanos, to_nanos};
 use super::error::{Result, unreadable};
+use super::sql::{query_as, query_scalar, row};
 use super::{AnswerKind, ExportRow, Store};
 use crate::ids::{AnswerId, RunId, StudyId, TeacherId};
 use crate::protocol::Medium;
@@ -146,6 +147,44 @@ struct Row {
     adjudicated: Option<String>,
 }
 
+row!(Row {
+    id,
+    run,
+    family,
+    episode,
+    source,
+    teacher,
+    request,
+    summary,
+    view,
+    reference,
+    success,
+    revision,
+    kind,
+    text,
+    medium,
+    demonstration,
+    rating,
+    request_shown,
+    policy_update,
+    used_in_update,
+    supersedes,
+    superseded_by,
+    shown_at,
+    active_ms,
+    idle_ms,
+    created_at,
+    withdrawn_at,
+    understood_before,
+    understood_after,
+    fulfilled,
+    preview_arm,
+    first_text,
+    retracted,
+    review_state,
+    adjudicated
+});
+
 impl Row {
     fn read(self) -> Result<ExportRow> {
         Ok(ExportRow {
@@ -195,7 +234,7 @@ impl Row {
 /// before, valid, review, and the number of rows.
 macro_rules! select_page {
     ($range:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             Row,
             r#"SELECT answers.id AS "id!: AnswerId", answers.run AS "run!: RunId", runs.family AS "family!",
                    answers.episode AS "episode!", answers.source AS "source!", answers.teacher AS "teacher?: TeacherId",
@@ -234,12 +273,12 @@ macro_rules! select_page {
                WHERE "# + $range + r#" AND answers.id > ?2 AND answers.id <= ?3
                    AND (?4 IS NULL OR answers.run IN (SELECT run FROM study_arms WHERE study = ?4))
                    AND (?5 IS NULL OR answers.source = ?5) AND (?6 IS NULL OR answers.kind = ?6)
-                   AND (NOT ?7 OR (answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
-                       AND answers.retracted_at IS NULL AND reviews.state IS NOT 'rejected'))
+                   AND (?7 = 0 OR (answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
+                       AND answers.retracted_at IS NULL AND reviews.state IS DISTINCT FROM 'rejected'))
                    AND (?8 IS NULL OR answers.created_at >= ?8) AND (?9 IS NULL OR answers.created_at < ?9)
-                   AND (?10 IS NULL OR ?10 = (answers.kind = 'described' AND answers.superseded_by IS NULL
+                   AND (?10 IS NULL OR ?10 = iif(answers.kind = 'described' AND answers.superseded_by IS NULL
                        AND answers.withdrawn_at IS NULL AND answers.retracted_at IS NULL
-                       AND reviews.state IS NOT 'rejected'))
+                       AND reviews.state IS DISTINCT FROM 'rejected', 1, 0))
                    AND (?11 IS NULL OR coalesce(reviews.state, 'open') = ?11)
                ORDER BY answers.id LIMIT ?12"#,
             $($parameter),+
@@ -250,17 +289,17 @@ macro_rules! select_page {
 /// Counts the rows that [`select_page`] selects. The parameters are the same without the number of rows.
 macro_rules! count_rows {
     ($range:literal, $($parameter:expr),+) => {
-        sqlx::query_scalar!(
+        query_scalar!(
             r#"SELECT count(*) AS "n!: i64" FROM answers LEFT JOIN reviews ON reviews.answer = answers.id
                WHERE "# + $range + r#" AND answers.id > ?2 AND answers.id <= ?3
                    AND (?4 IS NULL OR answers.run IN (SELECT run FROM study_arms WHERE study = ?4))
                    AND (?5 IS NULL OR answers.source = ?5) AND (?6 IS NULL OR answers.kind = ?6)
-                   AND (NOT ?7 OR (answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
-                       AND answers.retracted_at IS NULL AND reviews.state IS NOT 'rejected'))
+                   AND (?7 = 0 OR (answers.superseded_by IS NULL AND answers.withdrawn_at IS NULL
+                       AND answers.retracted_at IS NULL AND reviews.state IS DISTINCT FROM 'rejected'))
                    AND (?8 IS NULL OR answers.created_at >= ?8) AND (?9 IS NULL OR answers.created_at < ?9)
-                   AND (?10 IS NULL OR ?10 = (answers.kind = 'described' AND answers.superseded_by IS NULL
+                   AND (?10 IS NULL OR ?10 = iif(answers.kind = 'described' AND answers.superseded_by IS NULL
                        AND answers.withdrawn_at IS NULL AND answers.retracted_at IS NULL
-                       AND reviews.state IS NOT 'rejected'))
+                       AND reviews.state IS DISTINCT FROM 'rejected', 1, 0))
                    AND (?11 IS NULL OR coalesce(reviews.state, 'open') = ?11)"#,
             $($parameter),+
         )
@@ -290,7 +329,14 @@ impl Store {
         let (rows, last) = match &filter.run {
             Some(run) => {
                 self.run(run).await?; // A run without rows and an unknown run are different answers.
-                let extent = sqlx::query!(
+                row! {
+                    struct Row {
+                        rows: i64,
+                        last: Option<AnswerId>,
+                    }
+                }
+                let extent = query_as!(
+                    Row,
                     r#"SELECT coalesce((SELECT answers FROM run_counts WHERE run = ?1), 0) AS "rows!: i64",
                            (SELECT max(id) FROM answers WHERE run = ?1) AS "last?: AnswerId""#,
                     run,
@@ -300,7 +346,14 @@ impl Store {
                 (extent.rows, extent.last)
             }
             None => {
-                let extent = sqlx::query!(
+                row! {
+                    struct Row {
+                        rows: i64,
+                        last: Option<AnswerId>,
+                    }
+                }
+                let extent = query_as!(
+                    Row,
                     r#"SELECT coalesce(sum(answers), 0) AS "rows!: i64",
                            (SELECT max(id) FROM answers) AS "last?: AnswerId" FROM run_counts"#,
                 )

@@ -4,6 +4,7 @@ use super::Store;
 use super::convert::{from_int, from_json, from_nanos, to_int};
 use super::error::Result;
 use super::export::{Filter, Parts};
+use super::sql::{query_as, row};
 use crate::ids::RunId;
 use crate::run::Source;
 use time::OffsetDateTime;
@@ -87,9 +88,25 @@ impl Store {
             candidates: Option<String>,
             recorded_at: i64,
         }
+
+        row!(Found {
+            key,
+            run,
+            episode,
+            request,
+            summary,
+            view,
+            reference,
+            success,
+            policy_update,
+            used,
+            answers,
+            candidates,
+            recorded_at
+        });
         let found = match source {
             Source::Human => {
-                sqlx::query_as!(
+                query_as!(
                     Found,
                     r#"SELECT executions.id AS "key!: i64", executions.run AS "run!: RunId",
                            executions.episode AS "episode!", executions.request AS "request!",
@@ -115,7 +132,7 @@ impl Store {
                 .await?
             }
             Source::Simulated => {
-                sqlx::query_as!(
+                query_as!(
                     Found,
                     r#"SELECT episodes.id AS "key!: i64", episodes.run AS "run!: RunId", episodes.episode AS "episode!",
                            episodes.request AS "request!", episodes.summary AS "summary!", episodes.view AS "view!",
@@ -176,14 +193,25 @@ impl Store {
     ) -> Result<Vec<ExportEvent>> {
         let (only, study) = (&filter.run, &filter.study);
         let update = update.map_or(Ok(-1), |update| to_int("the update", update))?;
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                run: RunId,
+                update_no: i64,
+                episodes: i64,
+                descriptions: i64,
+                seconds: f64,
+                data: String,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT run AS "run!: RunId", update_no AS "update_no!", episodes AS "episodes!",
                    descriptions AS "descriptions!", seconds AS "seconds!: f64",
-                   json_object('loss', loss, 'training_success', training_success,
+                   CAST(json_object('loss', loss, 'training_success', training_success,
                        'training_success_total', training_success_total, 'valid_share', valid_share,
                        'gold_share', gold_share, 'validation', validation, 'validation_n', validation_n,
                        'validation_low', validation_low, 'validation_high', validation_high,
-                       'validation_smoothed', validation_smoothed, 'lambda', lambda) AS "data!: String"
+                       'validation_smoothed', validation_smoothed, 'lambda', lambda) AS TEXT) AS "data!: String"
                FROM points WHERE (run, update_no) > (?1, ?2) AND (?3 IS NULL OR run = ?3)
                    AND (?4 IS NULL OR run IN (SELECT run FROM study_arms WHERE study = ?4))
                ORDER BY run, update_no LIMIT ?5"#,
@@ -219,7 +247,16 @@ impl Store {
     ) -> Result<Vec<ExportEvent>> {
         let (only, study) = (&filter.run, &filter.study);
         let update = update.map_or(Ok(-1), |update| to_int("the update", update))?;
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                run: RunId,
+                update_no: i64,
+                data: String,
+                recorded_at: i64,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT run AS "run!: RunId", update_no AS "update_no!", data AS "data!", recorded_at AS "recorded_at!"
                FROM updates WHERE (run, update_no) > (?1, ?2) AND (?3 IS NULL OR run = ?3)
                    AND (?4 IS NULL OR run IN (SELECT run FROM study_arms WHERE study = ?4))

@@ -6,10 +6,10 @@
 use super::connection::Durability;
 use super::convert::{to_int, to_json, to_nanos};
 use super::error::{Result, StoreError};
+use super::sql::{Transaction, query, query_scalar};
 use super::{ExportRow, MadeBy, Run, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use crate::run::Source;
-use sqlx::{Sqlite, Transaction};
 use std::collections::{HashMap, HashSet};
 
 /// The numbers of what was brought in.
@@ -48,13 +48,12 @@ impl Store {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         // An answer may be corrected by one that comes after it.
-        sqlx::query("PRAGMA defer_foreign_keys = ON").execute(&mut *tx).await?;
+        tx.defer_foreign_keys().await?;
         for run in runs {
             insert_run(&mut tx, run).await?;
         }
-        let last = sqlx::query_scalar!(r#"SELECT coalesce(max(id), 0) AS "last!: i64" FROM answers"#)
-            .fetch_one(&mut *tx)
-            .await?;
+        let last =
+            query_scalar!(r#"SELECT coalesce(max(id), 0) AS "last!: i64" FROM answers"#).fetch_one(&mut tx).await?;
         let new: HashMap<AnswerId, AnswerId> =
             keys.iter().zip(last + 1..).map(|(old, new)| (*old, AnswerId(new))).collect();
         let mut known = Known::default();
@@ -63,15 +62,16 @@ impl Store {
             insert(&mut tx, &mut known, &new, AnswerId(key), row?).await?;
             answers += 1;
         }
+        tx.answers_were_numbered().await?;
         tx.commit().await?;
         Ok(Imported { answers, runs: runs.len() as u64, teachers: known.teachers.len() as u64 })
     }
 }
 
-async fn insert_run(tx: &mut Transaction<'_, Sqlite>, run: &Run) -> Result<()> {
+async fn insert_run(tx: &mut Transaction<'_>, run: &Run) -> Result<()> {
     let (config, teacher) = (to_json(&run.config)?, to_json(&run.teacher)?);
     let (seed, created_at) = (run.seed as i64, to_nanos(run.created_at));
-    let made = sqlx::query!(
+    let made = query!(
         "INSERT INTO runs (id, family, preset, config, seed, teacher, active, created_at)
          VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (id) DO NOTHING",
         run.id,
@@ -82,19 +82,19 @@ async fn insert_run(tx: &mut Transaction<'_, Sqlite>, run: &Run) -> Result<()> {
         teacher,
         created_at,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     if made.rows_affected() == 0 {
         return Err(StoreError::Conflict(format!("there is a run named {:?} already", run.id)));
     }
     let made_by = MadeBy::Import.as_str();
-    sqlx::query!("INSERT INTO run_labels (run, made_by) VALUES (?, ?)", run.id, made_by).execute(&mut **tx).await?;
+    query!("INSERT INTO run_labels (run, made_by) VALUES (?, ?)", run.id, made_by).execute(&mut *tx).await?;
     Ok(())
 }
 
 /// Stores one answer with what it is about.
 async fn insert(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     known: &mut Known,
     keys: &HashMap<AnswerId, AnswerId>,
     key: AnswerId,
@@ -119,7 +119,7 @@ async fn insert(
             let first = known.episodes.insert((row.run.clone(), row.episode));
             let state = if first { "done" } else { "withdrawn" };
             let offered_at = shown_at.unwrap_or(created_at);
-            let execution = sqlx::query_scalar!(
+            let execution = query_scalar!(
                 r#"INSERT INTO executions (run, episode, policy_update, wanted, given, state, shown, success, request,
                        summary, offered_at)
                    VALUES (?, ?, ?, 1, 1, ?, 1, ?, ?, ?, ?) RETURNING id AS "id!: ExecutionId""#,
@@ -132,15 +132,15 @@ async fn insert(
                 row.execution,
                 offered_at,
             )
-            .fetch_one(&mut **tx)
+            .fetch_one(&mut *tx)
             .await?;
-            sqlx::query!(
+            query!(
                 "INSERT INTO execution_bodies (execution, view, trace, reference) VALUES (?, ?, 'null', ?)",
                 execution,
                 view,
                 reference,
             )
-            .execute(&mut **tx)
+            .execute(&mut *tx)
             .await?;
             known.executions.insert(place, execution);
             Some(execution)
@@ -153,7 +153,7 @@ async fn insert(
     let (supersedes, superseded_by) = (of(row.supersedes), of(row.superseded_by));
     let (kind, medium, source) = (row.kind.as_str(), row.medium.word(), row.source.as_str());
     let retracted_at = row.retracted.then_some(created_at);
-    sqlx::query!(
+    query!(
         "INSERT INTO answers (id, run, episode, source, execution, teacher, client_key, kind, text, request_shown,
              policy_update, shown_at, active_ms, idle_ms, created_at, supersedes, superseded_by, used_in_update,
              withdrawn_at, fulfilled, preview_arm, first_text, medium, demonstration, rating, retracted_at)
@@ -185,10 +185,10 @@ async fn insert(
         row.rating,
         retracted_at,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     if !human {
-        sqlx::query!(
+        query!(
             "INSERT INTO episodes (run, episode, update_no, answer, success, recorded_at, request, summary, candidates,
                  view, reference)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)",
@@ -203,12 +203,12 @@ async fn insert(
             view,
             reference,
         )
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await?;
     }
     if let (Some(before), Some(teacher)) = (row.understood_before, teacher) {
         let update = used.unwrap_or(policy);
-        sqlx::query!(
+        query!(
             "INSERT INTO comprehension (answer, run, teacher, update_no, episodes, descriptions, seconds, told_before,
                  before_understood, before_summary, before_view, after_understood)
              VALUES (?, ?, ?, ?, 0, 0, 0.0, 0, ?, '', '{}', ?)",
@@ -219,18 +219,18 @@ async fn insert(
             before,
             row.understood_after,
         )
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await?;
     }
     if let Some(state) = row.review_state {
         let state = state.as_str();
-        sqlx::query!(
+        query!(
             "INSERT INTO reviews (answer, state, reason, reviewer, reviewed_at) VALUES (?, ?, '', 'data set', ?)",
             key,
             state,
             created_at,
         )
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await?;
     }
     Ok(())
@@ -238,7 +238,7 @@ async fn insert(
 
 /// The teacher under whose number somebody is in the data set. Nobody has their token.
 async fn teacher_of(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     known: &mut Known,
     teacher: TeacherId,
     created_at: i64,
@@ -246,12 +246,12 @@ async fn teacher_of(
     if let Some(known) = known.teachers.get(&teacher) {
         return Ok(*known);
     }
-    let new = sqlx::query_scalar!(
+    let new = query_scalar!(
         r#"INSERT INTO teachers (token_hash, seen_guide, answered, created_at) VALUES (randomblob(32), 1, 1, ?)
            RETURNING id AS "id!: TeacherId""#,
         created_at,
     )
-    .fetch_one(&mut **tx)
+    .fetch_one(&mut *tx)
     .await?;
     known.teachers.insert(teacher, new);
     Ok(new)

@@ -3,6 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_nanos, to_nanos, token_hash};
 use super::error::{Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use super::{Store, audit};
 use crate::ids::{ParticipantId, StudyId, TeacherId};
 use serde::Serialize;
@@ -45,13 +46,13 @@ impl Store {
         let expires = to_nanos(expires_at);
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let there = sqlx::query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM studies WHERE id = ?"#, study);
-        if there.fetch_one(&mut *tx).await? == 0 {
+        let there = query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM studies WHERE id = ?"#, study);
+        if there.fetch_one(&mut tx).await? == 0 {
             return Err(StoreError::NotFound("the study"));
         }
         for (token, label) in invitations {
             let hash = token_hash(token);
-            sqlx::query!(
+            query!(
                 "INSERT INTO study_invitations (token_hash, study, label, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
                 hash,
                 study,
@@ -59,7 +60,7 @@ impl Store {
                 now,
                 expires,
             )
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await?;
         }
         audit::note(&mut tx, now, actor, study, "invited", &json!({ "invitations": invitations.len() })).await?;
@@ -68,7 +69,18 @@ impl Store {
 
     /// The newest invitations of a study.
     pub async fn invitations(&self, study: &StudyId) -> Result<Vec<Invitation>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                key: String,
+                label: String,
+                created_at: i64,
+                expires_at: i64,
+                revoked_at: Option<i64>,
+                number: Option<i64>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT lower(hex(token_hash)) AS "key!: String", label, invitation.created_at, invitation.expires_at,
                    invitation.revoked_at, participants.number AS "number?: i64"
                FROM study_invitations AS invitation
@@ -104,14 +116,14 @@ impl Store {
         }
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let revoked = sqlx::query!(
+        let revoked = query!(
             "UPDATE study_invitations SET revoked_at = coalesce(revoked_at, ?)
              WHERE study = ? AND substr(lower(hex(token_hash)), 1, 16) = ? AND participant IS NULL",
             now,
             study,
             pattern,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if revoked.rows_affected() == 0 {
             return Err(StoreError::NotFound("the invitation"));
@@ -130,7 +142,14 @@ impl Store {
         if let Some(token) = invitation {
             let hash = token_hash(token);
             let now = self.now();
-            let found = sqlx::query!(
+            row! {
+                struct Row {
+                    id: ParticipantId,
+                    teacher: TeacherId,
+                }
+            }
+            let found = query_as!(
+                Row,
                 r#"SELECT participants.id AS "id!: ParticipantId", participants.teacher AS "teacher!: TeacherId"
                    FROM study_invitations AS invitation JOIN participants ON participants.id = invitation.participant
                    WHERE invitation.token_hash = ? AND invitation.study = ? AND invitation.revoked_at IS NULL
@@ -144,7 +163,14 @@ impl Store {
             return Ok(found.map(|row| (row.id, row.teacher)));
         }
         let Some((person, session)) = session else { return Ok(None) };
-        let found = sqlx::query!(
+        row! {
+            struct Row {
+                id: ParticipantId,
+                teacher: TeacherId,
+            }
+        }
+        let found = query_as!(
+            Row,
             r#"SELECT id AS "id!: ParticipantId", teacher AS "teacher!: TeacherId" FROM participants
                WHERE study = ? AND platform_person = ? AND platform_session = ? AND erased_at IS NULL"#,
             study,
@@ -165,13 +191,13 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let other = sqlx::query_scalar!(
+        let other = query_scalar!(
             r#"SELECT teacher AS "teacher!: TeacherId" FROM
                    (SELECT id AS teacher FROM teachers WHERE token_hash = ?1
-                    UNION ALL SELECT teacher FROM teacher_browsers WHERE token_hash = ?1)"#,
+                    UNION ALL SELECT teacher FROM teacher_browsers WHERE token_hash = ?1) AS known"#,
             hash,
         )
-        .fetch_optional(&mut *tx)
+        .fetch_optional(&mut tx)
         .await?;
         match other {
             Some(other) if other == teacher => return Ok(()),
@@ -183,14 +209,9 @@ impl Store {
             }
             None => {}
         }
-        sqlx::query!(
-            "INSERT INTO teacher_browsers (token_hash, teacher, added_at) VALUES (?, ?, ?)",
-            hash,
-            teacher,
-            now,
-        )
-        .execute(&mut *tx)
-        .await?;
+        query!("INSERT INTO teacher_browsers (token_hash, teacher, added_at) VALUES (?, ?, ?)", hash, teacher, now,)
+            .execute(&mut tx)
+            .await?;
         Ok(tx.commit().await?)
     }
 }

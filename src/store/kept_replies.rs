@@ -4,6 +4,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::from_int;
 use super::error::Result;
+use super::sql::{query, query_as, row};
 use time::Duration;
 
 /// How long a reply is kept.
@@ -30,7 +31,16 @@ impl Store {
     /// The reply that is kept under a key of a sender.
     pub async fn kept_reply(&self, sender_key: &[u8]) -> Result<Option<KeptReply>> {
         let oldest = horizon(self.now());
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                request: Vec<u8>,
+                status: i64,
+                content_type: String,
+                body: Vec<u8>,
+            }
+        }
+        let row = query_as!(
+            Row,
             "SELECT request, status, content_type, body FROM kept_replies WHERE sender_key = ? AND created_at > ?",
             sender_key,
             oldest,
@@ -49,8 +59,8 @@ impl Store {
         let (oldest, status) = (horizon(now), i64::from(reply.status));
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!("DELETE FROM kept_replies WHERE created_at <= ?", oldest).execute(&mut *tx).await?;
-        sqlx::query!(
+        query!("DELETE FROM kept_replies WHERE created_at <= ?", oldest).execute(&mut tx).await?;
+        query!(
             "INSERT INTO kept_replies (sender_key, request, status, content_type, body, created_at)
              VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (sender_key) DO NOTHING",
             sender_key,
@@ -60,7 +70,7 @@ impl Store {
             reply.body,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }

@@ -2,6 +2,7 @@
 
 use super::convert::{from_int, from_json, to_int};
 use super::error::Result;
+use super::sql::{query_as, row};
 use super::{AnswerKind, Store};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::run::{Attempt, Source};
@@ -69,6 +70,25 @@ struct Row {
     after_view: Option<String>,
 }
 
+row!(Row {
+    answer,
+    update_no,
+    episode,
+    teacher,
+    kind,
+    text,
+    request,
+    summary,
+    view,
+    success,
+    before_understood,
+    before_summary,
+    before_view,
+    after_understood,
+    after_summary,
+    after_view
+});
+
 /// An attempt of which all parts are there.
 fn attempt(understood: Option<bool>, summary: Option<String>, view: Option<&str>) -> Result<Option<Attempt>> {
     let (Some(understood), Some(summary), Some(view)) = (understood, summary, view) else { return Ok(None) };
@@ -99,8 +119,8 @@ impl Store {
     /// The answers that the updates `from` to `to` of a run learned from, at most `limit` of people and as many simulated ones.
     pub async fn learned(&self, run: &RunId, (from, to): (u64, u64), limit: u32) -> Result<LearnedPage> {
         let (from, to) = (to_int("the first update", from)?, to_int("the last update", to)?);
-        let mut tx = self.readers().begin().await?; // one snapshot for all reads
-        let people = sqlx::query_as!(
+        let mut tx = self.readers().snapshot().await?; // one snapshot for all reads
+        let people = query_as!(
             Row,
             r#"SELECT answers.id AS "answer!: AnswerId", answers.used_in_update AS "update_no!", answers.episode AS "episode!",
                    answers.teacher AS "teacher?: TeacherId", answers.kind AS "kind!",
@@ -120,9 +140,9 @@ impl Store {
             to,
             limit,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
-        let simulated = sqlx::query_as!(
+        let simulated = query_as!(
             Row,
             r#"SELECT answers.id AS "answer!: AnswerId", episodes.update_no AS "update_no!", episodes.episode AS "episode!",
                    NULL AS "teacher?: TeacherId", answers.kind AS "kind!", answers.text AS "text!: String",
@@ -140,9 +160,16 @@ impl Store {
             to,
             limit,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
-        let counts = sqlx::query!(
+        row! {
+            struct CountRow {
+                people: i64,
+                simulated: i64,
+            }
+        }
+        let counts = query_as!(
+            CountRow,
             r#"SELECT (SELECT count(*) FROM answers INDEXED BY answers_in_order_of_use
                    WHERE run = ?1 AND used_in_update BETWEEN ?2 AND ?3 AND used_position IS NOT NULL) AS "people!: i64",
                    (SELECT count(*) FROM episodes INDEXED BY episodes_of_update
@@ -153,7 +180,7 @@ impl Store {
             from,
             to,
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         let people_rows = people.into_iter().map(|row| row.read(Source::Human));
         let answers = people_rows.chain(simulated.into_iter().map(|row| row.read(Source::Simulated)));

@@ -3,9 +3,9 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, key_list};
 use super::error::{Result, StoreError};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{Leased, Store};
 use crate::ids::{ExecutionId, RunId, TeacherId};
-use sqlx::{Sqlite, Transaction};
 use std::collections::HashSet;
 use time::OffsetDateTime;
 
@@ -32,6 +32,8 @@ struct NewcomerLease {
     fits: bool,
 }
 
+row!(NewcomerLease { execution, teacher, taken_at, fits });
+
 impl Store {
     /// Gives the teacher an execution: one they hold already (not in `except`; its lease is extended), else an open
     /// one (first those that others have answered, then newest policy first, then the one offered first); never one they answered or skipped, never more teachers
@@ -51,13 +53,12 @@ impl Store {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         let now = self.monotonic_now();
-        let answered =
-            sqlx::query_scalar!(r#"SELECT answered AS "answered: bool" FROM teachers WHERE id = ?"#, teacher)
-                .fetch_optional(&mut *tx)
-                .await?
-                .ok_or(StoreError::NotFound("the teacher"))?;
+        let answered = query_scalar!(r#"SELECT answered AS "answered: bool" FROM teachers WHERE id = ?"#, teacher)
+            .fetch_optional(&mut tx)
+            .await?
+            .ok_or(StoreError::NotFound("the teacher"))?;
         self.visitors().note(run, teacher, now);
-        let held = sqlx::query_scalar!(
+        let held = query_scalar!(
             r#"SELECT executions.id AS "id!: ExecutionId"
                FROM leases CROSS JOIN executions ON executions.id = leases.execution
                WHERE leases.teacher = ?1 AND leases.renewed_at <= ?2 AND leases.expires_at > ?2
@@ -67,7 +68,7 @@ impl Store {
             now,
             run,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
         let found = match held.iter().find(|id| !except.contains(id)) {
             Some(&held) => Some(held),
@@ -85,21 +86,29 @@ impl Store {
         }
         let ttl = length_of_lease(ttl, answered);
         let expires_at = end_of_lease(now, ttl);
-        sqlx::query!(
+        query!(
             "INSERT INTO leases (execution, teacher, taken_at, renewed_at, expires_at) VALUES (?1, ?2, ?3, ?3, ?4)
              ON CONFLICT (execution, teacher) DO UPDATE SET
-                 taken_at = iif(renewed_at <= ?3 AND expires_at > ?3, taken_at, ?3), renewed_at = ?3, expires_at = ?4",
+                 taken_at = iif(leases.renewed_at <= ?3 AND leases.expires_at > ?3, leases.taken_at, ?3), renewed_at = ?3, expires_at = ?4",
             id,
             teacher,
             now,
             expires_at,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        sqlx::query!("UPDATE executions SET shown = 1 WHERE id = ? AND shown = 0", id).execute(&mut *tx).await?;
-        let leased = sqlx::query!(
+        query!("UPDATE executions SET shown = 1 WHERE id = ? AND shown = 0", id).execute(&mut tx).await?;
+        row! {
+            struct Row {
+                episode: i64,
+                view: String,
+                request: Option<String>,
+            }
+        }
+        let leased = query_as!(
+            Row,
             r#"SELECT executions.episode AS "episode!", body.view AS "view!",
-                   iif(runs.request_shown OR EXISTS (SELECT 1 FROM leases
+                   iif(runs.request_shown = 1 OR EXISTS (SELECT 1 FROM leases
                            WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1),
                        executions.request, NULL) AS "request?: String"
                FROM executions
@@ -109,7 +118,7 @@ impl Store {
             id,
             teacher,
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(Some(Leased {
@@ -135,7 +144,18 @@ impl Store {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
         let now = self.monotonic_now();
-        let holding = sqlx::query!(
+        row! {
+            struct Row {
+                live: bool,
+                given_back: bool,
+                done: bool,
+                answered: bool,
+                has_place: bool,
+                others: i64,
+            }
+        }
+        let holding = query_as!(
+            Row,
             r#"SELECT mine.renewed_at <= ?3 AND mine.expires_at > ?3 AS "live!: bool",
                    mine.expires_at = 0 AS "given_back!: bool", executions.state = 'done' AS "done!: bool",
                    teachers.answered AS "answered!: bool",
@@ -154,7 +174,7 @@ impl Store {
             teacher,
             now,
         )
-        .fetch_optional(&mut *tx)
+        .fetch_optional(&mut tx)
         .await?;
         let Some(holding) = holding else { return Err(StoreError::LeaseLost) };
         let again = holding.has_place && !holding.given_back && holding.others < HELD.into();
@@ -163,7 +183,7 @@ impl Store {
         }
         let ttl = length_of_lease(ttl, holding.answered);
         let expires_at = end_of_lease(now, ttl);
-        sqlx::query!(
+        query!(
             "UPDATE leases SET taken_at = iif(renewed_at <= ?1 AND expires_at > ?1, taken_at, ?1), renewed_at = ?1,
                  expires_at = ?2
              WHERE execution = ?3 AND teacher = ?4",
@@ -172,7 +192,7 @@ impl Store {
             execution,
             teacher,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(from_nanos(end_of_lease(self.now(), ttl)))
@@ -180,7 +200,7 @@ impl Store {
 
     /// [`StoreError::NeverYours`] unless the teacher has the execution or has had it.
     pub async fn held(&self, execution: ExecutionId, teacher: TeacherId) -> Result<()> {
-        let held = sqlx::query_scalar!(
+        let held = query_scalar!(
             r#"SELECT EXISTS (SELECT 1 FROM leases WHERE execution = ? AND teacher = ?) AS "held!: bool""#,
             execution,
             teacher,
@@ -199,9 +219,9 @@ impl Store {
 }
 
 /// Ends a lease; that the teacher had the execution stays known.
-async fn give_back(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, teacher: TeacherId) -> Result<()> {
-    sqlx::query!("UPDATE leases SET expires_at = 0 WHERE execution = ? AND teacher = ?", execution, teacher)
-        .execute(&mut **tx)
+async fn give_back(tx: &mut Transaction<'_>, execution: ExecutionId, teacher: TeacherId) -> Result<()> {
+    query!("UPDATE leases SET expires_at = 0 WHERE execution = ? AND teacher = ?", execution, teacher)
+        .execute(&mut *tx)
         .await?;
     Ok(())
 }
@@ -209,17 +229,17 @@ async fn give_back(tx: &mut Transaction<'_, Sqlite>, execution: ExecutionId, tea
 /// The first open execution with a place for the teacher: of those that others have answered and that want more answers the one
 /// offered first, else the newest policy's first. Without that order no execution would get the answers that overlap asks for.
 async fn first_free(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     run: &RunId,
     teacher: TeacherId,
     except: &[ExecutionId],
     now: i64,
 ) -> Result<Option<ExecutionId>> {
     let except = key_list(except);
-    let answered = sqlx::query_scalar!(
+    let answered = query_scalar!(
         r#"SELECT executions.id AS "id!: ExecutionId" FROM executions INDEXED BY executions_overlapping
            WHERE executions.run = ?3 AND executions.state = 'open' AND executions.given > 0
-               AND executions.id NOT IN (SELECT value FROM json_each(?4))
+               AND executions.id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))
                AND NOT EXISTS (SELECT 1 FROM answers
                    WHERE answers.execution = executions.id AND answers.teacher = ?1
                        AND answers.withdrawn_at IS NULL)
@@ -232,13 +252,13 @@ async fn first_free(
         run,
         except,
     );
-    if let Some(found) = answered.fetch_optional(&mut **tx).await? {
+    if let Some(found) = answered.fetch_optional(&mut *tx).await? {
         return Ok(Some(found));
     }
-    let free = sqlx::query_scalar!(
+    let free = query_scalar!(
         r#"SELECT executions.id AS "id!: ExecutionId" FROM executions
            WHERE executions.run = ?3 AND executions.state = 'open'
-               AND executions.id NOT IN (SELECT value FROM json_each(?4))
+               AND executions.id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))
                AND NOT EXISTS (SELECT 1 FROM answers
                    WHERE answers.execution = executions.id AND answers.teacher = ?1
                        AND answers.withdrawn_at IS NULL)
@@ -251,12 +271,12 @@ async fn first_free(
         run,
         except,
     );
-    Ok(free.fetch_optional(&mut **tx).await?)
+    Ok(free.fetch_optional(&mut *tx).await?)
 }
 
 /// Ends the lease of a newcomer who has to give way to the asking teacher. The execution that this frees.
 async fn make_way(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     run: &RunId,
     teacher: TeacherId,
     answered: bool,
@@ -264,11 +284,11 @@ async fn make_way(
     now: i64,
 ) -> Result<Option<ExecutionId>> {
     let except = key_list(except);
-    let leases = sqlx::query_as!(
+    let leases = query_as!(
         NewcomerLease,
         r#"SELECT leases.execution AS "execution!: ExecutionId", leases.teacher AS "teacher!: TeacherId",
                leases.taken_at AS "taken_at!",
-               executions.id NOT IN (SELECT value FROM json_each(?4))
+               executions.id NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))
                AND NOT EXISTS (SELECT 1 FROM answers
                    WHERE answers.execution = executions.id AND answers.teacher = ?1
                        AND answers.withdrawn_at IS NULL)
@@ -285,12 +305,12 @@ async fn make_way(
         run,
         except,
     )
-    .fetch_all(&mut **tx)
+    .fetch_all(&mut *tx)
     .await?;
     let Some((execution, holder)) = yielding(leases, answered, now) else { return Ok(None) };
     // As if its time were over (and for good, should the clock go back): the page takes it up again when it is free.
-    sqlx::query!("UPDATE leases SET expires_at = renewed_at WHERE execution = ? AND teacher = ?", execution, holder)
-        .execute(&mut **tx)
+    query!("UPDATE leases SET expires_at = renewed_at WHERE execution = ? AND teacher = ?", execution, holder)
+        .execute(&mut *tx)
         .await?;
     Ok(Some(execution))
 }

@@ -104,23 +104,6 @@ impl Store {
         opened.await.map_err(|error| named(path, error))
     }
 
-    /// Opens the file for as long as `work` takes, and closes it however `work` ends: done, failed or broken. Commands
-    /// open the store this way, so that none of them can leave rows in the side files only.
-    ///
-    /// # Errors
-    /// When [`Store::open`] would fail.
-    pub async fn using<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
-        Ok(Store::open(path).await?.closed_after(work).await)
-    }
-
-    /// Does the same as [`Store::using`] for work that only reads; see [`Store::open_to_read`].
-    ///
-    /// # Errors
-    /// When [`Store::open_to_read`] would fail.
-    pub async fn reading<T>(path: &Path, work: impl AsyncFnOnce(Store) -> T) -> Result<T> {
-        Ok(Store::open_to_read(path).await?.closed_after(work).await)
-    }
-
     /// Writes everything committed in the database at `path` into a new file at `to`. The file at `path` may be in use
     /// by a server, of another version, too: nothing is changed in it.
     ///
@@ -144,8 +127,7 @@ impl Store {
     /// meanwhile.
     pub async fn copy_to(&self, to: &Path) -> Result<()> {
         // VACUUM locks only the reading side of the file, and that lock never waits.
-        let mut connection = self.single().await?;
-        sqlx::query("VACUUM INTO ?").bind(to.to_string_lossy().into_owned()).execute(&mut *connection).await?;
+        sqlx::query("VACUUM INTO ?").bind(to.to_string_lossy().into_owned()).execute(self.sqlite()?).await?;
         Ok(())
     }
 
@@ -156,7 +138,7 @@ impl Store {
         Ok(store.closed_after(work).await)
     }
 
-    async fn closed_after<T>(self, work: impl AsyncFnOnce(Store) -> T) -> T {
+    pub(super) async fn closed_after<T>(self, work: impl AsyncFnOnce(Store) -> T) -> T {
         use futures::FutureExt;
         let done = std::panic::AssertUnwindSafe(work(self.clone())).catch_unwind().await;
         self.close().await;

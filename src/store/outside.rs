@@ -3,11 +3,11 @@
 use super::connection::Durability;
 use super::convert::{from_int, key_list, to_int};
 use super::error::{Missing, Result, StoreError};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{NewExecution, Store, overlap, pool};
 use crate::ids::{ExecutionId, RunId};
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{Sqlite, Transaction};
 use std::collections::HashMap;
 
 /// Most executions of such a run that wait for people at once.
@@ -84,7 +84,14 @@ impl Store {
     /// The rows among `keys` that came into a run before, with the SHA-256 of what they said.
     pub async fn imported_episodes(&self, run: &RunId, keys: &[&str]) -> Result<HashMap<String, Vec<u8>>> {
         let keys = key_list(keys);
-        let known = sqlx::query!(
+        row! {
+            struct Row {
+                key: String,
+                digest: Vec<u8>,
+            }
+        }
+        let known = query_as!(
+            Row,
             r#"SELECT key AS "key!", digest AS "digest!" FROM imported_episodes
                WHERE run = ?1 AND key IN (SELECT value FROM json_each(?2))"#,
             run,
@@ -105,12 +112,12 @@ impl Store {
         let mut imported = EpisodesImported::default();
         let mut new = Vec::new();
         for episode in episodes {
-            let known = sqlx::query_scalar!(
+            let known = query_scalar!(
                 r#"SELECT digest AS "digest!" FROM imported_episodes WHERE run = ? AND key = ?"#,
                 run,
                 episode.key,
             );
-            match known.fetch_optional(&mut *tx).await? {
+            match known.fetch_optional(&mut tx).await? {
                 Some(digest) if digest == episode.digest => imported.known += 1,
                 Some(_) => {
                     return Err(StoreError::Conflict(format!(
@@ -126,14 +133,14 @@ impl Store {
         let posted = offer_all(&mut tx, run, &executions, self.now()).await?;
         for (episode, posted) in new.iter().zip(&posted) {
             let number = to_int("the episode", posted.episode)?;
-            sqlx::query!(
+            query!(
                 "INSERT INTO imported_episodes (run, key, digest, episode) VALUES (?, ?, ?, ?)",
                 run,
                 episode.key,
                 episode.digest,
                 number,
             )
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await?;
         }
         pool::retire_oldest_skipped(&mut tx, run, self.monotonic_now()).await?;
@@ -144,7 +151,7 @@ impl Store {
 
     /// How many executions of a run people were or are asked about.
     pub async fn execution_count(&self, run: &RunId) -> Result<u64> {
-        let count = sqlx::query_scalar!(
+        let count = query_scalar!(
             r#"SELECT count(*) AS "executions!: i64" FROM executions WHERE run = ? AND state <> 'withdrawn'"#,
             run
         );
@@ -153,24 +160,24 @@ impl Store {
 }
 
 /// The number of a run's executions that wait for people.
-async fn waiting(tx: &mut Transaction<'_, Sqlite>, run: &RunId) -> Result<u64> {
+async fn waiting(tx: &mut Transaction<'_>, run: &RunId) -> Result<u64> {
     let open =
-        sqlx::query_scalar!(r#"SELECT count(*) AS "open!: i64" FROM executions WHERE run = ? AND state = 'open'"#, run);
-    Ok(from_int(open.fetch_one(&mut **tx).await.or_missing("the run")?))
+        query_scalar!(r#"SELECT count(*) AS "open!: i64" FROM executions WHERE run = ? AND state = 'open'"#, run);
+    Ok(from_int(open.fetch_one(&mut *tx).await.or_missing("the run")?))
 }
 
 /// Adds executions to the pool of a run, with episodes numbered in their order.
 async fn offer_all(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     run: &RunId,
     executions: &[OutsideExecution],
     now: i64,
 ) -> Result<Vec<PostedExecution>> {
-    let last = sqlx::query_scalar!(
+    let last = query_scalar!(
         r#"SELECT max(episode) AS "episode?: i64" FROM executions WHERE run = ? AND state <> 'withdrawn'"#,
         run
     );
-    let first = last.fetch_one(&mut **tx).await?.map_or(1, |episode| from_int(episode) + 1);
+    let first = last.fetch_one(&mut *tx).await?.map_or(1, |episode| from_int(episode) + 1);
     let study = overlap::open_study(tx, run).await?;
     let mut posted = Vec::with_capacity(executions.len());
     for (episode, new) in (first..).zip(executions) {

@@ -4,6 +4,7 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_nanos, to_int, token_hash};
 use super::error::{Result, StoreError, unreadable};
+use super::sql::{On, Transaction, query, query_as, query_scalar, row};
 use super::{Store, audit, webhooks};
 use crate::config::run::Preview;
 use crate::ids::{ParticipantId, RunId, StudyId, TeacherId};
@@ -11,7 +12,6 @@ use crate::study::{Approval, Assignment, Entry, ParticipantState, StudySettings,
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use std::collections::BTreeMap;
 use time::OffsetDateTime;
 
@@ -128,6 +128,27 @@ struct Row {
     erased_at: Option<i64>,
 }
 
+row!(Row {
+    id,
+    study,
+    teacher,
+    number,
+    arm,
+    state,
+    preview,
+    attention_passed,
+    attention_missed,
+    completion_code,
+    approval,
+    joined_at,
+    finished_at,
+    platform_person,
+    platform_study,
+    platform_session,
+    invitation_label,
+    erased_at
+});
+
 impl Row {
     fn read(self) -> Result<Participant> {
         Ok(Participant {
@@ -160,7 +181,7 @@ impl Row {
 /// Selects [`Row`]s. The arguments are the condition and the statement's parameters.
 macro_rules! select_participants {
     ($rest:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             Row,
             r#"SELECT id AS "id!: ParticipantId", study AS "study!: StudyId", teacher AS "teacher!: TeacherId", number, arm,
                    state, preview AS "preview!: bool", attention_passed, attention_missed, completion_code, approval,
@@ -171,36 +192,41 @@ macro_rules! select_participants {
     };
 }
 
-async fn by_teacher(
-    executor: impl SqliteExecutor<'_>,
-    study: &StudyId,
-    teacher: TeacherId,
-) -> Result<Option<Participant>> {
+async fn by_teacher(executor: impl Into<On<'_>>, study: &StudyId, teacher: TeacherId) -> Result<Option<Participant>> {
     let row = select_participants!("study = ? AND teacher = ?", study, teacher);
     row.fetch_optional(executor).await?.map(Row::read).transpose()
 }
 
-async fn by_id(executor: impl SqliteExecutor<'_>, id: ParticipantId) -> Result<Participant> {
+async fn by_id(executor: impl Into<On<'_>>, id: ParticipantId) -> Result<Participant> {
     let row = select_participants!("id = ?", id);
     row.fetch_optional(executor).await?.ok_or(StoreError::NotFound("the participant"))?.read()
 }
 
 /// An invitation that can be used, or a sentence that says why it cannot.
 async fn usable_invitation(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     study: &StudyId,
     token: Option<&str>,
     now: i64,
 ) -> Result<(Vec<u8>, String)> {
     let token = token.ok_or_else(|| StoreError::Conflict("this study can be joined by invitation only".to_owned()))?;
     let hash = token_hash(token);
-    let row = sqlx::query!(
+    row! {
+        struct Row {
+            label: String,
+            expires_at: i64,
+            revoked_at: Option<i64>,
+            participant: Option<ParticipantId>,
+        }
+    }
+    let row = query_as!(
+        Row,
         r#"SELECT label, expires_at, revoked_at, participant AS "participant?: ParticipantId"
            FROM study_invitations WHERE token_hash = ? AND study = ?"#,
         hash,
         study,
     );
-    let row = row.fetch_optional(&mut **tx).await?.ok_or(StoreError::NotFound("the invitation"))?;
+    let row = row.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the invitation"))?;
     let refuse = |why: &str| Err(StoreError::Conflict(why.to_owned()));
     if row.revoked_at.is_some() {
         return refuse("this invitation was withdrawn; ask the people who sent it for another");
@@ -215,13 +241,13 @@ async fn usable_invitation(
 }
 
 /// Refuses when all places of a study are taken. Who left or was screened out takes none; `places` is 0 where there is no limit.
-async fn place_left(tx: &mut Transaction<'_, Sqlite>, study: &StudyId, places: u32) -> Result<()> {
-    let taken = sqlx::query_scalar!(
+async fn place_left(tx: &mut Transaction<'_>, study: &StudyId, places: u32) -> Result<()> {
+    let taken = query_scalar!(
         r#"SELECT count(*) FILTER (WHERE state NOT IN ('screened_out', 'left')) AS "taken!: i64"
            FROM participants WHERE study = ?"#,
         study
     );
-    if places > 0 && taken.fetch_one(&mut **tx).await? >= i64::from(places) {
+    if places > 0 && taken.fetch_one(&mut *tx).await? >= i64::from(places) {
         return Err(StoreError::Conflict("all places in this study are taken".to_owned()));
     }
     Ok(())
@@ -239,7 +265,7 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        if let Some(known) = by_teacher(&mut *tx, study, teacher).await? {
+        if let Some(known) = by_teacher(&mut tx, study, teacher).await? {
             return Ok(known);
         }
         let refuse = |why: &str| Err(StoreError::Conflict(why.to_owned()));
@@ -269,15 +295,15 @@ impl Store {
         }
         if let Some(name) = &person.platform_person {
             let there = select_participants!("study = ? AND platform_person = ?", study, name);
-            if there.fetch_optional(&mut *tx).await?.is_some() {
+            if there.fetch_optional(&mut tx).await?.is_some() {
                 return refuse("you take part in this study already, in another browser; go on there");
             }
         }
-        let number = sqlx::query_scalar!(
+        let number = query_scalar!(
             r#"SELECT coalesce(max(number), 0) + 1 AS "number!: i64" FROM participants WHERE study = ?"#,
             study
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         // Numbers follow each other, so arms are taken in turn: of any number of teachers each arm has as many as the others.
         let arm = match assignment {
@@ -291,7 +317,7 @@ impl Store {
         };
         let agreed = (!consent.trim().is_empty()).then(|| hex::encode(Sha256::digest(consent.as_bytes())));
         let state = ParticipantState::Guidelines.as_str();
-        let id = sqlx::query_scalar!(
+        let id = query_scalar!(
             r#"INSERT INTO participants (study, teacher, number, arm, state, consent, platform_person, platform_study,
                    platform_session, invitation_label, preview, joined_at)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: ParticipantId""#,
@@ -308,15 +334,15 @@ impl Store {
             sees,
             now,
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         if let Some(hash) = invitation {
-            sqlx::query!("UPDATE study_invitations SET participant = ? WHERE token_hash = ?", id, hash)
-                .execute(&mut *tx)
+            query!("UPDATE study_invitations SET participant = ? WHERE token_hash = ?", id, hash)
+                .execute(&mut tx)
                 .await?;
         }
         webhooks::queue(&mut tx, now, study, "participant.joined", &json!({ "participant": number })).await?;
-        let joined = by_id(&mut *tx, id).await?;
+        let joined = by_id(&mut tx, id).await?;
         tx.commit().await?;
         Ok(joined)
     }
@@ -341,7 +367,7 @@ impl Store {
 
     /// How many standing answers a teacher has given in a study; skips are none.
     pub async fn answers_in_study(&self, study: &StudyId, teacher: TeacherId) -> Result<u64> {
-        let given = sqlx::query_scalar!(
+        let given = query_scalar!(
             r#"SELECT count(*) AS "given!: i64" FROM study_arms CROSS JOIN answers
                ON answers.run = study_arms.run AND answers.teacher = ?2 AND answers.superseded_by IS NULL
                    AND answers.teacher IS NOT NULL AND answers.kind <> 'skipped' AND answers.retracted_at IS NULL
@@ -370,12 +396,12 @@ impl Store {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         let id = who.id;
-        let old = by_id(&mut *tx, id).await?;
+        let old = by_id(&mut tx, id).await?;
         if old.state != who.state || old.state == state {
             return Ok(old);
         }
         let word = state.as_str();
-        sqlx::query!(
+        query!(
             "UPDATE participants SET state = ?1, completion_code = coalesce(?2, completion_code),
                  qualified_at = CASE WHEN ?1 = 'teaching' THEN coalesce(qualified_at, ?3) ELSE qualified_at END,
                  finished_at = CASE WHEN ?1 IN ('finished', 'screened_out', 'left') THEN ?3 ELSE NULL END
@@ -385,7 +411,7 @@ impl Store {
             now,
             id,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         let detail = json!({ "participant": old.number, "from": old.state, "to": word });
         if actor != SELF {
@@ -393,7 +419,7 @@ impl Store {
         }
         let event = format!("participant.{word}");
         webhooks::queue(&mut tx, now, &old.study, &event, &detail).await?;
-        let new = by_id(&mut *tx, id).await?;
+        let new = by_id(&mut tx, id).await?;
         tx.commit().await?;
         Ok(new)
     }
@@ -405,16 +431,12 @@ impl Store {
     pub async fn rejoin_study(&self, id: ParticipantId, state: ParticipantState, places: u32) -> Result<()> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let who = by_id(&mut *tx, id).await?;
+        let who = by_id(&mut tx, id).await?;
         place_left(&mut tx, &who.study, places).await?;
         let word = state.as_str();
-        sqlx::query!(
-            "UPDATE participants SET state = ?, finished_at = NULL WHERE id = ? AND state = 'left'",
-            word,
-            id,
-        )
-        .execute(&mut *tx)
-        .await?;
+        query!("UPDATE participants SET state = ?, finished_at = NULL WHERE id = ? AND state = 'left'", word, id,)
+            .execute(&mut tx)
+            .await?;
         Ok(tx.commit().await?)
     }
 
@@ -424,16 +446,16 @@ impl Store {
         let at = to_int("the check", at)?;
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "UPDATE participants SET attention_passed = attention_passed + ?2, attention_missed = attention_missed + 1 - ?2
              WHERE id = ?1 AND attention_passed + attention_missed = ?3 AND state = 'teaching'",
             id,
             right,
             at,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        let participant = by_id(&mut *tx, id).await?;
+        let participant = by_id(&mut tx, id).await?;
         tx.commit().await?;
         Ok(participant)
     }
@@ -444,8 +466,8 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let old = by_id(&mut *tx, id).await?;
-        sqlx::query!("UPDATE participants SET approval = ? WHERE id = ?", word, id).execute(&mut *tx).await?;
+        let old = by_id(&mut tx, id).await?;
+        query!("UPDATE participants SET approval = ? WHERE id = ?", word, id).execute(&mut tx).await?;
         let detail = json!({ "participant": old.number, "from": old.approval, "to": word });
         audit::note(&mut tx, now, actor, &old.study, "approval_changed", &detail).await?;
         Ok(tx.commit().await?)
@@ -458,10 +480,10 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let teacher = by_id(&mut *tx, id).await?.teacher;
-        let parts = select_participants!("teacher = ?", teacher).fetch_all(&mut *tx).await?;
+        let teacher = by_id(&mut tx, id).await?.teacher;
+        let parts = select_participants!("teacher = ?", teacher).fetch_all(&mut tx).await?;
         for part in parts {
-            sqlx::query!(
+            query!(
                 "UPDATE participants SET platform_person = NULL, platform_study = NULL, platform_session = NULL,
                      invitation_label = NULL, erased_at = coalesce(erased_at, ?2),
                      finished_at = coalesce(finished_at, ?2),
@@ -470,23 +492,35 @@ impl Store {
                 part.id,
                 now,
             )
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await?;
-            sqlx::query!("UPDATE study_invitations SET label = '' WHERE participant = ?", part.id)
-                .execute(&mut *tx)
-                .await?;
+            query!("UPDATE study_invitations SET label = '' WHERE participant = ?", part.id).execute(&mut tx).await?;
             audit::note(&mut tx, now, actor, &part.study, "person_erased", &json!({ "participant": part.number }))
                 .await?;
         }
-        sqlx::query!("DELETE FROM teacher_browsers WHERE teacher = ?", teacher).execute(&mut *tx).await?;
+        query!("DELETE FROM teacher_browsers WHERE teacher = ?", teacher).execute(&mut tx).await?;
         // No token has this hash: the row stays for the answers, and no cookie finds it.
-        sqlx::query!("UPDATE teachers SET token_hash = randomblob(32) WHERE id = ?", teacher).execute(&mut *tx).await?;
+        query!("UPDATE teachers SET token_hash = randomblob(32) WHERE id = ?", teacher).execute(&mut tx).await?;
         Ok(tx.commit().await?)
     }
 
     /// Figures about the answers of each participant of a study. Who has given nothing is left out.
     pub async fn participant_figures(&self, study: &StudyId) -> Result<BTreeMap<TeacherId, ParticipantFigures>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                teacher: TeacherId,
+                answers: i64,
+                described: i64,
+                skipped: i64,
+                timed: i64,
+                active_ms: i64,
+                read: i64,
+                understood: i64,
+                last: i64,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT answers.teacher AS "teacher!: TeacherId",
                    count(*) FILTER (WHERE answers.kind <> 'skipped') AS "answers!: i64",
                    count(*) FILTER (WHERE answers.kind = 'described') AS "described!: i64",

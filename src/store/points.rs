@@ -4,10 +4,10 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, key_list, to_int};
 use super::error::{Missing, Result};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use crate::ids::RunId;
 use crate::protocol::Rate;
 use crate::run::Point;
-use sqlx::{Sqlite, Transaction};
 
 /// A [`Rate`] from its four columns, which are all empty when there is none.
 pub(super) fn rate(value: Option<f64>, n: Option<i64>, low: Option<f64>, high: Option<f64>) -> Option<Rate> {
@@ -32,6 +32,25 @@ struct PointRow {
     validation_smoothed: Option<f64>,
     place: Option<i64>,
 }
+
+row!(PointRow {
+    update_no,
+    episodes,
+    descriptions,
+    seconds,
+    loss,
+    training_success,
+    valid_share,
+    gold_share,
+    validation,
+    validation_n,
+    validation_low,
+    validation_high,
+    lambda,
+    training_success_total,
+    validation_smoothed,
+    place
+});
 
 impl PointRow {
     fn validation(&self) -> Option<Rate> {
@@ -61,7 +80,7 @@ impl From<PointRow> for Point {
 /// Selects [`PointRow`]s. The arguments are the rest of the statement and its parameters.
 macro_rules! select_points {
     ($rest:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             PointRow,
             r#"SELECT update_no AS "update_no!", episodes AS "episodes!", descriptions AS "descriptions!",
                    seconds AS "seconds!", loss, training_success, valid_share, gold_share, validation, validation_n,
@@ -88,20 +107,20 @@ impl Store {
     ///
     /// Only the returned points are read.
     pub async fn points(&self, run: &RunId, limit: usize) -> Result<Vec<Point>> {
-        let mut tx = self.readers().begin().await?; // one snapshot for all reads
+        let mut tx = self.readers().snapshot().await?; // one snapshot for all reads
         let (tested, untested) = (count(&mut tx, run, true).await?, count(&mut tx, run, false).await?);
         if tested + untested <= limit {
-            let all = select_points!("WHERE run = ? ORDER BY update_no", run).fetch_all(&mut *tx).await?;
+            let all = select_points!("WHERE run = ? ORDER BY update_no", run).fetch_all(&mut tx).await?;
             return Ok(all.into_iter().map(Point::from).collect());
         }
         let mut rows = Vec::new();
         if limit > 0 {
             let last = select_points!("WHERE run = ? ORDER BY update_no DESC LIMIT 1", run);
-            rows.extend(last.fetch_optional(&mut *tx).await?);
+            rows.extend(last.fetch_optional(&mut tx).await?);
         }
         if limit > 1 {
             let first = select_points!("WHERE run = ? ORDER BY update_no LIMIT 1", run);
-            rows.extend(first.fetch_optional(&mut *tx).await?);
+            rows.extend(first.fetch_optional(&mut tx).await?);
         }
         let edges = |tested: bool| {
             let edges = rows.iter().filter(|row| row.validation.is_some() == tested);
@@ -113,18 +132,18 @@ impl Store {
         let (of_tested, of_untested) = (key_list(&of_tested), key_list(&of_untested));
         let chosen = select_points!(
             "INDEXED BY points_tested
-             WHERE run = ? AND validation IS NOT NULL AND place IN (SELECT value FROM json_each(?))",
+             WHERE run = ? AND validation IS NOT NULL AND place IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
             run,
             of_tested
         );
-        rows.extend(chosen.fetch_all(&mut *tx).await?);
+        rows.extend(chosen.fetch_all(&mut tx).await?);
         let chosen = select_points!(
             "INDEXED BY points_untested
-             WHERE run = ? AND validation IS NULL AND place IN (SELECT value FROM json_each(?))",
+             WHERE run = ? AND validation IS NULL AND place IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
             run,
             of_untested
         );
-        rows.extend(chosen.fetch_all(&mut *tx).await?);
+        rows.extend(chosen.fetch_all(&mut tx).await?);
         rows.sort_by_key(|row| row.update_no);
         rows.dedup_by_key(|row| row.update_no);
         Ok(rows.into_iter().map(Point::from).collect())
@@ -157,7 +176,7 @@ impl Store {
     }
 }
 
-async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &RunId, point: &Point) -> Result<()> {
+async fn record_point(tx: &mut Transaction<'_>, run: &RunId, point: &Point) -> Result<()> {
     let place = count(tx, run, point.validation.is_some()).await?;
     let place = i64::try_from(place).unwrap_or(i64::MAX);
     let update = to_int("the update", point.update)?;
@@ -168,7 +187,7 @@ async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &RunId, point: &Poi
     let validation_n = point.validation.map(|rate| to_int("the sample", rate.n)).transpose()?;
     let validation_low = point.validation.map(|rate| rate.low);
     let validation_high = point.validation.map(|rate| rate.high);
-    sqlx::query!(
+    query!(
         "INSERT INTO points (run, update_no, episodes, descriptions, seconds, loss,
              training_success, valid_share, gold_share, validation, validation_n, validation_low,
              validation_high, lambda, training_success_total, validation_smoothed, place)
@@ -180,7 +199,7 @@ async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &RunId, point: &Poi
              validation_low = excluded.validation_low, validation_high = excluded.validation_high,
              lambda = excluded.lambda, training_success_total = excluded.training_success_total,
              validation_smoothed = excluded.validation_smoothed,
-             place = iif((validation IS NULL) = (excluded.validation IS NULL), place, excluded.place),
+             place = iif((points.validation IS NULL) = (excluded.validation IS NULL), points.place, excluded.place),
              validation = excluded.validation",
         run,
         update,
@@ -200,28 +219,22 @@ async fn record_point(tx: &mut Transaction<'_, Sqlite>, run: &RunId, point: &Poi
         point.validation_smoothed,
         place,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .or_missing("the run")?;
     Ok(())
 }
 
 /// How many of the run's points have a validation reading (`tested`), or have none: one more than their last place.
-async fn count(tx: &mut Transaction<'_, Sqlite>, run: &RunId, tested: bool) -> Result<usize> {
+async fn count(tx: &mut Transaction<'_>, run: &RunId, tested: bool) -> Result<usize> {
     let last = if tested {
-        sqlx::query_scalar!(
-            r#"SELECT max(place) AS "last?: i64" FROM points WHERE run = ? AND validation IS NOT NULL"#,
-            run
-        )
-        .fetch_one(&mut **tx)
-        .await?
+        query_scalar!(r#"SELECT max(place) AS "last?: i64" FROM points WHERE run = ? AND validation IS NOT NULL"#, run)
+            .fetch_one(&mut *tx)
+            .await?
     } else {
-        sqlx::query_scalar!(
-            r#"SELECT max(place) AS "last?: i64" FROM points WHERE run = ? AND validation IS NULL"#,
-            run
-        )
-        .fetch_one(&mut **tx)
-        .await?
+        query_scalar!(r#"SELECT max(place) AS "last?: i64" FROM points WHERE run = ? AND validation IS NULL"#, run)
+            .fetch_one(&mut *tx)
+            .await?
     };
     Ok(last.map_or(0, |last| from_int(last) as usize + 1))
 }

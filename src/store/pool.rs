@@ -3,9 +3,9 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{AnswersSince, NewExecution, PoolCounts, Store, overlap};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
-use sqlx::{Sqlite, Transaction};
 
 /// How many executions a run keeps that somebody has passed over and that wait for others. Everybody who asks for an
 /// execution passes through them, so they must not become more with every skip.
@@ -36,14 +36,14 @@ impl Store {
         let now = self.monotonic_now();
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        let deleted = sqlx::query!(
+        let deleted = query!(
             "DELETE FROM executions WHERE run = ? AND state = 'open' AND policy_update < ? AND shown = 0",
             run,
             oldest,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        let retired = sqlx::query!(
+        let retired = query!(
             "UPDATE executions SET state = 'retired'
              WHERE run = ?1 AND state = 'open' AND policy_update < ?2 AND NOT EXISTS
                  (SELECT 1 FROM leases WHERE leases.execution = executions.id
@@ -52,7 +52,7 @@ impl Store {
             oldest,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(deleted.rows_affected() + retired.rows_affected())
@@ -63,7 +63,7 @@ impl Store {
     pub async fn retire_skipped(&self, run: &RunId, keep: u64) -> Result<u64> {
         let keep = to_int("the number", keep)?;
         let now = self.monotonic_now();
-        let beyond = sqlx::query_scalar!(
+        let beyond = query_scalar!(
             r#"SELECT id AS "id!: ExecutionId" FROM executions INDEXED BY executions_touched
                WHERE run = ? AND state = 'open' AND touched = 1 ORDER BY id DESC LIMIT 1 OFFSET ?"#,
             run,
@@ -74,7 +74,7 @@ impl Store {
         let Some(beyond) = beyond else { return Ok(0) };
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        let retired = sqlx::query!(
+        let retired = query!(
             "UPDATE executions SET state = 'retired'
              WHERE run = ?1 AND state = 'open' AND touched = 1 AND given = 0 AND id <= ?2 AND NOT EXISTS
                  (SELECT 1 FROM leases WHERE leases.execution = executions.id
@@ -83,7 +83,7 @@ impl Store {
             beyond,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(retired.rows_affected())
@@ -93,22 +93,29 @@ impl Store {
     /// most: the trainer asks often, and another program may have posted very many.
     pub async fn pool(&self, run: &RunId) -> Result<PoolCounts> {
         let now = self.monotonic_now();
-        let counts = sqlx::query!(
+        row! {
+            struct Row {
+                open: i64,
+                leased: i64,
+            }
+        }
+        let counts = query_as!(
+            Row,
             r#"SELECT (SELECT count(*) FROM (SELECT 1 FROM executions INDEXED BY executions_fresh
-                           WHERE run = ?1 AND state = 'open' AND touched = 0 LIMIT ?3))
-                       - count(*) FILTER (WHERE NOT touched) AS "open!: i64",
+                           WHERE run = ?1 AND state = 'open' AND touched = 0 LIMIT ?3) AS fresh)
+                       - count(*) FILTER (WHERE touched = 0) AS "open!: i64",
                    count(*) AS "leased!: i64"
                FROM (SELECT DISTINCT executions.id, executions.touched
                      FROM leases INDEXED BY leases_live CROSS JOIN executions ON executions.id = leases.execution
                      WHERE leases.expires_at > ?2 AND leases.renewed_at <= ?2
-                         AND executions.run = ?1 AND executions.state = 'open')"#,
+                         AND executions.run = ?1 AND executions.state = 'open') AS leased"#,
             run,
             now,
             MOST_COUNTED,
         )
         .fetch_one(self.readers())
         .await?;
-        let holders = sqlx::query_scalar!(
+        let holders = query_scalar!(
             r#"SELECT leases.teacher AS "teacher!: TeacherId"
                FROM leases INDEXED BY leases_live CROSS JOIN executions ON executions.id = leases.execution
                WHERE leases.expires_at > ?2 AND leases.renewed_at <= ?2
@@ -131,12 +138,19 @@ impl Store {
     /// trainer fills the pool by them.
     pub async fn answers_since(&self, run: &RunId, after: AnswerId) -> Result<AnswersSince> {
         if after == AnswerId::default() {
-            let newest = sqlx::query_scalar!(r#"SELECT max(id) AS "id?: AnswerId" FROM answers WHERE run = ?"#, run)
+            let newest = query_scalar!(r#"SELECT max(id) AS "id?: AnswerId" FROM answers WHERE run = ?"#, run)
                 .fetch_one(self.readers())
                 .await?;
             return Ok(AnswersSince { answered: 0, newest: newest.unwrap_or_default() });
         }
-        let supply = sqlx::query!(
+        row! {
+            struct Row {
+                answered: i64,
+                newest: Option<AnswerId>,
+            }
+        }
+        let supply = query_as!(
+            Row,
             r#"SELECT count(*) FILTER (WHERE teacher IS NOT NULL AND kind <> 'skipped' AND supersedes IS NULL)
                    AS "answered!: i64", max(id) AS "newest?: AnswerId"
                FROM answers WHERE run = ? AND id > ?"#,
@@ -152,10 +166,10 @@ impl Store {
     /// nobody had seen when they were retired are not counted: their numbers are free again.)
     pub async fn next_episode(&self, run: &RunId) -> Result<u64> {
         // Two reads at the ends of the two indexes.
-        let largest = sqlx::query_scalar!(
+        let largest = query_scalar!(
             r#"SELECT max(largest) AS "largest?: i64" FROM (
                    SELECT max(episode) AS largest FROM executions WHERE run = ?1 AND state <> 'withdrawn'
-                   UNION ALL SELECT max(episode) FROM executions WHERE run = ?1 AND state = 'withdrawn')"#,
+                   UNION ALL SELECT max(episode) FROM executions WHERE run = ?1 AND state = 'withdrawn') AS episodes"#,
             run,
         )
         .fetch_one(self.readers())
@@ -168,7 +182,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] when there is none of that key.
     pub async fn trace(&self, execution: ExecutionId) -> Result<serde_json::Value> {
-        let trace = sqlx::query_scalar!("SELECT trace FROM execution_bodies WHERE execution = ?", execution)
+        let trace = query_scalar!("SELECT trace FROM execution_bodies WHERE execution = ?", execution)
             .fetch_optional(self.readers())
             .await?;
         from_json("an execution's trace", &trace.ok_or(StoreError::NotFound("the execution"))?)
@@ -176,7 +190,7 @@ impl Store {
 
     /// [`StoreError::NotFound`] unless the execution is one of the run.
     pub async fn execution_in(&self, run: &RunId, execution: ExecutionId) -> Result<()> {
-        sqlx::query_scalar!(r#"SELECT 1 AS "found!: i64" FROM executions WHERE id = ? AND run = ?"#, execution, run)
+        query_scalar!(r#"SELECT 1 AS "found!: i64" FROM executions WHERE id = ? AND run = ?"#, execution, run)
             .fetch_optional(self.readers())
             .await?
             .map(|_| ())
@@ -186,7 +200,7 @@ impl Store {
 
 /// Adds an execution; its key, or `None` where the episode was there already.
 pub(super) async fn offer_one(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     run: &RunId,
     new: &NewExecution,
     wanted: u32,
@@ -194,17 +208,17 @@ pub(super) async fn offer_one(
 ) -> Result<Option<ExecutionId>> {
     let (episode, update) = (to_int("the episode", new.episode)?, to_int("the update", new.update)?);
     let (view, trace) = (to_json(&new.view)?, to_json(&new.trace)?);
-    let known = sqlx::query_scalar!(
+    let known = query_scalar!(
         r#"SELECT 1 AS "known!: i64" FROM executions WHERE run = ? AND episode = ? AND state <> 'withdrawn'"#,
         run,
         episode,
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await?;
     if known.is_some() {
         return Ok(None);
     }
-    let id = sqlx::query_scalar!(
+    let id = query_scalar!(
         r#"INSERT INTO executions (run, episode, policy_update, wanted, success, request, summary, offered_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id AS "id!: ExecutionId""#,
         run,
@@ -216,26 +230,26 @@ pub(super) async fn offer_one(
         new.summary,
         now,
     )
-    .fetch_one(&mut **tx)
+    .fetch_one(&mut *tx)
     .await
     .or_missing("the run")?;
     let reference = new.reference.as_ref().map(to_json).transpose()?;
-    sqlx::query!(
+    query!(
         "INSERT INTO execution_bodies (execution, view, trace, reference) VALUES (?, ?, ?, ?)",
         id,
         view,
         trace,
         reference,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(Some(id))
 }
 
 /// Retires all but the newest executions that were skipped (or answered by the first of several people), unless
 /// somebody is at them by the clock of leases. Late answers are still taken.
-pub(super) async fn retire_oldest_skipped(tx: &mut Transaction<'_, Sqlite>, run: &RunId, now: i64) -> Result<()> {
-    sqlx::query!(
+pub(super) async fn retire_oldest_skipped(tx: &mut Transaction<'_>, run: &RunId, now: i64) -> Result<()> {
+    query!(
         "UPDATE executions SET state = 'retired'
          WHERE run = ?1 AND state = 'open' AND touched = 1
              AND id <= (SELECT id FROM executions WHERE run = ?1 AND state = 'open' AND touched = 1
@@ -247,7 +261,7 @@ pub(super) async fn retire_oldest_skipped(tx: &mut Transaction<'_, Sqlite>, run:
         KEPT_SKIPPED,
         now,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(())
 }

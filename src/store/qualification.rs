@@ -3,6 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, to_int};
 use super::error::{Result, StoreError};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{Store, audit};
 use crate::ids::{ExecutionId, ParticipantId, RunId, StudyId};
 use serde::Serialize;
@@ -44,50 +45,56 @@ impl Store {
     pub async fn choose_qualification(&self, study: &StudyId, run: &RunId, wanted: u32) -> Result<u64> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let count = async |tx: &mut sqlx::SqliteConnection| -> Result<i64> {
-            let n =
-                sqlx::query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM qualification_items WHERE study = ?"#, study);
+        let count = async |tx: &mut Transaction<'_>| -> Result<i64> {
+            let n = query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM qualification_items WHERE study = ?"#, study);
             Ok(n.fetch_one(tx).await?)
         };
-        let answered = sqlx::query_scalar!(
+        let answered = query_scalar!(
             r#"SELECT count(*) AS "n!: i64" FROM participants
                JOIN qualification_answers ON qualification_answers.participant = participants.id
                WHERE participants.study = ?"#,
             study
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         // An item that somebody has described stays in everybody's qualification.
         if answered == 0 && count(&mut tx).await? < i64::from(wanted) {
-            sqlx::query!("DELETE FROM qualification_items WHERE study = ?", study).execute(&mut *tx).await?;
-            let oldest = sqlx::query!(
+            query!("DELETE FROM qualification_items WHERE study = ?", study).execute(&mut tx).await?;
+            row! {
+                struct Row {
+                    id: ExecutionId,
+                    summary: String,
+                }
+            }
+            let oldest = query_as!(
+                Row,
                 r#"SELECT id AS "id!: ExecutionId", summary FROM executions
                    WHERE run = ? AND state <> 'withdrawn' ORDER BY episode LIMIT ?"#,
                 run,
                 LOOKED_THROUGH,
             )
-            .fetch_all(&mut *tx)
+            .fetch_all(&mut tx)
             .await?;
             let mut seen = HashSet::new();
             let differing = oldest.into_iter().filter(|row| seen.insert(row.summary.clone()));
             for (position, row) in differing.take(wanted as usize).enumerate() {
                 let position = position as i64;
-                sqlx::query!(
+                query!(
                     "INSERT INTO qualification_items (study, position, execution) VALUES (?, ?, ?)",
                     study,
                     position,
                     row.id,
                 )
-                .execute(&mut *tx)
+                .execute(&mut tx)
                 .await?;
             }
         }
         // Nobody meets them once more while they teach, and they are kept although nobody answers them in the pool.
-        sqlx::query!(
+        query!(
             "UPDATE executions SET shown = 1, state = CASE state WHEN 'open' THEN 'retired' ELSE state END WHERE id IN (SELECT execution FROM qualification_items WHERE study = ?)",
             study,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         let chosen = count(&mut tx).await?;
         tx.commit().await?;
@@ -96,8 +103,15 @@ impl Store {
 
     /// The items of a study's qualification.
     pub async fn qualification_items(&self, study: &StudyId) -> Result<Vec<QualificationItem>> {
-        let rows = sqlx::query!(
-            r#"SELECT item.position, executions.run AS "run!: RunId", body.view, body.trace FROM qualification_items AS item
+        row! {
+            struct Row {
+                position: i64,
+                run: RunId,
+                view: String,
+                trace: String,
+            }
+        }
+        let rows = query_as!(Row, r#"SELECT item.position, executions.run AS "run!: RunId", body.view, body.trace FROM qualification_items AS item
                JOIN executions ON executions.id = item.execution
                JOIN execution_bodies AS body ON body.execution = item.execution
                WHERE item.study = ? ORDER BY item.position"#,
@@ -130,7 +144,7 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "INSERT INTO qualification_answers (participant, position, text, passed, judged_by, created_at)
              VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (participant, position) DO NOTHING",
             participant,
@@ -140,14 +154,23 @@ impl Store {
             judged_by,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }
 
     /// A participant's descriptions in the qualification.
     pub async fn qualification_answers(&self, participant: ParticipantId) -> Result<Vec<QualificationAnswer>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                position: i64,
+                text: String,
+                passed: Option<bool>,
+                judged_by: Option<String>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT position, text, passed AS "passed?: bool", judged_by FROM qualification_answers
                WHERE participant = ? ORDER BY position"#,
             participant,
@@ -178,7 +201,7 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let judged = sqlx::query!(
+        let judged = query!(
             "UPDATE qualification_answers SET passed = ?1, judged_by = ?2 WHERE participant = ?3 AND position = ?4
                  AND participant IN (SELECT id FROM participants WHERE study = ?5)",
             passed,
@@ -187,7 +210,7 @@ impl Store {
             place,
             study,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if judged.rows_affected() == 0 {
             return Err(StoreError::NotFound("the description"));

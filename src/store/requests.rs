@@ -3,6 +3,7 @@
 use super::Store;
 use super::connection::Durability;
 use super::error::{Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use crate::ids::{ExecutionId, TeacherId};
 
 /// The request of an execution, and whether a teacher knows it.
@@ -16,16 +17,18 @@ pub struct Asked {
     pub success: bool,
 }
 
+row!(Asked { request, visible, success });
+
 impl Store {
     /// The request of an execution, and whether the teacher can see it.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such execution.
     pub async fn asked(&self, execution: ExecutionId, teacher: TeacherId) -> Result<Asked> {
-        sqlx::query_as!(
+        query_as!(
             Asked,
             r#"SELECT executions.request AS "request!",
-                   (runs.request_shown OR EXISTS (SELECT 1 FROM leases
+                   (runs.request_shown = 1 OR EXISTS (SELECT 1 FROM leases
                        WHERE leases.execution = executions.id AND leases.teacher = ?2 AND leases.revealed = 1))
                        AS "visible!: bool",
                    executions.success AS "success!: bool"
@@ -46,15 +49,14 @@ impl Store {
     pub async fn reveal(&self, execution: ExecutionId, teacher: TeacherId) -> Result<String> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let revealed =
-            sqlx::query!("UPDATE leases SET revealed = 1 WHERE execution = ? AND teacher = ?", execution, teacher)
-                .execute(&mut *tx)
-                .await?;
+        let revealed = query!("UPDATE leases SET revealed = 1 WHERE execution = ? AND teacher = ?", execution, teacher)
+            .execute(&mut tx)
+            .await?;
         if revealed.rows_affected() == 0 {
             return Err(StoreError::NeverYours);
         }
         let request =
-            sqlx::query_scalar!("SELECT request FROM executions WHERE id = ?", execution).fetch_one(&mut *tx).await?;
+            query_scalar!("SELECT request FROM executions WHERE id = ?", execution).fetch_one(&mut tx).await?;
         tx.commit().await?;
         Ok(request)
     }

@@ -8,6 +8,7 @@ use super::answers::count_given;
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, key_list};
 use super::error::{Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use super::{AnswerKind, OwnAnswer, Response, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, StudyId, TeacherId};
 use time::OffsetDateTime;
@@ -51,14 +52,22 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                execution: ExecutionId,
+                kind: String,
+                used_in_update: Option<i64>,
+            }
+        }
+        let row = query_as!(
+            Row,
             r#"SELECT execution AS "execution!: ExecutionId", kind, used_in_update FROM answers
                WHERE id = ? AND teacher = ? AND execution IS NOT NULL"#,
             answer,
             teacher,
         );
-        let row = row.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the answer"))?;
-        sqlx::query!(
+        let row = row.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the answer"))?;
+        query!(
             "UPDATE answers SET retracted_at = coalesce(retracted_at, ?3),
                  passed_over = iif(used_in_update IS NULL, 1, passed_over)
              WHERE execution = ?1 AND teacher = ?2",
@@ -66,10 +75,10 @@ impl Store {
             teacher,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        sqlx::query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", teacher, row.execution)
-            .execute(&mut *tx)
+        query!("DELETE FROM drafts WHERE teacher = ? AND execution = ?", teacher, row.execution)
+            .execute(&mut tx)
             .await?;
         count_given(&mut tx, row.execution).await?;
         tx.commit().await?;
@@ -85,7 +94,7 @@ impl Store {
         page: u64,
         length: usize,
     ) -> Result<OwnPage> {
-        let mut keys = sqlx::query_scalar!(
+        let mut keys = query_scalar!(
             r#"SELECT answers.id AS "id!: AnswerId" FROM study_arms CROSS JOIN answers INDEXED BY answers_of_teacher
                ON answers.run = study_arms.run AND answers.teacher = ?2 AND answers.superseded_by IS NULL
                    AND answers.teacher IS NOT NULL
@@ -99,7 +108,25 @@ impl Store {
         keys.sort_unstable_by(|a, b| b.cmp(a));
         let first = usize::try_from(page).unwrap_or(usize::MAX).saturating_mul(length);
         let wanted = key_list(&keys.into_iter().skip(first).take(length).collect::<Vec<_>>());
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                id: AnswerId,
+                run: RunId,
+                family: String,
+                execution: ExecutionId,
+                view: String,
+                kind: String,
+                text: String,
+                demonstration: Option<String>,
+                rating: Option<f64>,
+                created_at: i64,
+                used_in_update: Option<i64>,
+                fulfilled: bool,
+                retracted_at: Option<i64>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT answers.id AS "id!: AnswerId", answers.run AS "run!: RunId", runs.family AS "family!",
                    answers.execution AS "execution!: ExecutionId", body.view AS "view!", answers.kind AS "kind!",
                    iif(answers.retracted_at IS NULL, answers.text, '') AS "text!: String",
@@ -110,7 +137,7 @@ impl Store {
                FROM answers
                CROSS JOIN runs ON runs.id = answers.run
                CROSS JOIN execution_bodies AS body ON body.execution = answers.execution
-               WHERE answers.id IN (SELECT value FROM json_each(?))"#,
+               WHERE answers.id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"#,
             wanted,
         )
         .fetch_all(self.readers())
@@ -137,7 +164,7 @@ impl Store {
 
     /// [`StoreError::NotFound`] unless the answer is one of the study and of the teacher.
     pub async fn answer_in_study(&self, study: &StudyId, answer: AnswerId, teacher: TeacherId) -> Result<()> {
-        sqlx::query_scalar!(
+        query_scalar!(
             r#"SELECT 1 AS "found!: i64" FROM answers CROSS JOIN study_arms ON study_arms.run = answers.run
                WHERE answers.id = ? AND answers.teacher = ? AND study_arms.study = ?"#,
             answer,

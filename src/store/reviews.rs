@@ -4,6 +4,7 @@ use super::answers::count_given;
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, key_list};
 use super::error::{Result, StoreError, unreadable};
+use super::sql::{query, query_as, query_scalar, row};
 use super::{AnswerKind, Store, audit};
 use crate::ids::{AnswerId, ExecutionId, RunId, StudyId, TeacherId};
 use crate::study::agreement::Outcome;
@@ -130,7 +131,34 @@ pub struct AgreementAttempt {
 impl Store {
     /// The standing answers of a study's participants, oldest first.
     pub async fn study_answers(&self, study: &StudyId) -> Result<Vec<StudyAnswer>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                id: AnswerId,
+                run: RunId,
+                execution: ExecutionId,
+                teacher: TeacherId,
+                number: i64,
+                kind: String,
+                text: String,
+                demonstrated: bool,
+                rating: Option<f64>,
+                fulfilled: bool,
+                request: String,
+                request_shown: bool,
+                summary: String,
+                active_ms: Option<i64>,
+                created_at: i64,
+                used_in_update: Option<i64>,
+                understood_before: Option<bool>,
+                retracted: bool,
+                state: Option<String>,
+                reason: Option<String>,
+                reviewer: Option<String>,
+                reviewed_at: Option<i64>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT answers.id AS "id!: AnswerId", answers.run AS "run!: RunId",
                    answers.execution AS "execution!: ExecutionId", answers.teacher AS "teacher!: TeacherId",
                    participants.number AS "number!", answers.kind AS "kind!",
@@ -194,9 +222,16 @@ impl Store {
     /// The views of executions by their keys.
     pub async fn views(&self, executions: &[ExecutionId]) -> Result<HashMap<ExecutionId, serde_json::Value>> {
         let keys = key_list(executions);
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                execution: ExecutionId,
+                view: String,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT execution AS "execution!: ExecutionId", view AS "view!" FROM execution_bodies
-               WHERE execution IN (SELECT value FROM json_each(?))"#,
+               WHERE execution IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"#,
             keys,
         )
         .fetch_all(self.readers())
@@ -219,7 +254,15 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                execution: ExecutionId,
+                settings: String,
+                state: Option<String>,
+            }
+        }
+        let row = query_as!(
+            Row,
             r#"SELECT answers.execution AS "execution!: ExecutionId", studies.settings AS "settings!",
                    reviews.state AS "state?"
                FROM answers
@@ -230,12 +273,12 @@ impl Store {
             answer,
             study,
         );
-        let row = row.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the answer"))?;
+        let row = row.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the answer"))?;
         let settings: StudySettings = from_json("a study's settings", &row.settings)?;
         match decision {
             Some((state, reason)) => {
                 let word = state.as_str();
-                sqlx::query!(
+                query!(
                     "INSERT INTO reviews (answer, state, reason, reviewer, reviewed_at) VALUES (?, ?, ?, ?, ?)
                      ON CONFLICT (answer) DO UPDATE SET state = excluded.state, reason = excluded.reason,
                          reviewer = excluded.reviewer, reviewed_at = excluded.reviewed_at",
@@ -245,20 +288,20 @@ impl Store {
                     reviewer,
                     now,
                 )
-                .execute(&mut *tx)
+                .execute(&mut tx)
                 .await?;
             }
             None => {
-                sqlx::query!("DELETE FROM reviews WHERE answer = ?", answer).execute(&mut *tx).await?;
+                query!("DELETE FROM reviews WHERE answer = ?", answer).execute(&mut tx).await?;
             }
         }
         let rejected = matches!(decision, Some((ReviewState::Rejected, _))) && !settings.learn_rejected;
-        sqlx::query!(
-            "UPDATE answers SET passed_over = ?2 OR retracted_at IS NOT NULL WHERE id = ?1 AND used_in_update IS NULL",
+        query!(
+            "UPDATE answers SET passed_over = iif(?2 = 1 OR retracted_at IS NOT NULL, 1, 0) WHERE id = ?1 AND used_in_update IS NULL",
             answer,
             rejected,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         count_given(&mut tx, row.execution).await?;
         let detail = json!({
@@ -283,31 +326,31 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let known = sqlx::query_scalar!(
+        let known = query_scalar!(
             r#"SELECT 1 AS "known!: i64" FROM executions CROSS JOIN study_arms ON study_arms.run = executions.run
                WHERE executions.id = ? AND study_arms.study = ?"#,
             execution,
             study,
         );
-        known.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the execution"))?;
+        known.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the execution"))?;
         let (answer, text) = match chosen {
             Chosen::Answer(answer) => (Some(*answer), None),
             Chosen::Words(text) => (None, Some(text.as_str())),
             Chosen::Nothing => (None, None),
         };
         if let Some(answer) = answer {
-            let about = sqlx::query_scalar!(
+            let about = query_scalar!(
                 r#"SELECT 1 AS "about!: i64" FROM answers
                    WHERE id = ? AND execution = ? AND kind = 'described' AND retracted_at IS NULL"#,
                 answer,
                 execution,
             );
-            about.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the answer"))?;
+            about.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the answer"))?;
         }
         if *chosen == Chosen::Nothing {
-            sqlx::query!("DELETE FROM adjudications WHERE execution = ?", execution).execute(&mut *tx).await?;
+            query!("DELETE FROM adjudications WHERE execution = ?", execution).execute(&mut tx).await?;
         } else {
-            sqlx::query!(
+            query!(
                 "INSERT INTO adjudications (execution, study, answer, text, reviewer, adjudicated_at)
                  VALUES (?, ?, ?, ?, ?, ?)
                  ON CONFLICT (execution) DO UPDATE SET answer = excluded.answer, text = excluded.text,
@@ -319,7 +362,7 @@ impl Store {
                 reviewer,
                 now,
             )
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await?;
         }
         let detail = json!({ "execution": execution, "answer": answer, "text": text });
@@ -329,7 +372,17 @@ impl Store {
 
     /// The reviewers' chosen descriptions, by executions of a study.
     pub async fn adjudications(&self, study: &StudyId) -> Result<HashMap<ExecutionId, Adjudication>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                execution: ExecutionId,
+                answer: Option<AnswerId>,
+                text: String,
+                reviewer: String,
+                adjudicated_at: i64,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT adjudications.execution AS "execution!: ExecutionId", adjudications.answer AS "answer?: AnswerId",
                    coalesce(adjudications.text, iif(answers.retracted_at IS NULL, answers.text, '')) AS "text!: String",
                    adjudications.reviewer, adjudications.adjudicated_at
@@ -357,9 +410,9 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!("DELETE FROM agreement_attempts WHERE study = ?", study).execute(&mut *tx).await?;
+        query!("DELETE FROM agreement_attempts WHERE study = ?", study).execute(&mut tx).await?;
         for AgreementAttempt { answer, outcome } in attempts {
-            sqlx::query!(
+            query!(
                 "INSERT INTO agreement_attempts (study, answer, agent, outcome, understood, tried_at)
                  VALUES (?, ?, ?, ?, ?, ?)",
                 study,
@@ -369,7 +422,7 @@ impl Store {
                 outcome.understood,
                 now,
             )
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await?;
         }
         let detail = json!({ "agent": agent, "descriptions": attempts.len() });
@@ -382,8 +435,16 @@ impl Store {
         &self,
         study: &StudyId,
     ) -> Result<Option<(RunId, OffsetDateTime, HashMap<AnswerId, Outcome>)>> {
-        let rows = sqlx::query!(
-            r#"SELECT answer AS "answer!: AnswerId", agent AS "agent!: RunId", outcome, understood AS "understood!: bool",
+        row! {
+            struct Row {
+                answer: AnswerId,
+                agent: RunId,
+                outcome: Vec<u8>,
+                understood: bool,
+                tried_at: i64,
+            }
+        }
+        let rows = query_as!(Row, r#"SELECT answer AS "answer!: AnswerId", agent AS "agent!: RunId", outcome, understood AS "understood!: bool",
                    tried_at
                FROM agreement_attempts WHERE study = ?"#,
             study,
@@ -402,10 +463,23 @@ impl Store {
 
     /// The facts by which the quality of a teacher's standing answers in a run is judged. Retracted ones are left out.
     pub async fn quality_facts(&self, run: &RunId, teacher: TeacherId) -> Result<Vec<Facts>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                id: AnswerId,
+                kind: String,
+                text: String,
+                medium: String,
+                fulfilled: bool,
+                request: Option<String>,
+                summary: String,
+                active_ms: Option<i64>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",
                    answers.medium AS "medium!", answers.fulfilled AS "fulfilled!: bool",
-                   iif(answers.request_shown, executions.request, NULL) AS "request?: String",
+                   iif(answers.request_shown = 1, executions.request, NULL) AS "request?: String",
                    executions.summary AS "summary!", answers.active_ms
                FROM answers INDEXED BY answers_of_teacher
                CROSS JOIN executions ON executions.id = answers.execution
@@ -435,7 +509,14 @@ impl Store {
 
     /// The attention checks that a teacher answered rightly and wrongly in the study of a run.
     pub async fn attention_of(&self, run: &RunId, teacher: TeacherId) -> Result<(u64, u64)> {
-        let row = sqlx::query!(
+        row! {
+            struct Row {
+                attention_passed: i64,
+                attention_missed: i64,
+            }
+        }
+        let row = query_as!(
+            Row,
             r#"SELECT attention_passed, attention_missed FROM study_arms
                CROSS JOIN participants ON participants.study = study_arms.study AND participants.teacher = ?2
                WHERE study_arms.run = ?1"#,

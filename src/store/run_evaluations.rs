@@ -4,6 +4,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, to_int, to_json};
 use super::error::{Missing, Result};
+use super::sql::{query, query_as, row};
 use crate::ids::RunId;
 use crate::protocol::{Evaluation, Split};
 use serde::Serialize;
@@ -48,7 +49,7 @@ impl Store {
         let at = super::convert::to_nanos(row.evaluated_at);
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "INSERT INTO run_evaluations (run, checkpoint, update_no, episodes, split, evaluation, evaluated_at)
              VALUES (?, ?, ?, ?, ?, ?, ?)",
             run,
@@ -59,7 +60,7 @@ impl Store {
             evaluation,
             at,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await
         .or_missing("the run")?;
         Ok(tx.commit().await?)
@@ -67,7 +68,18 @@ impl Store {
 
     /// The evaluations of a run, newest first.
     pub async fn evaluations(&self, run: &RunId) -> Result<Vec<RunEvaluation>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                checkpoint: String,
+                update_no: i64,
+                episodes: i64,
+                split: String,
+                evaluation: String,
+                evaluated_at: i64,
+            }
+        }
+        let rows = query_as!(
+            Row,
             "SELECT checkpoint, update_no, episodes, split, evaluation, evaluated_at FROM run_evaluations
              WHERE run = ? ORDER BY id DESC LIMIT ?",
             run,

@@ -4,6 +4,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
+use super::sql::{query, query_as, row};
 use crate::ids::RunId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -149,6 +150,22 @@ struct Row {
     inherited_people: Option<i64>,
 }
 
+row!(Row {
+    run,
+    name,
+    notes,
+    tags,
+    archived_at,
+    trashed_at,
+    purged_at,
+    made_by,
+    folder,
+    parent,
+    parent_checkpoint,
+    inherited_update,
+    inherited_people
+});
+
 impl Row {
     fn read(self) -> Result<(RunId, RunLabel)> {
         let parent = self.parent.zip(self.parent_checkpoint).map(|(run, checkpoint)| RunParent { run, checkpoint });
@@ -175,7 +192,7 @@ impl Row {
 /// Selects [`Row`]s. The arguments are the rest of the statement and its parameters.
 macro_rules! select_labels {
     ($rest:literal $(, $parameter:expr)*) => {
-        sqlx::query_as!(
+        query_as!(
             Row,
             r#"SELECT run AS "run!: RunId", name AS "name!", notes AS "notes!", tags AS "tags!", archived_at, trashed_at,
                    purged_at, made_by AS "made_by!", folder, parent AS "parent: RunId", parent_checkpoint,
@@ -252,11 +269,11 @@ impl Store {
         let (now, archived) = (self.now(), change.archived);
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!("INSERT INTO run_labels (run) VALUES (?) ON CONFLICT (run) DO NOTHING", run)
-            .execute(&mut *tx)
+        query!("INSERT INTO run_labels (run) VALUES (?) ON CONFLICT (run) DO NOTHING", run)
+            .execute(&mut tx)
             .await
             .or_missing("the run")?;
-        sqlx::query!(
+        query!(
             "UPDATE run_labels SET name = coalesce(?, name), notes = coalesce(?, notes), tags = coalesce(?, tags)
              WHERE run = ?",
             change.name,
@@ -264,11 +281,11 @@ impl Store {
             tags,
             run,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if let Some(archived) = archived {
             let at = archived.then_some(now);
-            sqlx::query!("UPDATE run_labels SET archived_at = ? WHERE run = ?", at, run).execute(&mut *tx).await?;
+            query!("UPDATE run_labels SET archived_at = ? WHERE run = ?", at, run).execute(&mut tx).await?;
         }
         tx.commit().await?;
         drop(writer);
@@ -283,7 +300,7 @@ impl Store {
         let people = to_int("the number of descriptions", origin.inherited.people)?;
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "INSERT INTO run_labels (run, made_by, folder, parent, parent_checkpoint, inherited_update, inherited_people)
              VALUES (?, ?, ?, ?, ?, ?, ?)
              ON CONFLICT (run) DO UPDATE SET made_by = excluded.made_by, folder = excluded.folder,
@@ -297,7 +314,7 @@ impl Store {
             update,
             people,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await
         .or_missing("the run")?;
         Ok(tx.commit().await?)
@@ -308,7 +325,7 @@ impl Store {
         let config = to_json(config)?;
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let updated = sqlx::query!("UPDATE runs SET config = ? WHERE id = ?", config, run).execute(&mut *tx).await?;
+        let updated = query!("UPDATE runs SET config = ? WHERE id = ?", config, run).execute(&mut tx).await?;
         if updated.rows_affected() == 0 {
             return Err(StoreError::NotFound("the run"));
         }

@@ -4,6 +4,7 @@ use super::Store;
 use super::connection::Durability;
 use super::convert::{from_int, to_nanos};
 use super::error::{Missing, Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use crate::ids::{RunId, StudyId};
 use serde::Serialize;
 use std::time::Duration;
@@ -29,7 +30,15 @@ impl Store {
     /// Counts the rows that would be lost with a run.
     pub async fn run_losses(&self, run: &RunId) -> Result<RunLosses> {
         self.run(run).await?;
-        let counts = sqlx::query!(
+        row! {
+            struct Row {
+                described: Option<i64>,
+                answers: Option<i64>,
+                points: i64,
+            }
+        }
+        let counts = query_as!(
+            Row,
             r#"SELECT (SELECT sum(described) FROM teacher_counts WHERE run = ?1) AS "described?: i64",
                    (SELECT answers FROM run_counts WHERE run = ?1) AS "answers?: i64",
                    (SELECT count(*) FROM points WHERE run = ?1) AS "points!: i64""#,
@@ -47,7 +56,7 @@ impl Store {
 
     /// The studies that need a run.
     async fn studies_with(&self, run: &RunId) -> Result<Vec<StudyId>> {
-        let studies = sqlx::query_scalar!(
+        let studies = query_scalar!(
             r#"SELECT study AS "study!: StudyId" FROM study_arms WHERE run = ?1
                UNION SELECT study FROM agreement_attempts WHERE agent = ?1
                UNION SELECT id FROM studies WHERE settings ->> '$.qualification.executor' = ?1"#,
@@ -61,16 +70,16 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "INSERT INTO run_labels (run, trashed_at) VALUES (?1, ?2)
-             ON CONFLICT (run) DO UPDATE SET trashed_at = coalesce(trashed_at, ?2)",
+             ON CONFLICT (run) DO UPDATE SET trashed_at = coalesce(run_labels.trashed_at, ?2)",
             run,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await
         .or_missing("the run")?;
-        sqlx::query!("UPDATE runs SET active = 0 WHERE id = ?", run).execute(&mut *tx).await?;
+        query!("UPDATE runs SET active = 0 WHERE id = ?", run).execute(&mut tx).await?;
         Ok(tx.commit().await?)
     }
 
@@ -81,11 +90,11 @@ impl Store {
     pub async fn restore_run(&self, run: &RunId) -> Result<()> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let restored = sqlx::query!(
+        let restored = query!(
             "UPDATE run_labels SET trashed_at = NULL WHERE run = ? AND trashed_at IS NOT NULL AND purged_at IS NULL",
             run
         );
-        if restored.execute(&mut *tx).await?.rows_affected() == 0 {
+        if restored.execute(&mut tx).await?.rows_affected() == 0 {
             return Err(StoreError::NotFound("the run in the trash"));
         }
         Ok(tx.commit().await?)
@@ -93,7 +102,7 @@ impl Store {
 
     /// The runs in the trash, the one that was deleted last first.
     pub async fn trashed_runs(&self) -> Result<Vec<RunId>> {
-        let runs = sqlx::query_scalar!(
+        let runs = query_scalar!(
             r#"SELECT run AS "run!: RunId" FROM run_labels
                WHERE trashed_at > 0 AND purged_at IS NULL ORDER BY trashed_at DESC, run"#
         );
@@ -103,7 +112,7 @@ impl Store {
     /// The runs that were put into the trash before a time, and are still there.
     pub async fn trashed_before(&self, time: OffsetDateTime) -> Result<Vec<RunId>> {
         let time = to_nanos(time);
-        let runs = sqlx::query_scalar!(
+        let runs = query_scalar!(
             r#"SELECT run AS "run!: RunId" FROM run_labels
                WHERE trashed_at > 0 AND trashed_at < ? AND purged_at IS NULL ORDER BY trashed_at"#,
             time,
@@ -123,37 +132,34 @@ impl Store {
         let (now, kept) = (self.now(), keep_rows || !self.studies_with(run).await?.is_empty());
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!("DELETE FROM checkpoints WHERE run = ?", run).execute(&mut *tx).await?;
+        query!("DELETE FROM checkpoints WHERE run = ?", run).execute(&mut tx).await?;
         if kept {
-            sqlx::query!("UPDATE run_labels SET purged_at = ? WHERE run = ?", now, run).execute(&mut *tx).await?;
+            query!("UPDATE run_labels SET purged_at = ? WHERE run = ?", now, run).execute(&mut tx).await?;
             return Ok(tx.commit().await?);
         }
         // The rows refer to each other in circles: what is left must fit when the transaction ends.
-        sqlx::query("PRAGMA defer_foreign_keys = ON").execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM reviews WHERE answer IN (SELECT id FROM answers WHERE run = ?)", run)
-            .execute(&mut *tx)
+        tx.defer_foreign_keys().await?;
+        query!("DELETE FROM reviews WHERE answer IN (SELECT id FROM answers WHERE run = ?)", run)
+            .execute(&mut tx)
             .await?;
-        sqlx::query!("DELETE FROM adjudications WHERE execution IN (SELECT id FROM executions WHERE run = ?)", run)
-            .execute(&mut *tx)
+        query!("DELETE FROM adjudications WHERE execution IN (SELECT id FROM executions WHERE run = ?)", run)
+            .execute(&mut tx)
             .await?;
-        sqlx::query!(
-            "DELETE FROM qualification_items WHERE execution IN (SELECT id FROM executions WHERE run = ?)",
-            run
-        )
-        .execute(&mut *tx)
-        .await?;
-        sqlx::query!("DELETE FROM comprehension WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM episodes WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM answers WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM executions WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM imported_episodes WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM updates WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM points WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM run_counts WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM teacher_counts WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM run_evaluations WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM run_labels WHERE run = ?", run).execute(&mut *tx).await?;
-        sqlx::query!("DELETE FROM runs WHERE id = ?", run).execute(&mut *tx).await?;
+        query!("DELETE FROM qualification_items WHERE execution IN (SELECT id FROM executions WHERE run = ?)", run)
+            .execute(&mut tx)
+            .await?;
+        query!("DELETE FROM comprehension WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM episodes WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM answers WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM executions WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM imported_episodes WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM updates WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM points WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM run_counts WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM teacher_counts WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM run_evaluations WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM run_labels WHERE run = ?", run).execute(&mut tx).await?;
+        query!("DELETE FROM runs WHERE id = ?", run).execute(&mut tx).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -3,6 +3,7 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos, to_json, to_nanos};
 use super::error::{Result, StoreError};
+use super::sql::{query, query_as, query_scalar, row};
 use super::{Run, Store};
 use crate::config::run::TeacherMode;
 use crate::ids::RunId;
@@ -17,6 +18,8 @@ struct RunRow {
     active: bool,
     created_at: i64,
 }
+
+row!(RunRow { id, family, preset, config, seed, teacher, active, created_at });
 
 impl RunRow {
     fn read(self) -> Result<Run> {
@@ -36,7 +39,7 @@ impl RunRow {
 /// Selects [`RunRow`]s. The arguments are the rest of the statement and its parameters.
 macro_rules! select_runs {
     ($rest:literal $(, $parameter:expr)*) => {
-        sqlx::query_as!(
+        query_as!(
             RunRow,
             r#"SELECT id AS "id: RunId", family, preset, config, seed, teacher, active AS "active: bool", created_at
                FROM runs "# + $rest
@@ -66,7 +69,7 @@ impl Store {
         let (seed, created_at) = (run.seed as i64, to_nanos(run.created_at));
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let made = sqlx::query!(
+        let made = query!(
             "INSERT INTO runs (id, family, preset, config, seed, teacher, active, created_at)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
             run.id,
@@ -78,7 +81,7 @@ impl Store {
             run.active,
             created_at,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if made.rows_affected() == 0 {
             return Err(StoreError::Conflict(format!("there is a run named {:?} already", run.id)));
@@ -110,7 +113,7 @@ impl Store {
 
     /// How many runs there are.
     pub async fn run_count(&self) -> Result<u64> {
-        let runs = sqlx::query_scalar!(r#"SELECT count(*) AS "runs!: i64" FROM runs"#).fetch_one(self.readers());
+        let runs = query_scalar!(r#"SELECT count(*) AS "runs!: i64" FROM runs"#).fetch_one(self.readers());
         Ok(from_int(runs.await?))
     }
 
@@ -119,7 +122,7 @@ impl Store {
         let teacher = teacher_json(mode)?;
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let updated = sqlx::query!("UPDATE runs SET teacher = ? WHERE id = ?", teacher, run).execute(&mut *tx).await?;
+        let updated = query!("UPDATE runs SET teacher = ? WHERE id = ?", teacher, run).execute(&mut tx).await?;
         if updated.rows_affected() == 0 {
             return Err(StoreError::NotFound("the run"));
         }
@@ -130,7 +133,7 @@ impl Store {
     pub async fn set_active(&self, run: &RunId, active: bool) -> Result<()> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let updated = sqlx::query!("UPDATE runs SET active = ? WHERE id = ?", active, run).execute(&mut *tx).await?;
+        let updated = query!("UPDATE runs SET active = ? WHERE id = ?", active, run).execute(&mut tx).await?;
         if updated.rows_affected() == 0 {
             return Err(StoreError::NotFound("the run"));
         }

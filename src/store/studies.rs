@@ -3,13 +3,13 @@
 use super::connection::Durability;
 use super::convert::{from_json, from_nanos, to_json};
 use super::error::{Result, StoreError, unreadable};
+use super::sql::{On, Transaction, query, query_as, query_scalar, row};
 use super::{Store, audit, overlap, webhooks};
 use crate::ids::{RunId, StudyId};
 pub use crate::study::StudyArm;
 use crate::study::{StudySettings, StudyState};
 use serde::Serialize;
 use serde_json::json;
-use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
 
 /// A study as stored.
@@ -45,6 +45,8 @@ struct Row {
     opened_at: Option<i64>,
     closed_at: Option<i64>,
 }
+
+row!(Row { id, state, settings, created_by, created_at, opened_at, closed_at });
 
 impl Row {
     fn read(self, arms: Vec<StudyArm>) -> Result<Study> {
@@ -83,8 +85,8 @@ fn check_id(id: &StudyId) -> Result<()> {
     )))
 }
 
-async fn row(executor: impl SqliteExecutor<'_>, id: &StudyId) -> Result<Row> {
-    let row = sqlx::query_as!(
+async fn row(executor: impl Into<On<'_>>, id: &StudyId) -> Result<Row> {
+    let row = query_as!(
         Row,
         r#"SELECT id AS "id!: StudyId", state, settings, created_by, created_at, opened_at, closed_at
            FROM studies WHERE id = ?"#,
@@ -93,8 +95,8 @@ async fn row(executor: impl SqliteExecutor<'_>, id: &StudyId) -> Result<Row> {
     row.fetch_optional(executor).await?.ok_or(StoreError::NotFound("the study"))
 }
 
-async fn arms(executor: impl SqliteExecutor<'_>, id: &StudyId) -> Result<Vec<StudyArm>> {
-    let arms = sqlx::query_as!(
+async fn arms(executor: impl Into<On<'_>>, id: &StudyId) -> Result<Vec<StudyArm>> {
+    let arms = query_as!(
         StudyArm,
         r#"SELECT run AS "run!: RunId", name FROM study_arms WHERE study = ? ORDER BY position"#,
         id,
@@ -103,16 +105,16 @@ async fn arms(executor: impl SqliteExecutor<'_>, id: &StudyId) -> Result<Vec<Stu
 }
 
 /// Writes the arms of a study anew.
-async fn write_arms(tx: &mut Transaction<'_, Sqlite>, id: &StudyId, arms: &[StudyArm]) -> Result<()> {
-    sqlx::query!("DELETE FROM study_arms WHERE study = ?", id).execute(&mut **tx).await?;
+async fn write_arms(tx: &mut Transaction<'_>, id: &StudyId, arms: &[StudyArm]) -> Result<()> {
+    query!("DELETE FROM study_arms WHERE study = ?", id).execute(&mut *tx).await?;
     for (position, arm) in arms.iter().enumerate() {
         let position = position as i64;
-        let run = sqlx::query_scalar!(
+        let run = query_scalar!(
             r#"SELECT study_arms.study AS "study?: StudyId" FROM runs
                LEFT JOIN study_arms ON study_arms.run = runs.id WHERE runs.id = ?"#,
             arm.run,
         );
-        match run.fetch_optional(&mut **tx).await?.ok_or(StoreError::NotFound("the run"))? {
+        match run.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the run"))? {
             Some(other) if other == *id => {
                 return Err(StoreError::Conflict(format!("the run {} is named twice", arm.run)));
             }
@@ -121,28 +123,30 @@ async fn write_arms(tx: &mut Transaction<'_, Sqlite>, id: &StudyId, arms: &[Stud
             }
             None => {}
         }
-        sqlx::query!(
+        query!(
             "INSERT INTO study_arms (study, position, run, name) VALUES (?, ?, ?, ?)",
             id,
             position,
             arm.run,
             arm.name,
         )
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await?;
     }
     Ok(())
 }
 
 /// Refuses settings that name a run which does not exist.
-async fn check_executor(tx: &mut Transaction<'_, Sqlite>, settings: &StudySettings) -> Result<()> {
+async fn check_executor(tx: &mut Transaction<'_>, settings: &StudySettings) -> Result<()> {
     let Some(executor) = &settings.qualification.executor else { return Ok(()) };
-    let there = sqlx::query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM runs WHERE id = ?"#, executor);
-    if there.fetch_one(&mut **tx).await? == 0 {
+    let there = query_scalar!(r#"SELECT count(*) AS "n!: i64" FROM runs WHERE id = ?"#, executor);
+    if there.fetch_one(&mut *tx).await? == 0 {
         return Err(StoreError::Conflict(format!("there is no run called {executor} whose agent could decide")));
     }
     Ok(())
 }
+
+row!(StudyArm { run, name });
 
 impl Store {
     /// Makes a study, as a draft. `webhook_secret`: the key that its messages are signed with.
@@ -164,7 +168,7 @@ impl Store {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
         check_executor(&mut tx, settings).await?;
-        let made = sqlx::query!(
+        let made = query!(
             "INSERT INTO studies (id, settings, webhook_secret, created_by, created_at) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT (id) DO NOTHING",
             id,
@@ -173,7 +177,7 @@ impl Store {
             actor,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if made.rows_affected() == 0 {
             return Err(StoreError::Conflict(format!("there is a study called {id} already")));
@@ -191,7 +195,7 @@ impl Store {
 
     /// All studies, newest first.
     pub async fn studies(&self) -> Result<Vec<Study>> {
-        let rows = sqlx::query_as!(
+        let rows = query_as!(
             Row,
             r#"SELECT id AS "id!: StudyId", state, settings, created_by, created_at, opened_at, closed_at
                FROM studies ORDER BY created_at DESC, id"#,
@@ -208,7 +212,7 @@ impl Store {
 
     /// The study that a run belongs to.
     pub async fn study_of_run(&self, run: &RunId) -> Result<Option<StudyId>> {
-        let study = sqlx::query_scalar!(r#"SELECT study AS "study!: StudyId" FROM study_arms WHERE run = ?"#, run);
+        let study = query_scalar!(r#"SELECT study AS "study!: StudyId" FROM study_arms WHERE run = ?"#, run);
         Ok(study.fetch_optional(self.readers()).await?)
     }
 
@@ -227,8 +231,8 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let old_arms = arms(&mut *tx, id).await?;
-        let old = row(&mut *tx, id).await?.read(old_arms)?;
+        let old_arms = arms(&mut tx, id).await?;
+        let old = row(&mut tx, id).await?.read(old_arms)?;
         let (settings, new_arms) = change(&old)?;
         write_change(&mut tx, now, actor, &old, &settings, &new_arms).await?;
         tx.commit().await.map_err(StoreError::from)?;
@@ -243,7 +247,7 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let old = row(&mut *tx, id).await?;
+        let old = row(&mut tx, id).await?;
         let settings = from_json("a study's settings", &old.settings)?;
         let old = StudyState::parse(&old.state).ok_or_else(|| unreadable("a study's state", &old.state))?;
         if old == state {
@@ -253,7 +257,7 @@ impl Store {
             return Err(StoreError::Conflict(format!("a study cannot go from {} to {}", old.as_str(), state.as_str())));
         }
         let word = state.as_str();
-        sqlx::query!(
+        query!(
             "UPDATE studies SET state = ?1,
                  opened_at = CASE WHEN ?1 = 'open' THEN coalesce(opened_at, ?2) ELSE opened_at END,
                  closed_at = CASE WHEN ?1 = 'closed' THEN ?2 ELSE NULL END
@@ -262,7 +266,7 @@ impl Store {
             now,
             id,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if state == StudyState::Open {
             overlap::raise(&mut tx, id, &settings).await?;
@@ -276,7 +280,7 @@ impl Store {
 
 /// Writes what a study becomes, with what differs for the audit trail.
 async fn write_change(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     now: i64,
     actor: &str,
     old: &Study,
@@ -294,7 +298,7 @@ async fn write_change(
         write_arms(tx, &old.id, new_arms).await?;
     }
     let text = to_json(settings)?;
-    sqlx::query!("UPDATE studies SET settings = ? WHERE id = ?", text, old.id).execute(&mut **tx).await?;
+    query!("UPDATE studies SET settings = ? WHERE id = ?", text, old.id).execute(&mut *tx).await?;
     if old.state == StudyState::Open {
         overlap::raise(tx, &old.id, settings).await?;
     }

@@ -3,9 +3,9 @@
 use super::connection::Durability;
 use super::convert::{from_nanos, token_hash};
 use super::error::{Result, StoreError, unreadable};
+use super::sql::{On, query, query_as, query_scalar, row};
 use super::{Store, Teacher};
 use crate::ids::TeacherId;
-use sqlx::SqliteExecutor;
 
 struct TeacherRow {
     id: TeacherId,
@@ -14,6 +14,8 @@ struct TeacherRow {
     created_at: i64,
 }
 
+row!(TeacherRow { id, seen_guide, answered, created_at });
+
 impl From<TeacherRow> for Teacher {
     fn from(row: TeacherRow) -> Self {
         let TeacherRow { id, seen_guide, answered, created_at } = row;
@@ -21,8 +23,8 @@ impl From<TeacherRow> for Teacher {
     }
 }
 
-async fn teacher_by_hash(executor: impl SqliteExecutor<'_>, hash: &[u8]) -> Result<Option<Teacher>> {
-    let row = sqlx::query_as!(
+async fn teacher_by_hash(executor: impl Into<On<'_>>, hash: &[u8]) -> Result<Option<Teacher>> {
+    let row = query_as!(
         TeacherRow,
         r#"SELECT id AS "id!: TeacherId", seen_guide AS "seen_guide: bool", answered AS "answered: bool", created_at
            FROM teachers WHERE token_hash = ?1
@@ -43,14 +45,14 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "INSERT INTO teachers (token_hash, created_at) VALUES (?, ?) ON CONFLICT (token_hash) DO NOTHING",
             hash,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        let teacher = teacher_by_hash(&mut *tx, &hash).await?.ok_or(StoreError::NotFound("the teacher"))?;
+        let teacher = teacher_by_hash(&mut tx, &hash).await?.ok_or(StoreError::NotFound("the teacher"))?;
         tx.commit().await?;
         Ok(teacher)
     }
@@ -64,7 +66,7 @@ impl Store {
     /// outlive the process and mean nothing to another database.
     pub async fn visitor_key(&self) -> Result<&[u8]> {
         let read = async || -> Result<Vec<u8>> {
-            let key = sqlx::query_scalar!("SELECT value FROM secrets WHERE name = 'visitors'");
+            let key = query_scalar!("SELECT value FROM secrets WHERE name = 'visitors'");
             key.fetch_optional(self.readers())
                 .await?
                 .ok_or_else(|| unreadable("the key of the cookies", "it is missing"))
@@ -76,8 +78,7 @@ impl Store {
     pub async fn set_seen_guide(&self, teacher: TeacherId) -> Result<()> {
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        let updated =
-            sqlx::query!("UPDATE teachers SET seen_guide = 1 WHERE id = ?", teacher).execute(&mut *tx).await?;
+        let updated = query!("UPDATE teachers SET seen_guide = 1 WHERE id = ?", teacher).execute(&mut tx).await?;
         if updated.rows_affected() == 0 {
             return Err(StoreError::NotFound("the teacher"));
         }

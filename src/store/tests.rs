@@ -56,7 +56,7 @@ fn long_answer(execution: ExecutionId, teacher: TeacherId, client_key: String) -
 
 /// Sets a limit on the writer's connection.
 async fn pragma(store: &Store, pragma: &'static str) {
-    sqlx::query(pragma).execute(store.writer_pool()).await.unwrap();
+    sqlx::query(pragma).execute(store.sqlite().unwrap()).await.unwrap();
 }
 
 #[tokio::test]
@@ -65,9 +65,9 @@ async fn a_full_disk_is_said_plainly_and_takes_nothing_that_was_acknowledged() {
     let teacher = store.teacher("a").await.unwrap().id;
     let mut next = 0;
     // Whatever the tables themselves take, there is room for a few answers.
-    let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(store.writer_pool()).await.unwrap();
+    let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(store.sqlite().unwrap()).await.unwrap();
     let limit = format!("PRAGMA max_page_count = {}", pages + 40);
-    sqlx::query(sqlx::AssertSqlSafe(limit)).execute(store.writer_pool()).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(limit)).execute(store.sqlite().unwrap()).await.unwrap();
     let (mut acknowledged, refused) = loop {
         next += 1;
         let leased = match store.lease(&"run".into(), teacher, &[], Duration::MINUTE).await {
@@ -102,7 +102,7 @@ async fn writing_goes_on_after_sqlite_took_a_transaction_back_by_itself() {
     for durability in [Durability::Full, Durability::Normal] {
         let mut writer = store.writer(durability).await.unwrap();
         let mut tx = writer.begin().await.unwrap();
-        sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+        sqlx::query("ROLLBACK").execute(tx.sqlite()).await.unwrap();
         drop(tx);
         drop(writer);
         let leased = store.lease(&"run".into(), teacher, &[], Duration::MINUTE).await.unwrap().unwrap();
@@ -124,7 +124,7 @@ async fn a_database_that_cannot_be_written_is_said_plainly() {
 #[tokio::test]
 async fn readers_cannot_write() {
     let (_folder, store) = store_with_pool(1).await;
-    let refused = sqlx::query("DELETE FROM leases").execute(store.readers()).await.unwrap_err();
+    let refused = sqlx::query("DELETE FROM leases").execute(store.readers().sqlite()).await.unwrap_err();
     assert!(matches!(refused.into(), StoreError::ReadOnly));
 }
 
@@ -134,9 +134,9 @@ async fn what_people_typed_is_synced_and_what_the_trainer_tells_is_not_waited_fo
     for (durability, level) in [(Durability::Full, 2), (Durability::Normal, 1), (Durability::Full, 2)] {
         let mut writer = store.writer(durability).await.unwrap();
         let mut tx = writer.begin().await.unwrap();
-        let set: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *tx).await.unwrap();
+        let set: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(tx.sqlite()).await.unwrap();
         assert_eq!(set, level);
     }
-    let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(store.readers()).await.unwrap();
+    let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(store.readers().sqlite()).await.unwrap();
     assert_eq!(mode, "wal");
 }

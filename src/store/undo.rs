@@ -8,9 +8,9 @@ use super::connection::Durability;
 use super::convert::{from_int, from_json, from_nanos};
 use super::error::{Result, StoreError};
 use super::leases::{HELD, end_of_lease, length_of_lease};
+use super::sql::{On, Transaction, query, query_as, query_scalar, row};
 use super::{AnswerKind, Response, Store};
 use crate::ids::{AnswerId, ExecutionId, RunId, TeacherId};
-use sqlx::{Sqlite, SqliteExecutor, Transaction};
 use time::OffsetDateTime;
 
 /// An answer that its teacher wanted to take back, and the execution that it describes.
@@ -57,6 +57,22 @@ struct Row {
     fulfilled: bool,
 }
 
+row!(Row {
+    id,
+    kind,
+    text,
+    demonstration,
+    rating,
+    used_in_update,
+    superseded_by,
+    withdrawn_at,
+    execution,
+    episode,
+    view,
+    request,
+    fulfilled
+});
+
 impl Row {
     fn kind(&self) -> Result<AnswerKind> {
         AnswerKind::parse(&self.kind)
@@ -86,17 +102,17 @@ impl Row {
 
 /// The teacher's answer with what is shown of its execution.
 async fn select_answer(
-    executor: impl SqliteExecutor<'_>,
+    executor: impl Into<On<'_>>,
     run: &RunId,
     answer: AnswerId,
     teacher: TeacherId,
 ) -> Result<Option<Row>> {
-    let row = sqlx::query_as!(
+    let row = query_as!(
         Row,
         r#"SELECT answers.id AS "id!: AnswerId", answers.kind AS "kind!", answers.text AS "text!",
                answers.demonstration, answers.rating, answers.used_in_update, answers.superseded_by AS "superseded_by?: AnswerId", answers.withdrawn_at,
                answers.execution AS "execution!: ExecutionId", answers.episode AS "episode!", body.view AS "view!",
-               iif(runs.request_shown OR EXISTS (SELECT 1 FROM leases
+               iif(runs.request_shown = 1 OR EXISTS (SELECT 1 FROM leases
                        WHERE leases.execution = answers.execution AND leases.teacher = answers.teacher
                            AND leases.revealed = 1),
                    executions.request, NULL) AS "request?: String",
@@ -131,7 +147,7 @@ impl Store {
     ) -> Result<WithdrawnAnswer> {
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let row = select_answer(&mut *tx, run, answer, teacher).await?.ok_or(StoreError::NotFound("the answer"))?;
+        let row = select_answer(&mut tx, run, answer, teacher).await?.ok_or(StoreError::NotFound("the answer"))?;
         let now = self.now();
         if row.withdrawn_at.is_some() {
             return row.read(None, now);
@@ -143,8 +159,8 @@ impl Store {
             let update = row.used_in_update;
             return row.read(update, now);
         }
-        sqlx::query!("UPDATE answers SET withdrawn_at = ?2, superseded_by = id WHERE id = ?1", answer, now)
-            .execute(&mut *tx)
+        query!("UPDATE answers SET withdrawn_at = ?2, superseded_by = id WHERE id = ?1", answer, now)
+            .execute(&mut tx)
             .await?;
         count_given(&mut tx, row.execution).await?;
         let held = hold_again(&mut tx, run, row.execution, teacher, self.monotonic_now(), ttl).await?;
@@ -162,7 +178,7 @@ impl Store {
     ) -> Result<Option<WithdrawnAnswer>> {
         let row = select_answer(self.readers(), run, answer, teacher).await?;
         let Some(row) = row.filter(|row| row.withdrawn_at.is_some()) else { return Ok(None) };
-        let answered = sqlx::query_scalar!(
+        let answered = query_scalar!(
             r#"SELECT EXISTS (SELECT 1 FROM answers INDEXED BY answers_standing
                    WHERE execution = ? AND teacher = ? AND superseded_by IS NULL AND execution IS NOT NULL)
                    AS "answered!: bool""#,
@@ -182,7 +198,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] when there is none of that key.
     pub async fn view(&self, execution: ExecutionId) -> Result<serde_json::Value> {
-        let view = sqlx::query_scalar!("SELECT view FROM execution_bodies WHERE execution = ?", execution)
+        let view = query_scalar!("SELECT view FROM execution_bodies WHERE execution = ?", execution)
             .fetch_optional(self.readers())
             .await?;
         from_json("an execution's view", &view.ok_or(StoreError::NotFound("the execution"))?)
@@ -193,14 +209,21 @@ impl Store {
 /// back what is beyond the two that a teacher may hold of a run. How long it is theirs; `None` when somebody else has its last
 /// place: an answer to it then comes late.
 async fn hold_again(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     run: &RunId,
     execution: ExecutionId,
     teacher: TeacherId,
     now: i64,
     ttl: time::Duration,
 ) -> Result<Option<time::Duration>> {
-    let state = sqlx::query!(
+    row! {
+        struct Row {
+            has_place: bool,
+            answered: bool,
+        }
+    }
+    let state = query_as!(
+        Row,
         r#"SELECT given + (SELECT count(*) FROM leases
                WHERE leases.execution = executions.id AND leases.renewed_at <= ?3 AND leases.expires_at > ?3
                    AND leases.teacher <> ?2) < wanted AS "has_place!: bool",
@@ -210,11 +233,11 @@ async fn hold_again(
         teacher,
         now,
     )
-    .fetch_one(&mut **tx)
+    .fetch_one(&mut *tx)
     .await?;
     let ttl = length_of_lease(ttl, state.answered);
     let expires_at = if state.has_place { end_of_lease(now, ttl) } else { now };
-    sqlx::query!(
+    query!(
         "INSERT INTO leases (execution, teacher, taken_at, renewed_at, expires_at)
          VALUES (?1, ?2, coalesce((SELECT min(leases.taken_at) - 1
                  FROM leases CROSS JOIN executions ON executions.id = leases.execution
@@ -228,21 +251,21 @@ async fn hold_again(
         expires_at,
         run,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
-    sqlx::query!(
+    query!(
         "UPDATE leases SET expires_at = 0
          WHERE teacher = ?1 AND execution IN (
              SELECT leases.execution FROM leases CROSS JOIN executions ON executions.id = leases.execution
              WHERE leases.teacher = ?1 AND leases.renewed_at <= ?2 AND leases.expires_at > ?2
                  AND executions.run = ?4 AND executions.state = 'open'
-             ORDER BY leases.taken_at, leases.execution LIMIT -1 OFFSET ?3)",
+             ORDER BY leases.taken_at, leases.execution LIMIT 9223372036854775807 OFFSET ?3)",
         teacher,
         now,
         HELD,
         run,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(state.has_place.then_some(ttl))
 }

@@ -3,9 +3,9 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_json, key_list, to_int, to_json};
 use super::error::{Missing, Result, StoreError};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{AnswerKind, Response, Store, TrainerAnswer, UpdateRecord};
 use crate::ids::{AnswerId, RunId, TeacherId};
-use sqlx::{Sqlite, Transaction};
 use std::collections::HashMap;
 
 struct TrainerRow {
@@ -22,6 +22,21 @@ struct TrainerRow {
     rating: Option<f64>,
     used_in_update: Option<i64>,
 }
+
+row!(TrainerRow {
+    id,
+    episode,
+    teacher,
+    request,
+    trace,
+    view,
+    summary,
+    kind,
+    text,
+    demonstration,
+    rating,
+    used_in_update
+});
 
 impl TrainerRow {
     fn read(self) -> Result<TrainerAnswer> {
@@ -44,7 +59,7 @@ impl TrainerRow {
 /// Selects [`TrainerRow`]s. The arguments are the condition with what follows it, and the statement's parameters.
 macro_rules! select_answers {
     ($condition:literal, $($parameter:expr),+) => {
-        sqlx::query_as!(
+        query_as!(
             TrainerRow,
             r#"SELECT answers.id AS "id!: AnswerId", answers.episode AS "episode!",
                    answers.teacher AS "teacher?: TeacherId", executions.request AS "request!", body.trace AS "trace!",
@@ -86,7 +101,7 @@ impl Store {
     /// The answers that the next update takes in, oldest first: at most `limit` unused answers, descriptions before others. Nothing
     /// when none of them is a description: there would be nothing to learn, and the others wait for the next one.
     pub async fn answers_to_learn_from(&self, run: &RunId, limit: u32) -> Result<Vec<TrainerAnswer>> {
-        let described = sqlx::query_scalar!(
+        let described = query_scalar!(
             r#"SELECT id AS "id!: AnswerId" FROM answers INDEXED BY answers_to_learn_from
                WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
                    AND kind = 'described' AND late < 2 AND passed_over = 0
@@ -111,11 +126,11 @@ impl Store {
 
     /// Descriptions, demonstrations and ratings that no update has taken in yet, [`MOST_WAITING`] at most.
     pub async fn waiting_answers(&self, run: &RunId) -> Result<u64> {
-        let waiting = sqlx::query_scalar!(
+        let waiting = query_scalar!(
             r#"SELECT count(*) AS "waiting!: i64" FROM (SELECT 1 FROM answers INDEXED BY answers_to_learn_from
                WHERE run = ? AND used_in_update IS NULL AND superseded_by IS NULL AND execution IS NOT NULL
                    AND kind = 'described' AND late < 2 AND passed_over = 0
-               LIMIT ?)"#,
+               LIMIT ?) AS unused"#,
             run,
             MOST_WAITING,
         )
@@ -130,8 +145,9 @@ impl Store {
     /// [`StoreError::NotFound`] when one of them does not exist.
     pub async fn answers(&self, ids: &[AnswerId]) -> Result<Vec<TrainerAnswer>> {
         let keys = key_list(ids);
-        let rows =
-            select_answers!("answers.id IN (SELECT value FROM json_each(?))", keys).fetch_all(self.readers()).await?;
+        let rows = select_answers!("answers.id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", keys)
+            .fetch_all(self.readers())
+            .await?;
         let by_key: HashMap<AnswerId, TrainerAnswer> = read_all(rows)?.into_iter().map(|a| (a.answer, a)).collect();
         ids.iter().map(|id| by_key.get(id).cloned().ok_or(StoreError::NotFound("the answer"))).collect()
     }
@@ -166,22 +182,36 @@ impl Store {
     pub async fn updates_after(&self, run: &RunId, update: u64) -> Result<Vec<UpdateRecord>> {
         let update = to_int("the update", update)?;
         // One snapshot for both reads.
-        let mut tx = self.readers().begin().await?;
-        let updates = sqlx::query!(
+        let mut tx = self.readers().snapshot().await?;
+        row! {
+            struct UpdateRow {
+                update_no: i64,
+                data: String,
+            }
+        }
+        let updates = query_as!(
+            UpdateRow,
             "SELECT update_no, data FROM updates WHERE run = ? AND update_no > ? ORDER BY update_no",
             run,
             update,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
-        let uses = sqlx::query!(
+        row! {
+            struct UseRow {
+                update: i64,
+                answer: AnswerId,
+            }
+        }
+        let uses = query_as!(
+            UseRow,
             r#"SELECT used_in_update AS "update!", id AS "answer!: AnswerId" FROM answers
                WHERE run = ? AND used_in_update > ? AND used_position IS NOT NULL
                ORDER BY used_in_update, used_position"#,
             run,
             update,
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut tx)
         .await?;
         drop(tx);
         let mut answers: HashMap<i64, Vec<AnswerId>> = HashMap::new();
@@ -217,9 +247,9 @@ impl Store {
     /// How many executions the answers describe of which no update before `update` has used a description.
     pub async fn newly_answered(&self, update: u64, answers: &[AnswerId]) -> Result<u64> {
         let (keys, update) = (key_list(answers), to_int("the update", update)?);
-        let count = sqlx::query_scalar!(
+        let count = query_scalar!(
             r#"SELECT count(DISTINCT mine.execution) AS "count!: i64" FROM answers AS mine
-               WHERE mine.id IN (SELECT value FROM json_each(?1)) AND mine.kind = 'described' AND NOT EXISTS
+               WHERE mine.id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1)) AND mine.kind = 'described' AND NOT EXISTS
                    (SELECT 1 FROM answers AS earlier
                     WHERE earlier.execution = mine.execution AND earlier.kind = 'described'
                         AND earlier.used_in_update < ?2)"#,
@@ -235,7 +265,7 @@ impl Store {
     /// is needed for runs that an earlier version began.
     pub async fn answered_by(&self, run: &RunId, update: u64) -> Result<u64> {
         let update = to_int("the update", update)?;
-        let count = sqlx::query_scalar!(
+        let count = query_scalar!(
             r#"SELECT count(DISTINCT execution) AS "count!: i64" FROM answers
                WHERE run = ? AND used_in_update <= ? AND used_position IS NOT NULL AND kind = 'described'"#,
             run,
@@ -247,15 +277,10 @@ impl Store {
     }
 }
 
-async fn record_update_in(
-    tx: &mut Transaction<'_, Sqlite>,
-    run: &RunId,
-    record: &UpdateRecord,
-    now: i64,
-) -> Result<()> {
+async fn record_update_in(tx: &mut Transaction<'_>, run: &RunId, record: &UpdateRecord, now: i64) -> Result<()> {
     let update = to_int("the update", record.update)?;
     let data = to_json(&record.data)?;
-    let made = sqlx::query!(
+    let made = query!(
         "INSERT INTO updates (run, update_no, data, recorded_at) VALUES (?, ?, ?, ?)
          ON CONFLICT (run, update_no) DO NOTHING",
         run,
@@ -263,17 +288,17 @@ async fn record_update_in(
         data,
         now,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .or_missing("the run")?;
     if made.rows_affected() == 0 {
-        let recorded = sqlx::query_scalar!(
+        let recorded = query_scalar!(
             r#"SELECT id AS "id!: AnswerId" FROM answers
                WHERE run = ? AND used_in_update = ? AND used_position IS NOT NULL ORDER BY used_position"#,
             run,
             update,
         )
-        .fetch_all(&mut **tx)
+        .fetch_all(&mut *tx)
         .await?;
         if recorded == record.answers {
             return Ok(());
@@ -281,7 +306,7 @@ async fn record_update_in(
         return Err(StoreError::Conflict(format!("update {update} is recorded already, with other answers")));
     }
     for (position, &answer) in (0_i64..).zip(&record.answers) {
-        let marked = sqlx::query!(
+        let marked = query!(
             "UPDATE answers SET used_in_update = ?1, used_position = ?2, used_at = ?3
              WHERE id = ?4 AND run = ?5 AND used_in_update IS NULL AND execution IS NOT NULL AND kind <> 'skipped'
                  AND withdrawn_at IS NULL AND passed_over = 0",
@@ -291,7 +316,7 @@ async fn record_update_in(
             answer,
             run,
         )
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await?;
         if marked.rows_affected() == 0 {
             return Err(refusal_to_mark(tx, run, answer).await?);
@@ -301,14 +326,22 @@ async fn record_update_in(
 }
 
 /// Why an answer cannot be marked as used.
-async fn refusal_to_mark(tx: &mut Transaction<'_, Sqlite>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
-    let found = sqlx::query!(
+async fn refusal_to_mark(tx: &mut Transaction<'_>, run: &RunId, answer: AnswerId) -> Result<StoreError> {
+    row! {
+        struct Row {
+            used_in_update: Option<i64>,
+            kind: String,
+            withdrawn: bool,
+        }
+    }
+    let found = query_as!(
+        Row,
         r#"SELECT used_in_update, kind, withdrawn_at IS NOT NULL OR passed_over = 1 AS "withdrawn!: bool" FROM answers
            WHERE id = ? AND run = ? AND execution IS NOT NULL"#,
         answer,
         run,
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await?;
     let Some(found) = found else { return Ok(StoreError::NotFound("the answer")) };
     Ok(match found.used_in_update {

@@ -4,11 +4,11 @@
 use super::connection::Durability;
 use super::convert::{from_int, from_nanos, to_json, to_nanos};
 use super::error::{Result, StoreError};
+use super::sql::{Transaction, query, query_as, query_scalar, row};
 use super::{Store, audit};
 use crate::ids::StudyId;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::{Sqlite, Transaction};
 use time::OffsetDateTime;
 
 /// A message that is to be delivered.
@@ -54,7 +54,7 @@ pub struct WebhookRecord {
 
 /// Queues a message, where the study has an address for it; says whether it has.
 pub(super) async fn queue(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut Transaction<'_>,
     now: i64,
     study: &StudyId,
     event: &str,
@@ -63,7 +63,7 @@ pub(super) async fn queue(
     let at = from_nanos(now);
     let at = at.format(&time::format_description::well_known::Rfc3339).unwrap_or_default();
     let body = to_json(&json!({ "event": event, "study": study, "at": at, "data": detail }))?;
-    let queued = sqlx::query!(
+    let queued = query!(
         "INSERT INTO webhook_messages (study, event, body, created_at, next_at)
          SELECT id, ?2, ?3, ?4, ?4 FROM studies WHERE id = ?1 AND coalesce(json_extract(settings, '$.webhook'), '') <> ''",
         study,
@@ -71,7 +71,7 @@ pub(super) async fn queue(
         body,
         now,
     )
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(queued.rows_affected() > 0)
 }
@@ -81,8 +81,18 @@ impl Store {
     pub async fn due_webhooks(&self, busy: &[StudyId], limit: u32) -> Result<Vec<WebhookMessage>> {
         let now = self.now();
         let busy = to_json(&busy)?;
-        let rows = sqlx::query!(
-            r#"SELECT message.id AS "id!", message.study AS "study!: StudyId", message.event, message.body, message.attempts,
+        row! {
+            struct Row {
+                id: i64,
+                study: StudyId,
+                event: String,
+                body: String,
+                attempts: i64,
+                url: String,
+                secret: String,
+            }
+        }
+        let rows = query_as!(Row, r#"SELECT message.id AS "id!", message.study AS "study!: StudyId", message.event, message.body, message.attempts,
                    coalesce(json_extract(studies.settings, '$.webhook'), '') AS "url!: String",
                    studies.webhook_secret AS "secret!"
                FROM webhook_messages AS message JOIN studies ON studies.id = message.study
@@ -114,12 +124,12 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "UPDATE webhook_messages SET delivered_at = ?, attempts = attempts + 1, last_error = NULL WHERE id = ?",
             now,
             id,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }
@@ -130,7 +140,7 @@ impl Store {
         let next = next.map(to_nanos);
         let mut writer = self.writer(Durability::Normal).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!(
+        query!(
             "UPDATE webhook_messages SET attempts = attempts + 1, last_error = ?2, next_at = coalesce(?3, next_at),
                  given_up_at = CASE WHEN ?3 IS NULL THEN ?4 ELSE NULL END
              WHERE id = ?1",
@@ -139,7 +149,7 @@ impl Store {
             next,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         Ok(tx.commit().await?)
     }
@@ -168,14 +178,14 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let retried = sqlx::query!(
+        let retried = query!(
             "UPDATE webhook_messages SET given_up_at = NULL, attempts = 0, next_at = ?3
              WHERE id = ?1 AND study = ?2 AND given_up_at IS NOT NULL",
             id,
             study,
             now,
         )
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         if retried.rows_affected() == 0 {
             return Err(StoreError::NotFound("the message"));
@@ -188,8 +198,8 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        let secret = sqlx::query_scalar!(r#"SELECT webhook_secret AS "secret!" FROM studies WHERE id = ?"#, study);
-        let secret = secret.fetch_optional(&mut *tx).await?.ok_or(StoreError::NotFound("the study"))?;
+        let secret = query_scalar!(r#"SELECT webhook_secret AS "secret!" FROM studies WHERE id = ?"#, study);
+        let secret = secret.fetch_optional(&mut tx).await?.ok_or(StoreError::NotFound("the study"))?;
         audit::note(&mut tx, now, actor, study, "webhook_secret_shown", &json!({})).await?;
         tx.commit().await?;
         Ok(secret)
@@ -200,14 +210,26 @@ impl Store {
         let now = self.now();
         let mut writer = self.writer(Durability::Full).await?;
         let mut tx = writer.begin().await?;
-        sqlx::query!("UPDATE studies SET webhook_secret = ? WHERE id = ?", secret, study).execute(&mut *tx).await?;
+        query!("UPDATE studies SET webhook_secret = ? WHERE id = ?", secret, study).execute(&mut tx).await?;
         audit::note(&mut tx, now, actor, study, "webhook_secret_renewed", &json!({})).await?;
         Ok(tx.commit().await?)
     }
 
     /// The newest messages of a study, newest first.
     pub async fn webhooks(&self, study: &StudyId, limit: u32) -> Result<Vec<WebhookRecord>> {
-        let rows = sqlx::query!(
+        row! {
+            struct Row {
+                id: i64,
+                event: String,
+                created_at: i64,
+                attempts: i64,
+                delivered_at: Option<i64>,
+                given_up_at: Option<i64>,
+                last_error: Option<String>,
+            }
+        }
+        let rows = query_as!(
+            Row,
             r#"SELECT id AS "id!", event, created_at, attempts, delivered_at, given_up_at, last_error
                FROM webhook_messages WHERE study = ? ORDER BY id DESC LIMIT ?"#,
             study,

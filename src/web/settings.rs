@@ -37,6 +37,8 @@ pub struct WebSettings {
     pub trust_proxy: bool,
     /// How long an execution is a teacher's unless the page renews it.
     pub lease_ttl: Duration,
+    /// Folder of the runs, where the disk must have room; `None`: that of the database file.
+    pub data_dir: Option<PathBuf>,
     /// Folder of pictures that pages of families may show.
     pub pictures: Option<PathBuf>,
     /// Folder of the corpora that researchers upload; `None`: none can be.
@@ -57,6 +59,7 @@ impl Default for WebSettings {
             loopback: true,
             trust_proxy: false,
             lease_ttl: Duration::from_secs(180),
+            data_dir: None,
             pictures: None,
             corpora: None,
             connections: ConnectionLimits::default(),

@@ -14,6 +14,7 @@ use crate::launch::Launcher;
 use crate::registry::{self, AnyFamily};
 use crate::store::Store;
 use crate::web::settings::WebSettings;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,12 @@ pub struct AppState {
 }
 
 impl AppState {
+    /// The folder that grows: that of the runs, or of the database file.
+    pub fn data_folder(&self) -> Option<PathBuf> {
+        let beside = || Some(self.store.file()?.parent()?.to_owned());
+        self.settings.data_dir.clone().or_else(beside)
+    }
+
     /// The family called `name`; the one of outside runs among them.
     pub fn family(&self, name: &str) -> Option<&'static dyn AnyFamily> {
         self.families.iter().copied().find(|family| family.name() == name).or_else(|| registry::outside(name))

@@ -140,7 +140,7 @@ async fn there_is_always_an_owner_who_can_sign_in() {
 
 #[tokio::test]
 async fn the_file_lets_nobody_in() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     let (token, link) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
     bench.store.invite(link, Role::Owner, None, DAY).await.unwrap();
     let Joined::Account(ada) = bench.store.join(link, "ada", "a hash").await.unwrap() else { panic!() };

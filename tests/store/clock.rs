@@ -1,11 +1,12 @@
 //! The time of day jumps by hours, forwards and backwards, while people teach: answers are neither lost nor doubled, nobody waits
 //! for hours, and who is signed in stays so.
 
-use crate::support::{Clock, RUN, TTL, answer, execution, file, run};
+use crate::postgres::Database;
+use crate::support::{Clock, RUN, TTL, answer, execution, open_with_clocks, run};
 use iliad::ids::AnswerId;
 use iliad::store::{Joined, NewAnswer, Role, Scope, Store, UpdateRecord};
 use std::collections::HashMap;
-use std::path::Path;
+use tempfile::TempDir;
 use time::Duration;
 
 /// Jumps as corrections, changed time zones and resumed machines bring them.
@@ -24,19 +25,17 @@ struct Jumpy {
     store: Store,
     day: Clock,
     steady: Clock,
+    folder: TempDir,
+    database: Option<Database>,
 }
 
 impl Jumpy {
-    async fn open(folder: &Path) -> Jumpy {
+    async fn new() -> Jumpy {
+        let (folder, database) = (tempfile::tempdir().unwrap(), Database::new().await);
         let (day, steady) = (Clock::default(), Clock::default());
-        let store = Jumpy::store(folder, &day, &steady).await;
+        let store = open_with_clocks(folder.path(), database.as_ref(), &day, &steady).await;
         store.create_run(&run(&RUN)).await.unwrap();
-        Jumpy { store, day, steady }
-    }
-
-    async fn store(folder: &Path, day: &Clock, steady: &Clock) -> Store {
-        let (day, steady) = (day.clone(), steady.clone());
-        Store::open_with_clocks(&file(folder), move || day.now(), move || steady.now()).await.unwrap()
+        Jumpy { store, day, steady, folder, database }
     }
 
     /// Both clocks go on.
@@ -48,8 +47,7 @@ impl Jumpy {
 
 #[tokio::test]
 async fn answers_over_a_jump_are_stored_once_and_learnt_from_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Jumpy::open(folder.path()).await;
+    let bench = Jumpy::new().await;
     let store = &bench.store;
     let mut given: HashMap<AnswerId, String> = HashMap::new();
     for (round, jump) in (0u64..).zip(JUMPS.into_iter().cycle().take(21)) {
@@ -90,8 +88,7 @@ async fn answers_over_a_jump_are_stored_once_and_learnt_from_once() {
 #[tokio::test]
 async fn nobody_waits_for_hours_after_a_jump_nor_after_a_restart_behind_it() {
     for jump in JUMPS {
-        let folder = tempfile::tempdir().unwrap();
-        let bench = Jumpy::open(folder.path()).await;
+        let bench = Jumpy::new().await;
         bench.store.offer(&RUN, &[execution(0, 1)]).await.unwrap();
         let [a, b] = [bench.store.teacher("a").await.unwrap().id, bench.store.teacher("b").await.unwrap().id];
         let leased = bench.store.lease(&RUN, a, &[], TTL).await.unwrap().unwrap();
@@ -103,7 +100,7 @@ async fn nobody_waits_for_hours_after_a_jump_nor_after_a_restart_behind_it() {
         bench.store.close().await;
         // The next process begins with the time of day as it is by then.
         let steady = bench.day.clone();
-        let store = Jumpy::store(folder.path(), &bench.day, &steady).await;
+        let store = open_with_clocks(bench.folder.path(), bench.database.as_ref(), &bench.day, &steady).await;
         bench.day.turn(TTL + Duration::SECOND);
         let again = store.lease(&RUN, a, &[], TTL).await.unwrap().expect("nobody holds it for hours");
         assert_eq!(again.execution, leased.execution, "{jump}");
@@ -112,8 +109,7 @@ async fn nobody_waits_for_hours_after_a_jump_nor_after_a_restart_behind_it() {
 
 #[tokio::test]
 async fn who_is_signed_in_stays_so_and_a_revoked_token_stays_revoked() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Jumpy::open(folder.path()).await;
+    let bench = Jumpy::new().await;
     let store = &bench.store;
     store.invite("link", Role::Owner, None, std::time::Duration::from_secs(86_400)).await.unwrap();
     let Joined::Account(ada) = store.join("link", "ada", "hash").await.unwrap() else { panic!("ada is new") };

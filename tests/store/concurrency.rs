@@ -182,10 +182,10 @@ async fn a_cookie_seen_first_in_many_requests_at_once_is_one_teacher() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_second_process_on_the_same_file_waits_its_turn() {
+async fn a_second_process_on_the_same_database_waits_its_turn() {
     let bench = Arc::new(Bench::new().await);
     bench.offer((0..200).map(|e| (e, 1))).await;
-    let other = iliad::store::Store::open(&bench.file()).await.unwrap();
+    let other = bench.open_again().await;
     let teacher = bench.teacher("a").await;
     let writing = tokio::spawn({
         let bench = bench.clone();

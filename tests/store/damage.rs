@@ -23,7 +23,7 @@ async fn raw(path: &Path) -> SqliteConnection {
 
 #[tokio::test]
 async fn a_store_can_be_closed_and_opened_again() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     bench.offer([(0, 1)]).await;
     let teacher = bench.teacher("a").await;
     bench.describe(teacher, "kept").await;
@@ -69,7 +69,7 @@ async fn another_programs_database_is_left_alone() {
 
 #[tokio::test]
 async fn a_file_from_a_newer_version_is_refused() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     bench.store.close().await;
     let mut newer = raw(&bench.file()).await;
     sqlx::query(
@@ -86,7 +86,7 @@ async fn a_file_from_a_newer_version_is_refused() {
 
 #[tokio::test]
 async fn a_file_whose_migrations_differ_is_refused() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     bench.store.close().await;
     let mut other = raw(&bench.file()).await;
     sqlx::query("UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 2").execute(&mut other).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_file_whose_migrations_differ_is_refused() {
 
 #[tokio::test]
 async fn damage_anywhere_in_the_file_is_found_when_it_is_opened() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     bench.offer((0..200).map(|e| (e, 1))).await;
     bench.store.close().await;
     let whole = std::fs::read(bench.file()).unwrap();
@@ -124,7 +124,7 @@ async fn a_busy_file_says_so_in_plain_words() {
 
 #[tokio::test]
 async fn a_broken_rule_is_said_in_plain_words() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     let none = iliad::store::NewExecution { wanted: 0, ..execution(0, 1) };
     let refused = bench.store.offer(&RUN, &[execution(1, 1), none]).await.unwrap_err();
     let said = refused.to_string();
@@ -145,7 +145,7 @@ async fn a_file_in_which_something_is_missing_is_refused_by_name() {
         ("DROP TRIGGER answers_counted", "the trigger answers_counted is missing"),
         ("DROP TABLE _sqlx_migrations", "its tables are not as Iliad leaves them"),
     ] {
-        let bench = Bench::new().await;
+        let bench = Bench::in_a_file().await;
         bench.store.close().await;
         let mut other = raw(&bench.file()).await;
         sqlx::query(drop).execute(&mut other).await.unwrap();
@@ -191,7 +191,7 @@ async fn texts(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn a_damaged_log_is_kept_and_what_comes_before_the_damage_is_there() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     bench.offer((0..16).map(|episode| (episode, 1))).await;
     let teacher = bench.teacher("a").await;
     let mut given = Vec::new();
@@ -247,7 +247,7 @@ async fn a_damaged_log_is_kept_and_what_comes_before_the_damage_is_there() {
 
 #[tokio::test]
 async fn damage_that_comes_while_the_file_is_open_is_told_by_whoever_meets_it() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     bench.offer((0..600).map(|episode| (episode, 1))).await;
     let teacher = bench.teacher("a").await;
     bench.describe(teacher, "kept").await;

@@ -26,8 +26,7 @@ async fn a_draft_comes_back_with_its_execution_after_a_restart_and_to_nobody_els
     assert_eq!(text(&bench.store, first, ada).await.unwrap(), "half a sentence \u{1f600}");
     let elsewhere = Draft { client_key: "phone".into(), ..draft(first, ada, 0, "on the phone") };
     bench.store.save_draft(&elsewhere).await.unwrap();
-    let hands = bench.clock.clone();
-    let again = Store::open_with_clock(&bench.file(), move || hands.now()).await.unwrap();
+    let again = bench.open_again().await;
     assert_eq!(text(&again, first, ada).await.unwrap(), "on the phone");
     assert_eq!(text(&again, first, eve).await, None);
     assert_eq!(again.drafts(&RUN, ada, 9).await.unwrap().len(), 1);

@@ -43,7 +43,7 @@ async fn teacher_mode_and_activity_are_remembered() {
 
 #[tokio::test]
 async fn a_teacher_is_found_by_the_token_which_the_file_does_not_hold() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     let token = "a-very-secret-cookie-token";
     let new = bench.store.teacher(token).await.unwrap();
     assert!(!new.seen_guide);

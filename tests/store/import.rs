@@ -1,6 +1,7 @@
 //! Descriptions from files into a store, and out again.
 
-use crate::support::{AWKWARD, Bench, RUN, answer, execution, simulated};
+use crate::postgres::Database;
+use crate::support::{AWKWARD, Bench, Clock, RUN, answer, execution, open_with_clocks, simulated};
 use iliad::export::manifest::Description;
 use iliad::export::{DescriptionsFile, Format, Snapshot};
 use iliad::import::check;
@@ -104,7 +105,8 @@ async fn what_is_exported_comes_in_again_without_loss() {
         {
             let folder = tempfile::tempdir().unwrap();
             let file = exported(&bench.store, filter.clone(), format, folder.path()).await;
-            let store = Store::open(&folder.path().join("new.sqlite")).await.unwrap();
+            let database = Database::new().await;
+            let store = open_with_clocks(folder.path(), database.as_ref(), &Clock::default(), &Clock::default()).await;
             let checked = check(&file, Registry::builtin(), None).unwrap();
             assert_eq!(checked.bad, []);
             assert!(checked.other_configurations(Registry::builtin()).is_empty());
@@ -173,7 +175,8 @@ async fn every_bad_row_is_told_with_its_reason() {
         }
     }
     assert_eq!(checked.unknown, ["colour"]);
-    let store = Store::open(&folder.path().join("new.sqlite")).await.unwrap();
+    let database = Database::new().await;
+    let store = open_with_clocks(folder.path(), database.as_ref(), &Clock::default(), &Clock::default()).await;
     assert!(checked.store(&store, Registry::builtin()).await.is_err());
     assert_eq!(store.run_count().await.unwrap(), 0);
     // The good row by itself comes in, with its preset's configuration.

@@ -19,6 +19,9 @@ mod import;
 mod kill;
 mod model;
 mod plans;
+#[path = "../support/postgres.rs"]
+mod postgres;
+mod processes;
 mod queue;
 mod reviews;
 mod run_labels;

@@ -3,7 +3,8 @@
 
 mod plain;
 
-use crate::support::{self, execution};
+use crate::postgres::Database;
+use crate::support::{self, execution, open_with_clocks};
 use iliad::ids::{AnswerId, ExecutionId, RunId, StudyId, TeacherId};
 use iliad::store::{
     AnswerKind, Joining, LabelChange, NewAnswer, NewExecution, Store, StoreError, StudyArm, TeacherCounts, UpdateRecord,
@@ -122,6 +123,7 @@ fn study() -> StudyId {
 struct Bench {
     store: Store,
     folder: tempfile::TempDir,
+    database: Option<Database>,
     /// The time of day, and the clock of leases, which nobody sets back while the store is open.
     day: support::Clock,
     leases: support::Clock,
@@ -134,16 +136,12 @@ struct Bench {
     acknowledged: BTreeMap<AnswerId, (usize, String)>,
 }
 
-async fn open(folder: &tempfile::TempDir, day: &support::Clock, leases: &support::Clock) -> Store {
-    let (day, leases) = (day.clone(), leases.clone());
-    Store::open_with_clocks(&support::file(folder.path()), move || day.now(), move || leases.now()).await.unwrap()
-}
-
 impl Bench {
     async fn new() -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let (day, leases) = (support::Clock::default(), support::Clock::default());
-        let store = open(&folder, &day, &leases).await;
+        let database = Database::new().await;
+        let store = open_with_clocks(folder.path(), database.as_ref(), &day, &leases).await;
         for run in 0..RUNS {
             store.create_run(&support::run(&id(run))).await.unwrap();
         }
@@ -153,7 +151,7 @@ impl Bench {
         store.set_study_state(&study(), StudyState::Open, "a test").await.unwrap();
         let model = Model { runs: vec![Run::default(), Run::default()], ..Model::default() };
         let (seats, read, acknowledged) = (Vec::new(), Default::default(), BTreeMap::new());
-        let mut bench = Bench { store, folder, day, leases, model, seats, read, acknowledged };
+        let mut bench = Bench { store, folder, database, day, leases, model, seats, read, acknowledged };
         for seat in 0..SEATS {
             bench.seats.push((TeacherId::default(), 0));
             bench.sit(seat).await;
@@ -409,7 +407,8 @@ impl Bench {
                 self.store.close().await;
                 // The clock of leases begins at the time of day, and nobody has been seen yet.
                 self.leases.turn(self.day.now() - self.leases.now());
-                self.store = open(&self.folder, &self.day, &self.leases).await;
+                self.store =
+                    open_with_clocks(self.folder.path(), self.database.as_ref(), &self.day, &self.leases).await;
                 self.model.seen.clear();
             }
             _ => unreachable!("{step:?}"),

@@ -306,7 +306,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let caught = Caught::default();
     // The statements are reported by sqlx's own threads: the subscriber must be everybody's.
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(caught.clone())).unwrap();
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     call_everything(&bench).await;
 
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(bench.file());

@@ -120,7 +120,7 @@ async fn costs(bench: &Bench, n: i64, busy: TeacherId) -> Costs {
 
 #[tokio::test]
 async fn nothing_that_people_wait_for_costs_more_with_the_number_of_rows() {
-    let (small, large) = (Bench::new().await, Bench::new().await);
+    let (small, large) = (Bench::in_a_file().await, Bench::new().await);
     let few = fill(&small, SMALL).await;
     let many = fill(&large, LARGE).await;
     let (small, large) = (costs(&small, SMALL, few).await, costs(&large, LARGE, many).await);
@@ -133,7 +133,7 @@ async fn nothing_that_people_wait_for_costs_more_with_the_number_of_rows() {
 /// A person who skips everything must not make their own next lease, or anybody's, dearer with every skip.
 #[tokio::test]
 async fn skipping_everything_makes_nothing_dearer() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     let teacher = bench.teacher("skips").await;
     let skip = async |rounds: std::ops::Range<u64>| {
         for episode in rounds {
@@ -161,7 +161,7 @@ async fn skipping_everything_makes_nothing_dearer() {
 /// Nor must one who corrects the same answer for ever.
 #[tokio::test]
 async fn correcting_for_ever_makes_nothing_dearer() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     let teacher = bench.teacher("corrects").await;
     bench.offer([(1, 1)]).await;
     let execution = bench.lease(teacher).await.unwrap().execution;
@@ -182,7 +182,7 @@ async fn correcting_for_ever_makes_nothing_dearer() {
 /// The counters agree with the rows, whatever became of them.
 #[tokio::test]
 async fn counters_agree_with_the_rows() {
-    let bench = Bench::new().await;
+    let bench = Bench::in_a_file().await;
     let store = &bench.store;
     bench.offer((0..6).map(|episode| (episode, 1))).await;
     let (a, b) = (bench.teacher("a").await, bench.teacher("b").await);

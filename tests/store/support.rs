@@ -1,5 +1,6 @@
 //! A store in a temporary folder, a clock turned by hand, and short ways to make rows.
 
+use crate::postgres::Database;
 use iliad::config::run::TeacherMode;
 use iliad::ids::{AnswerId, ExecutionId, RunId, TeacherId};
 use iliad::run::{EpisodeRow, Source};
@@ -31,22 +32,36 @@ impl Clock {
     }
 }
 
-/// A store, its folder and its clock.
+/// A store, its folder and its clock. The store is a file, or a database of PostgreSQL where a server is named.
 pub struct Bench {
     pub store: Store,
     pub clock: Clock,
     pub folder: TempDir,
+    pub database: Option<Database>,
 }
 
 impl Bench {
     /// A store with one run and nothing in it.
     pub async fn new() -> Bench {
+        Bench::on(Database::new().await).await
+    }
+
+    /// Likewise, and always a file of SQLite.
+    pub async fn in_a_file() -> Bench {
+        Bench::on(None).await
+    }
+
+    async fn on(database: Option<Database>) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::default();
-        let hands = clock.clone();
-        let store = Store::open_with_clock(&file(folder.path()), move || hands.now()).await.unwrap();
+        let store = open_with_clocks(folder.path(), database.as_ref(), &clock, &clock).await;
         store.create_run(&run(&RUN)).await.unwrap();
-        Bench { store, clock, folder }
+        Bench { store, clock, folder, database }
+    }
+
+    /// The store once more, as another process would open it.
+    pub async fn open_again(&self) -> Store {
+        open_with_clocks(self.folder.path(), self.database.as_ref(), &self.clock, &self.clock).await
     }
 
     pub fn file(&self) -> PathBuf {
@@ -71,6 +86,16 @@ impl Bench {
     pub async fn describe(&self, teacher: TeacherId, text: &str) -> AnswerId {
         let leased = self.lease(teacher).await.expect("something to describe");
         self.store.answer(&answer(leased.execution, teacher, text)).await.unwrap().answer
+    }
+}
+
+/// Opens the database, or the file in the folder where there is none. The clocks are the time of day and that of leases.
+pub async fn open_with_clocks(folder: &Path, database: Option<&Database>, day: &Clock, leases: &Clock) -> Store {
+    let (day, leases) = (day.clone(), leases.clone());
+    let (day, leases) = (move || day.now(), move || leases.now());
+    match database {
+        None => Store::open_with_clocks(&file(folder), day, leases).await.unwrap(),
+        Some(database) => Store::connect_with_clocks(&database.address(), day, leases).await.unwrap(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One visitor cannot take from others, and a clock that is set back takes from nobody.
 
-use crate::support::{Bench, RUN, TTL, answer, execution, file, run};
+use crate::postgres::Database;
+use crate::support::{Bench, RUN, TTL, answer, execution, file, open_with_clocks, run};
 use iliad::ids::{ExecutionId, TeacherId};
 use iliad::store::{AnswerKind, NewAnswer, PoolCounts, Store, StoreError, UpdateRecord};
 use sqlx::{Connection, SqliteConnection};
@@ -47,8 +48,7 @@ async fn a_clock_that_was_a_day_ahead_leaves_nothing_behind_through_a_restart() 
     bench.store.lease(&RUN, a, &[held], TTL).await.unwrap();
     bench.store.close().await;
     bench.clock.turn(-Duration::DAY);
-    let hands = bench.clock.clone();
-    let store = Store::open_with_clock(&bench.file(), move || hands.now()).await.unwrap();
+    let store = bench.open_again().await;
     assert_eq!(store.pool(&RUN).await.unwrap(), PoolCounts { open: 4, leased: 0, people: 0 });
     let b = store.teacher("b").await.unwrap().id;
     assert_eq!(store.lease(&RUN, b, &[], TTL).await.unwrap().unwrap().execution, held);
@@ -61,10 +61,8 @@ async fn a_clock_that_was_a_day_ahead_leaves_nothing_behind_through_a_restart() 
 async fn a_lease_lasts_as_long_as_it_should_whatever_the_time_of_day_does() {
     let folder = tempfile::tempdir().unwrap();
     let (day, steady) = (crate::support::Clock::default(), crate::support::Clock::default());
-    let (day_hands, steady_hands) = (day.clone(), steady.clone());
-    let store = Store::open_with_clocks(&file(folder.path()), move || day_hands.now(), move || steady_hands.now())
-        .await
-        .unwrap();
+    let database = Database::new().await;
+    let store = open_with_clocks(folder.path(), database.as_ref(), &day, &steady).await;
     store.create_run(&run(&RUN)).await.unwrap();
     store.offer(&RUN, &[execution(0, 1)]).await.unwrap();
     let (a, b) = (store.teacher("a").await.unwrap().id, store.teacher("b").await.unwrap().id);
@@ -296,7 +294,7 @@ async fn the_key_of_the_cookies_outlives_the_process_and_belongs_to_one_database
     assert_eq!(key.len(), 32);
     assert_ne!(another.store.visitor_key().await.unwrap(), key);
     bench.store.close().await;
-    assert_eq!(Store::open(&bench.file()).await.unwrap().visitor_key().await.unwrap(), key);
+    assert_eq!(bench.open_again().await.visitor_key().await.unwrap(), key);
 }
 
 /// A database as it was before leases were kept as history.

@@ -90,7 +90,7 @@ async fn serve(folder: tempfile::TempDir, settings: WebSettings) -> Server {
     let run = idle_run("study");
     state.runs.add(run.clone());
     state.runs.add(idle_run("second"));
-    Server { router: router(state.clone()), state, run, _folder: folder }
+    Server { router: router(state.clone()), state, run, _folder: folder, _database: None }
 }
 
 /// Settings of a server that others than this machine reach.

@@ -21,7 +21,7 @@ async fn server(algorithm: &str, rating: &str) -> Server {
     row.config = json!({ "algorithm": {"name": algorithm}, "people": {"rating": rating} });
     let run = support::start_run(&store, row).await;
     state.runs.add(run.clone());
-    Server { router: router(state.clone()), state, run, _folder: folder }
+    Server { router: router(state.clone()), state, run, _folder: folder, _database: None }
 }
 
 async fn stored(server: &Server) -> Vec<ExportRow> {

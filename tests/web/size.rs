@@ -43,7 +43,7 @@ async fn costs(n: i64) -> Vec<(String, u64)> {
         *id = store.teacher(token).await.unwrap().id;
     }
     store.set_seen_guide(teachers[0]).await.unwrap();
-    filled::fill(&store.file(), "old", teachers, n).await;
+    filled::fill(&store.file().unwrap(), "old", teachers, n).await;
     let router = router(app_state(store.clone(), WebSettings::default()));
     let mut costs = Vec::new();
     let cookie = format!("iliad_teacher={BUSY}");

@@ -21,7 +21,7 @@ pub(super) fn run(args: &Args, settings: &ServerConfig) -> CliResult {
     let unreadable = |e: std::io::Error| CliError::Usage(format!("{}: {e}", args.path.display()));
     let mut read = File::open(&args.path).and_then(|file| episodes::read(BufReader::new(file))).map_err(unreadable)?;
     let database = settings.database();
-    if args.run.is_some() && !database.is_file() {
+    if args.run.is_some() && !database.exists() {
         return Err(CliError::Usage(format!("there is no run yet in {}", settings.data_dir.display())));
     }
     if (args.run.is_none() && args.dry_run) || read.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args, settings: &ServerConfig) -> CliResult {
     }
     runtime()?.block_on(async {
         std::fs::create_dir_all(&settings.data_dir).map_err(|e| CliError::Failed(e.into()))?;
-        let store = Store::open(&database).await.map_err(failed)?;
+        let store = Store::open_at(&database).await.map_err(failed)?;
         let result = offer(args, &store, &mut read).await;
         store.close().await;
         result

@@ -119,7 +119,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     runtime()?.block_on(async {
         match (&args.server, &args.study) {
             (Some(address), Some(study)) => {
-                if !database.is_file() {
+                if !database.exists() {
                     return Err(CliError::Usage("name the data folder of that server with --data-dir".to_owned()));
                 }
                 let token = settings.access_token.as_ref().map(|token| token.reveal().to_owned());

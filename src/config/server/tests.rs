@@ -49,7 +49,7 @@ fn without_any_source_there_are_defaults() {
     let config = World::default().resolve().unwrap();
     assert_eq!((config.address.to_string().as_str(), config.port), ("127.0.0.1", 8642));
     assert_eq!(config.data_dir, Path::new("iliad-data"));
-    assert_eq!(config.database(), Path::new("iliad-data/iliad.sqlite"));
+    assert_eq!(config.database().file(), Some(Path::new("iliad-data/iliad.sqlite")));
     assert_eq!((config.device, config.log_format), (DeviceChoice::Auto, LogFormat::Text));
     assert_eq!((config.access_token.clone(), config.base_path.as_str(), config.trust_proxy), (None, "", false));
     assert!(config.rows().iter().all(|row| row.2 == Origin::Default));
@@ -68,6 +68,17 @@ fn a_flag_wins_over_the_environment_that_over_the_file_that_over_the_default() {
     assert_eq!(origin(&config, "address"), Origin::File(world.path().join(DEFAULT_FILE)));
     assert!(config.trust_proxy);
     assert_eq!(origin(&config, "log_level"), Origin::Default);
+}
+
+#[test]
+fn a_database_of_postgresql_takes_the_place_of_the_file_and_keeps_its_password() {
+    let config = World::default().env("ILIAD_DATABASE", "postgres://ada:secret@db/iliad").resolve().unwrap();
+    assert_eq!(config.database(), DatabaseAddress::Postgres("postgres://ada:secret@db/iliad".to_owned()));
+    let row = config.rows().into_iter().find(|row| row.0 == "database").unwrap();
+    assert_eq!(row.1, "postgres://db/iliad");
+    assert!(!format!("{config:?}").contains("secret"));
+    let refused = World::default().env("ILIAD_DATABASE", "mysql://ada:secret@db/iliad").resolve().unwrap_err();
+    assert!(refused.to_string().contains("postgres://user@host/database") && !refused.to_string().contains("secret"));
 }
 
 #[test]

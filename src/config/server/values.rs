@@ -204,6 +204,37 @@ impl FromStr for AccessToken {
     }
 }
 
+/// Address of a PostgreSQL database, which may hold a password. It shows itself only when asked ([`PostgresAddress::reveal`]).
+#[derive(Clone, PartialEq, Eq)]
+pub struct PostgresAddress(String);
+
+impl PostgresAddress {
+    /// The address itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PostgresAddress(…)")
+    }
+}
+
+impl FromStr for PostgresAddress {
+    type Err = String;
+
+    /// The text is not repeated in the message: messages end up in logs.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Ok(PostgresAddress(text.into())),
+            _ => Err("the database is named as postgres://user@host/database; without this setting the rows are in a file in \
+                      the data folder"
+                .into()),
+        }
+    }
+}
+
 /// A path in front of every address: empty, or `/one` or `/one/two` without a slash at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BasePath(String);

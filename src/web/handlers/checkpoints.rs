@@ -61,6 +61,12 @@ pub(crate) async fn download(
 ) -> Result<Response> {
     let files = launching::launcher(&state)?.checkpoint_files(&run).await.map_err(launching::refused)?;
     let file = files.into_iter().find(|file| file.name == name).ok_or(Error::NotFound("the checkpoint"))?;
+    if file.path.as_os_str().is_empty() {
+        return Err(Error::conflict(
+            "elsewhere",
+            "This file lies with the process that trains the run. Download it from that process\u{2019}s own address.",
+        ));
+    }
     let opened = tokio::fs::File::open(&file.path).await.map_err(|_| Error::NotFound("the checkpoint"))?;
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let id: String = run.chars().map(plain).collect();

@@ -48,15 +48,13 @@ async fn database(state: &AppState) -> &'static str {
 }
 
 fn disk(state: &AppState) -> &'static str {
-    let file = state.store.file();
+    let Some(folder) = state.data_folder() else { return "ok" };
     #[cfg(unix)]
-    if let Some(folder) = file.parent()
-        && rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
-    {
+    if rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS) {
         return "read-only";
     }
-    match file.parent().map(fs4::available_space) {
-        Some(Ok(free)) if free < ROOM => "full",
+    match fs4::available_space(&folder) {
+        Ok(free) if free < ROOM => "full",
         // A system that does not say has not run full.
         _ => "ok",
     }

@@ -113,9 +113,9 @@ async fn write_store(state: &AppState, page: &mut Exposition) -> Result<()> {
     let stored = state.store.export_count(None).await?;
     page.single("iliad_answers_total", "counter", "Stored answers, simulated ones included.", Some(stored as f64));
     let file = state.store.file();
-    let bytes = std::fs::metadata(&file).ok().map(|found| found.len() as f64);
+    let bytes = file.as_ref().and_then(|file| std::fs::metadata(file).ok()).map(|found| found.len() as f64);
     page.single("iliad_database_bytes", "gauge", "Size of the database file.", bytes);
-    let free = file.parent().and_then(|folder| fs4::available_space(folder).ok()).map(|free| free as f64);
+    let free = state.data_folder().and_then(|folder| fs4::available_space(folder).ok()).map(|free| free as f64);
     page.single("iliad_data_free_bytes", "gauge", "Room on the disk of the data folder.", free);
     Ok(())
 }

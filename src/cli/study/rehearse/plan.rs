@@ -3,6 +3,7 @@
 use crate::cli::run_settings;
 use crate::command_line::CliError;
 use crate::config::run::{RunConfig, TeacherMode};
+use crate::config::server::DatabaseAddress;
 use crate::ids::{RunId, StudyId};
 use crate::registry::Registry;
 use crate::store::{Run, Store, StudyArm};
@@ -78,7 +79,7 @@ fn stored(run: &Run) -> Result<RunConfig, CliError> {
 pub(super) async fn plan(
     registry: Registry,
     file: Option<&Path>,
-    database: &Path,
+    database: &DatabaseAddress,
     (preset, seed): (&str, u64),
     goal: Option<u32>,
 ) -> Result<Plan, CliError> {
@@ -118,7 +119,7 @@ pub(super) async fn plan(
     let mut arms = Vec::new();
     for (place, arm) in planned.into_iter().enumerate() {
         let mut config = match &arm.run {
-            Some(run) if database.is_file() => {
+            Some(run) if database.exists() => {
                 let row = Store::reading(database, async |store| store.run(run).await).await.map_err(usage)?;
                 stored(&row.map_err(|_| {
                     usage(format!("there is no run {run} in the data folder; name it with --data-dir"))
@@ -187,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_file_three_media_are_planned() {
         let nowhere = Path::new("no such database");
-        let plan = plan(Registry::builtin(), None, nowhere, ("regex/tiny", 7), Some(2)).await.unwrap();
+        let plan = plan(Registry::builtin(), None, &nowhere.into(), ("regex/tiny", 7), Some(2)).await.unwrap();
         let names: Vec<&str> = plan.arms.iter().map(|(arm, _)| arm.name.as_str()).collect();
         assert_eq!((names, plan.settings.goal), (vec!["descriptions", "demonstrations", "ratings"], 2));
         assert!(plan.arms.iter().all(|(_, config)| config.teacher.mode == TeacherMode::Human && config.seed == 7));

@@ -1,0 +1,102 @@
+//! One database, a process that trains and two that serve pages. Without a PostgreSQL server (`tests/with-postgres`) only the refusal is
+//! tested.
+
+use crate::postgres::Database;
+use crate::teacher::{TAUGHT_BY_PEOPLE, Teacher, body};
+use crate::{Server, ask, iliad, wait_for};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn database() -> Option<Database> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let database = runtime.block_on(Database::new());
+    if database.is_none() {
+        eprintln!("skipped: no PostgreSQL server is named in ILIAD_TEST_POSTGRES");
+    }
+    database
+}
+
+fn post(server: &Server, path: &str, what: &Value) -> (u16, Value) {
+    let head = [("content-type", "application/json")];
+    let (status, told) = ask(&server.address, "POST", path, &head, &what.to_string());
+    (status, body(&told))
+}
+
+fn run(server: &Server, id: &str) -> Value {
+    body(&ask(&server.address, "GET", &format!("/api/runs/{id}"), &[], "").1)
+}
+
+#[test]
+fn pages_without_training_need_a_database_that_others_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = iliad(folder.path(), "").args(["serve", "--port", "0", "--trains", "false"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("ILIAD_DATABASE"), "{refused:?}");
+}
+
+#[test]
+fn people_teach_one_run_through_processes_that_only_serve_pages() {
+    let Some(database) = database() else { return };
+    let address = database.address();
+    let environment = [("ILIAD_DATABASE", address.as_str())];
+    let data = tempfile::tempdir().unwrap();
+    let folder = ["--data-dir", data.path().to_str().unwrap()];
+    let training = || Server::start("", &[&TAUGHT_BY_PEOPLE[..], &folder].concat(), &environment);
+    let trainer = training();
+    let [first, second] = [(); 2].map(|()| Server::start("", &["--trains", "false"], &environment));
+
+    // Two people at two processes are never at the same execution, and the run learns from both.
+    let (ada, bob) = (Teacher::of(&first), Teacher::of(&second));
+    let id = ada.run.clone();
+    let mut seen = BTreeSet::new();
+    let mut given = 0;
+    wait_for("an update", || {
+        for person in [&ada, &bob] {
+            let leased = person.lease();
+            assert!(seen.insert(leased["execution"].as_i64().unwrap()), "everybody gets another execution");
+            assert_eq!(person.answer(&leased, "it writes an x in front").0, 201);
+            given += 1;
+        }
+        [&first, &second, &trainer].iter().all(|server| run(server, &id)["status"]["update"].as_u64() >= Some(1))
+    });
+    wait_for("every description to be learned from", || {
+        let learned = |server: &Server| run(server, &id)["status"]["descriptions_human"].as_u64().unwrap_or(0);
+        // The last ones may wait for a whole batch.
+        [&first, &second, &trainer].iter().all(|server| learned(server) > 0 && learned(server) <= given)
+    });
+
+    // Commands with replies, and without.
+    let view = json!({ "words": ["word", "other", "third"] });
+    let (status, tried) =
+        post(&second, &format!("/api/runs/{id}/try"), &json!({ "request": "add an x", "start": view }));
+    assert_eq!(status, 200, "{tried}");
+    assert!(tried["update"].as_u64() >= Some(1), "{tried}");
+    assert_eq!(post(&first, &format!("/api/runs/{id}/checkpoints"), &Value::Null).0, 201);
+    assert!(post(&first, &format!("/api/runs/{id}/pause"), &Value::Null).0 < 300);
+    for server in [&trainer, &second] {
+        wait_for("the pause", || run(server, &id)["status"]["state"] == "paused");
+    }
+    assert!(post(&second, &format!("/api/runs/{id}/resume"), &Value::Null).0 < 300);
+    wait_for("the resumption", || run(&first, &id)["status"]["state"] == "running");
+
+    // A run is started from a page of a process that cannot train it.
+    let (status, made) = post(&first, "/api/runs", &json!({ "preset": "tiny", "seed": 2 }));
+    assert_eq!(status, 201, "{made}");
+    let made = made["id"].as_str().unwrap().to_owned();
+    wait_for("the new run", || run(&second, &made)["status"]["state"] == "running");
+    let (_, wrong) = post(&first, "/api/runs", &json!({ "preset": "tiny", "set": ["algorithm.batch=0"] }));
+    assert!(wrong.to_string().contains("batch"), "the trainer's reason comes back: {wrong}");
+    assert!(post(&second, &format!("/api/runs/{made}/stop"), &Value::Null).0 < 300);
+    wait_for("its end", || run(&first, &made)["status"]["state"] == "stopped");
+
+    // The process that trains is killed: people go on, and it learns from their words when it is back.
+    let waiting = ada.lease();
+    drop(trainer);
+    assert_eq!(ada.answer(&waiting, "said while nobody trained").0, 201);
+    wait_for("the silence to be noticed", || run(&second, &id)["live"] == false);
+    let trainer = training();
+    wait_for("the run to be back", || run(&first, &id)["status"]["state"] == "running");
+    let (_, rows) = ask(&trainer.address, "GET", &format!("/runs/{id}/export.jsonl"), &[], "");
+    assert_eq!(rows.matches("it writes an x in front").count() as u64, given);
+    assert_eq!(rows.matches("said while nobody trained").count(), 1);
+}

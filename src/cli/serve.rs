@@ -56,8 +56,14 @@ fn table(settings: &ServerConfig) -> String {
         .into_iter()
         .map(|(key, value, origin)| {
             let line = match key {
-                "access_token" => format!("# {key} = {value}"),
-                "port" | "trust_proxy" | "max_connections" | "max_connections_per_address" | "rate_limits" => {
+                // Secrets are not shown, so that these lines set nothing.
+                "access_token" | "database" => format!("# {key} = {value}"),
+                "port"
+                | "trains"
+                | "trust_proxy"
+                | "max_connections"
+                | "max_connections_per_address"
+                | "rate_limits" => {
                     format!("{key} = {value}")
                 }
                 _ => format!("{key} = {}", toml::Value::String(value)),

@@ -350,7 +350,9 @@ impl ServerConfig {
             self.address.to_string(),
             self.port.to_string(),
             self.data_dir.display().to_string(),
-            self.postgres.as_ref().map(|_| self.database().to_string()).unwrap_or_default(),
+            self.postgres
+                .as_ref()
+                .map_or_else(|| "(a file in the data folder)".to_owned(), |_| self.database().to_string()),
             self.trains.to_string(),
             self.device.to_string(),
             self.log_level.to_string(),

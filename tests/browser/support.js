@@ -10,7 +10,10 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 const BINARY = process.env.ILIAD_BIN ?? fileURLToPath(new URL("../../target/debug/iliad", import.meta.url));
-const BROWSERS = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+// The first is Chromium without windows and menus, which nobody sees here: it draws the same pages with a third less work.
+const BROWSERS = [
+  process.env.CHROMIUM, "/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome",
+];
 const FLAGS = [
   "--no-sandbox", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",

@@ -260,7 +260,7 @@ for (const colorScheme of ["light", "dark"]) {
 }
 
 test("many houses one after the other leave no canvas behind", async () => {
-  const { page, context, errors } = await open(FLAT);
+  const { page, context, errors } = await open(FLAT, { viewport: { width: 640, height: 480 } });
   const warnings = [];
   page.on("console", (message) => { if (/context/i.test(message.text())) warnings.push(message.text()); });
   // As the teacher's page does it: the next execution takes the place of the one before.

@@ -68,6 +68,7 @@ async fn killed_and_made_again(overrides: &[&str], say: fn(&Leased) -> (String, 
 async fn demonstrations_are_used_once_even_after_a_crash() {
     let overrides = [
         "algorithm.name=dagger",
+        "algorithm.replay=1",
         "algorithm.practice.most=40",
         "algorithm.practice.least=2",
         "algorithm.practice.batch=4",
@@ -146,7 +147,8 @@ async fn answer_as_a_person(live: &Live, people: &dyn AnswersAsPeople, teacher: 
 /// after.
 async fn taught_by_people(overrides: &[&str], answers: u64) -> (f64, f64) {
     let dir = tempfile::tempdir().unwrap();
-    let all = [overrides, &["schedule.evaluate_every=1000", "pool.candidates=4", "model.prior=\"ngrams\""]].concat();
+    let common = ["algorithm.replay=3", "schedule.evaluate_every=1000", "pool.candidates=4", "model.prior=\"ngrams\""];
+    let all = [overrides, &common].concat();
     let live = go_live(dir.path(), &all).await;
     let config = Registry::builtin().configure("tiny", 3, &crate::support::set(&all)).unwrap();
     let people = Registry::builtin().family("regex").unwrap().people(&config).unwrap();

@@ -116,7 +116,7 @@ async fn serve_with(
         store: store.clone(),
         families,
         runs,
-        downloads: Default::default(),
+        works: Default::default(),
         uploads: Default::default(),
         launcher: Some(manager.clone()),
         settings: Arc::new(WebSettings {

@@ -1,5 +1,6 @@
 //! Progress bars on the standard error stream. They are hidden when it is no terminal.
 
+use crate::import::Reading;
 use crate::protocol::Split;
 use crate::run::remaining;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
@@ -64,6 +65,16 @@ pub(super) fn show_tasks(bar: &ProgressBar, what: &str, done: u64, tasks: u64) {
     bar.set_length(tasks.max(1));
     bar.set_position(done);
     bar.set_message(format!("{done} of {tasks} {what}"));
+}
+
+/// Shows on `bar` how far the reading of a file of rows is.
+pub(super) fn reading(bar: &ProgressBar, Reading { rows, bytes, of }: Reading) {
+    bar.set_length(of);
+    bar.set_position(bytes);
+    // Each message is a text of its own, and a bar is drawn twenty times a second at most.
+    if rows.is_multiple_of(500) {
+        bar.set_message(format!("{} rows read", HumanCount(rows)));
+    }
 }
 
 /// Shows on `bar` the stage that is under way and the share done of it, from 0 to 1.

@@ -147,7 +147,7 @@ impl Corpora {
         self.check_name(name)?;
         std::fs::create_dir_all(&self.0)?;
         let draft: TempDir = tempfile::Builder::new().prefix(".upload-").tempdir_in(&self.0)?;
-        let Unpacked { mut faults, passed_over } = 
+        let Unpacked { mut faults, passed_over } =
             unpack::unpack(files, format, draft.path(), &|bytes, of| told(Adding::Unpacking { bytes, of }))?;
         let missing = format.files.iter().filter(|file| !draft.path().join(file.name).is_file());
         let missing = missing.map(|file| format!("the file {} is missing: {}", file.name, file.about));
@@ -281,7 +281,9 @@ mod tests {
         let (letters, order, other) = (at("l", "a\nb\n"), at("o", "[]"), at("x", "?"));
         let files: [(&str, &Path); 3] = [("letters.txt", &letters), ("order.json", &order), ("evil.sh", &other)];
         let heard = std::cell::RefCell::new(Vec::new());
-        let add = |name: &str, files: &[(&str, &Path)]| corpora.add(name, "abc", &FORMAT, files, &|at| heard.borrow_mut().push(at));
+        let add = |name: &str, files: &[(&str, &Path)]| {
+            corpora.add(name, "abc", &FORMAT, files, &|at| heard.borrow_mut().push(at))
+        };
         assert_eq!(add("abc-1", &files).unwrap().passed_over, ["evil.sh"]);
         let steps = std::mem::take(&mut *heard.borrow_mut());
         let of = 4 + 2 + 1;

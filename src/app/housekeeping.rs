@@ -47,11 +47,7 @@ impl Manager {
     ///
     /// # Errors
     /// When it is not in the trash.
-    pub(super) async fn remove_now(
-        &self,
-        run: &RunId,
-        told: &(dyn Fn(u64, u64) + Sync),
-    ) -> Result<(), LaunchError> {
+    pub(super) async fn remove_now(&self, run: &RunId, told: &(dyn Fn(u64, u64) + Sync)) -> Result<(), LaunchError> {
         let label = self.store().run_label(run).await?;
         if label.trashed_at.is_none() {
             return Err(LaunchError::State("The run is not in the trash, so it is not removed.".to_owned()));

@@ -12,8 +12,8 @@ use crate::web::extractors::account::Viewing;
 use crate::web::handlers::metrics;
 use crate::web::handlers::{
     access, account, answers, assets, charts, checkpoints, comparison, corpora, docs, events, export, export_page,
-    guide, health, home, import_descriptions, import_episodes, invite, learned, new_run, not_found, people, progress, review,
-    run, run_labels, run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions,
+    guide, health, home, import_descriptions, import_episodes, invite, learned, new_run, not_found, people, progress,
+    review, run, run_labels, run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions,
     study_settings, study_webhooks, teach, tokens, undo,
 };
 use crate::web::limits::Limits;

@@ -147,6 +147,7 @@ impl NavData {
             Err(what) => Err(DataError::content(&path, what)),
         });
         let words = faults.or_note(words)?.unwrap_or(Words { min_count: MIN_COUNT, words: Vec::new() });
+        told(FILES[2]);
         Ok(NavData { graphs, objects, names, corpus, words })
     }
 }

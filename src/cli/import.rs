@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.episodes {
         return episodes::run(args, &settings);
     }
-    let bar = progress::bar();
+    let bar = progress::file();
     let checked = import::check_telling(&args.path, registry, args.run.clone(), u64::MAX, |reading| {
         progress::reading(&bar, reading);
     });

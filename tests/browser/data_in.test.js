@@ -137,29 +137,33 @@ test("an upload says how much is sent, read and stored, and how long the rest ta
 
   // The server reads, and then stores: the page asks how far that is.
   await speed(-1);
-  let release;
+  // Answers wait until they are released.
+  const waiting = [];
+  network.on("Fetch.requestPaused", ({ requestId }) => waiting.push(requestId));
+  await network.send("Fetch.enable", { patterns: [{ urlPattern: "*/import/descriptions*ticket=*", requestStage: "Response" }] });
+  const release = async () => {
+    await until("the server has answered", () => waiting.length > 0);
+    await network.send("Fetch.continueRequest", { requestId: waiting.shift() });
+  };
   let at = { stage: "going", step: "Reading the rows", unit: "bytes", done: 250_000, all: 800_000, seconds_left: 11.7 };
-  const held = async (route) => { await new Promise((done) => { release = done; }); await route.continue(); };
-  await page.route("**/import/descriptions?ticket=*", held);
   await page.route("**/progress?*", (route) => route.fulfill({ json: at }));
   await page.getByRole("button", { name: "Check" }).click();
   await page.getByText("250 kB of 800 kB, about 12 s left").waitFor();
   assert.equal(await state.innerText(), "Reading the rows…");
   assert.equal(await share(), 250 / 800);
-  release();
+  await release();
   await page.getByRole("heading", { name: "The file can come in" }).waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.id), "told", "the answer has the focus");
-  await page.route("**/import/descriptions/bring?ticket=*", held);
   at = { ...at, step: "Storing the rows", unit: "rows", done: 1_200, all: 2_000, seconds_left: 3 };
   await page.getByRole("button", { name: "Bring in 2,000 rows" }).click();
   await page.getByText("1,200 of 2,000 rows, about 3 s left").waitFor();
   assert.equal(await page.locator("form.sent .upload-state").innerText(), "Storing the rows…");
   await page.unroute("**/progress?*");
-  release();
+  await release();
   await page.getByRole("heading", { name: "2,000 descriptions of 1 teacher came in" }).waitFor();
 
   // A refusal leaves what was chosen, and so does a line that breaks.
-  await page.unroute("**/import/descriptions?ticket=*");
+  await network.send("Fetch.disable");
   await choose();
   await page.route("**/import/descriptions?ticket=*", (route) => route.abort());
   await page.getByRole("button", { name: "Check" }).click();

@@ -20,7 +20,7 @@ fn failed(error: StoreError) -> CliError {
 /// Reads the file, compares it with what came in before, and offers its rows to people unless it is a dry run.
 pub(super) fn run(args: &Args, settings: &ServerConfig) -> CliResult {
     let unreadable = |e: std::io::Error| CliError::Usage(format!("{}: {e}", args.path.display()));
-    let bar = progress::bar();
+    let bar = progress::file();
     let read = File::open(&args.path).and_then(|file| {
         let of = file.metadata()?.len();
         let told = |rows, bytes| progress::reading(&bar, Reading { rows, bytes, of });

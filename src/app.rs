@@ -137,7 +137,7 @@ async fn serve_with(
         store: store.clone(),
         families,
         runs,
-        downloads: Default::default(),
+        works: Default::default(),
         uploads: Default::default(),
         launcher: Some(launcher),
         settings: Arc::new(WebSettings {

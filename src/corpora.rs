@@ -7,6 +7,7 @@ pub mod unpack;
 
 use crate::family::corpus::{CorpusFact, CorpusFormat};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,25 @@ pub enum CorpusError {
     Io(#[from] io::Error),
 }
 
+/// How far an upload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adding {
+    /// What was sent is unpacked.
+    Unpacking {
+        /// Bytes of it that are read.
+        bytes: u64,
+        /// Bytes of all of it.
+        of: u64,
+    },
+    /// The files are checked.
+    Checking {
+        /// Bytes of the files that are checked.
+        bytes: u64,
+        /// Bytes of all files.
+        of: u64,
+    },
+}
+
 /// The folder of the corpora.
 #[derive(Clone, Debug)]
 pub struct Corpora(PathBuf);
@@ -112,7 +132,7 @@ impl Corpora {
     }
 
     /// Keeps the files of a corpus under a name, once they are unpacked and checked. `files` are the names that they were sent with, and
-    /// where they are.
+    /// where they are; `told` hears how far that is.
     ///
     /// # Errors
     /// When the name is taken, something is wrong with a file, or the disk refuses. Nothing is kept then.
@@ -122,11 +142,13 @@ impl Corpora {
         family: &str,
         format: &CorpusFormat,
         files: &[(&str, &Path)],
+        told: &dyn Fn(Adding),
     ) -> Result<Added, CorpusError> {
         self.check_name(name)?;
         std::fs::create_dir_all(&self.0)?;
         let draft: TempDir = tempfile::Builder::new().prefix(".upload-").tempdir_in(&self.0)?;
-        let Unpacked { mut faults, passed_over } = unpack::unpack(files, format, draft.path())?;
+        let Unpacked { mut faults, passed_over } =
+            unpack::unpack(files, format, draft.path(), &|bytes, of| told(Adding::Unpacking { bytes, of }))?;
         let missing = format.files.iter().filter(|file| !draft.path().join(file.name).is_file());
         let missing = missing.map(|file| format!("the file {} is missing: {}", file.name, file.about));
         if faults.is_empty() {
@@ -135,7 +157,13 @@ impl Corpora {
         // Files that could not be unpacked are not read.
         let mut facts = Vec::new();
         if faults.is_empty() {
-            let report = (format.check)(draft.path());
+            let size = |name: &str| std::fs::metadata(draft.path().join(name)).map_or(0, |found| found.len());
+            let (done, of) = (Cell::new(0), format.files.iter().map(|file| size(file.name)).sum());
+            told(Adding::Checking { bytes: 0, of });
+            let report = (format.check)(draft.path(), &|name| {
+                done.set(done.get() + size(name));
+                told(Adding::Checking { bytes: done.get(), of });
+            });
             (faults, facts) = (report.faults, report.facts);
         }
         if !faults.is_empty() {
@@ -230,8 +258,9 @@ mod tests {
             CorpusFile { name: "order.json", about: "their order" },
         ],
         made_with: "none",
-        check: |folder| {
+        check: |folder, told| {
             let lines = crate::datafile::read_lines(&folder.join("letters.txt.gz"));
+            told("letters.txt.gz");
             match lines {
                 Ok(lines) => CorpusReport::new(Vec::new(), &[(lines.len(), "letters")]),
                 Err(fault) => CorpusReport::new(vec![fault], &[]),
@@ -251,8 +280,17 @@ mod tests {
         };
         let (letters, order, other) = (at("l", "a\nb\n"), at("o", "[]"), at("x", "?"));
         let files: [(&str, &Path); 3] = [("letters.txt", &letters), ("order.json", &order), ("evil.sh", &other)];
-        let add = |name: &str, files: &[(&str, &Path)]| corpora.add(name, "abc", &FORMAT, files);
+        let heard = std::cell::RefCell::new(Vec::new());
+        let add = |name: &str, files: &[(&str, &Path)]| {
+            corpora.add(name, "abc", &FORMAT, files, &|at| heard.borrow_mut().push(at))
+        };
         assert_eq!(add("abc-1", &files).unwrap().passed_over, ["evil.sh"]);
+        let steps = std::mem::take(&mut *heard.borrow_mut());
+        let of = 4 + 2 + 1;
+        assert_eq!(steps.first(), Some(&Adding::Unpacking { bytes: 4, of }));
+        assert!(steps.contains(&Adding::Unpacking { bytes: 6, of }), "{steps:?}");
+        let Some(Adding::Checking { bytes, of }) = steps.last() else { panic!("{steps:?}") };
+        assert!(0 < *bytes && bytes < of, "one of two files was said to be read: {steps:?}");
         let [one] = corpora.list().try_into().unwrap();
         assert_eq!((one.name.as_str(), one.family.as_str(), one.facts[0].count), ("abc-1", "abc", 2));
         assert_eq!(std::fs::read_dir(&one.path).unwrap().count(), 3, "no file but those of the corpus");

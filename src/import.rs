@@ -64,6 +64,17 @@ pub struct Checked {
     now: OffsetDateTime,
 }
 
+/// How far the first reading has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Rows that are read.
+    pub rows: u64,
+    /// Bytes of the files that are read.
+    pub bytes: u64,
+    /// Bytes of all files.
+    pub of: u64,
+}
+
 fn at(name: &str) -> usize {
     DESCRIPTIONS.iter().position(|column| column.name == name).unwrap_or(0)
 }
@@ -209,7 +220,7 @@ pub fn check(path: &Path, registry: Registry, name: Option<RunId>) -> Result<Che
     check_telling(path, registry, name, u64::MAX, |_| {})
 }
 
-/// Reads as [`check`] does, at most `most` rows, and tells `told` how many rows it has read.
+/// Reads as [`check`] does, at most `most` rows, and tells `told` after each how far it is.
 ///
 /// # Errors
 /// As [`check`].
@@ -218,7 +229,7 @@ pub fn check_telling(
     registry: Registry,
     name: Option<RunId>,
     most: u64,
-    mut told: impl FnMut(u64),
+    mut told: impl FnMut(Reading),
 ) -> Result<Checked, ReadError> {
     let (files, manifest) = read::files(path)?;
     let manifest = match manifest {
@@ -242,22 +253,25 @@ pub fn check_telling(
     };
     let (mut seen, mut done) = (Seen::default(), 0);
     let files = checked.files.clone();
-    'files: for file in &files {
+    let sizes: Vec<u64> = files.iter().map(|file| std::fs::metadata(file).map_or(0, |found| found.len())).collect();
+    let (of, mut before) = (sizes.iter().sum(), 0);
+    'files: for (file, size) in files.iter().zip(sizes) {
         let mut rows = read::rows(file)?;
-        for (number, row) in rows.by_ref() {
+        while let Some((number, row)) = rows.next() {
             if done == most {
                 let reason = format!("there are more than {most} rows; bring the rest in as another file");
                 checked.bad.push(BadRow { file: file.clone(), number, reason });
                 break 'files;
             }
             done += 1;
-            told(done);
+            told(Reading { rows: done, bytes: before + rows.bytes_read(), of });
             let found = row.and_then(|row| checked.take(row, registry, &mut seen, file, number));
             if let Err(reason) = found {
                 checked.bad.push(BadRow { file: file.clone(), number, reason });
             }
         }
         checked.unknown.extend(rows.unknown());
+        before += size;
     }
     for (file, number, key) in seen.named {
         if !seen.keys.contains(&key) {

@@ -226,8 +226,12 @@ pub trait Launcher: Send + Sync {
         Box::pin(async { Err(unable()) })
     }
 
-    /// Removes a run of the trash for good, with its files, before its time.
-    fn remove<'a>(&'a self, _id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+    /// Removes a run of the trash for good, with its files, before its time. `told` hears how many of how many rows are removed.
+    fn remove<'a>(
+        &'a self,
+        _id: &'a RunId,
+        _told: &'a (dyn Fn(u64, u64) + Sync),
+    ) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(async { Err(unable()) })
     }
 

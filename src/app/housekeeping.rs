@@ -36,30 +36,30 @@ impl Manager {
             Err(error) => return tracing::warn!(%error, "the trash could not be looked through"),
         };
         for run in expired {
-            match self.remove_for_good(&run).await {
+            match self.remove_for_good(&run, &|_, _| {}).await {
                 Ok(()) => tracing::info!("the run {run} was in the trash for 30 days and is removed"),
                 Err(error) => tracing::warn!("the run {run} could not be removed from the trash: {error:#}"),
             }
         }
     }
 
-    /// Removes a run of the trash before its time.
+    /// Removes a run of the trash before its time. `told` hears how many of how many rows are removed.
     ///
     /// # Errors
     /// When it is not in the trash.
-    pub(super) async fn remove_now(&self, run: &RunId) -> Result<(), LaunchError> {
+    pub(super) async fn remove_now(&self, run: &RunId, told: &(dyn Fn(u64, u64) + Sync)) -> Result<(), LaunchError> {
         let label = self.store().run_label(run).await?;
         if label.trashed_at.is_none() {
             return Err(LaunchError::State("The run is not in the trash, so it is not removed.".to_owned()));
         }
-        self.remove_for_good(run).await.map_err(failed)?;
+        self.remove_for_good(run, told).await.map_err(failed)?;
         tracing::info!("the run {run} was removed from the trash before its time");
         Ok(())
     }
 
     /// Removes a run of the trash with its files. The files go first: a folder without rows would be taken for the run of a
     /// command.
-    async fn remove_for_good(&self, run: &RunId) -> anyhow::Result<()> {
+    async fn remove_for_good(&self, run: &RunId, told: &(dyn Fn(u64, u64) + Sync)) -> anyhow::Result<()> {
         let of_reproduce = self.store().run_label(run).await?.made_by == MadeBy::Reproduce;
         if !of_reproduce {
             let folder = self.folder_of(run).await.map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -69,6 +69,6 @@ impl Manager {
                 _ => {}
             }
         }
-        Ok(self.store().purge_run(run, of_reproduce).await?)
+        Ok(self.store().purge_run_telling(run, of_reproduce, told).await?)
     }
 }

@@ -446,8 +446,12 @@ impl Launcher for Manager {
         Box::pin(self.begin_evaluation(id, request))
     }
 
-    fn remove<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
-        Box::pin(self.remove_now(id))
+    fn remove<'a>(
+        &'a self,
+        id: &'a RunId,
+        told: &'a (dyn Fn(u64, u64) + Sync),
+    ) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(self.remove_now(id, told))
     }
 
     fn evaluating(&self, id: &RunId) -> Vec<Evaluating> {
@@ -472,7 +476,7 @@ pub(super) mod tests {
             store,
             families: registry.families(),
             runs,
-            downloads: Default::default(),
+            works: Default::default(),
             uploads: Default::default(),
             launcher: Some(manager.clone()),
             settings: Arc::new(WebSettings::default()),

@@ -1,6 +1,6 @@
 //! `iliad export`: the collected descriptions as a file, or as a folder.
 
-use super::runtime;
+use super::{progress, runtime};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::export::dataset::{self, Piece};
@@ -16,7 +16,7 @@ use crate::registry::Registry;
 use crate::run::Source;
 use crate::store::{AnswerKind, Filter, ReviewFilter, Store, StoreError};
 use crate::suggest::{did_you_mean, nearest};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -189,7 +189,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         }
     }
     runtime()?.block_on(Store::reading(&database, async |store| {
-        let bar = if file::is_stream(&args.output) { ProgressBar::hidden() } else { bar() };
+        let bar = if file::is_stream(&args.output) { ProgressBar::hidden() } else { progress::rows() };
         let written = async {
             let snapshot = Snapshot::take(&store, registry, filter.clone()).await?;
             match (form, wanted.file()) {
@@ -342,15 +342,6 @@ async fn export_folder(snapshot: Snapshot, args: &Args, about: Description, bar:
     draft.finish()?;
     note!("{rows} descriptions in {}", args.output.display());
     Ok(())
-}
-
-/// Progress for people; nothing where nobody looks.
-fn bar() -> ProgressBar {
-    if !crate::output::notes_are_watched() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} rows, {eta} left");
-    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// An unknown run is the person's slip: say which runs there are.

@@ -60,9 +60,10 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     if args.episodes {
         return episodes::run(args, &settings);
     }
-    let bar = progress::rows();
-    let checked =
-        import::check_telling(&args.path, registry, args.run.clone(), u64::MAX, |done| bar.set_position(done));
+    let bar = progress::file();
+    let checked = import::check_telling(&args.path, registry, args.run.clone(), u64::MAX, |reading| {
+        progress::reading(&bar, reading);
+    });
     bar.finish_and_clear();
     let checked = checked.map_err(|e| CliError::Usage(e.to_string()))?;
     if !checked.unknown.is_empty() {

@@ -1,7 +1,8 @@
 //! Progress bars on the standard error stream. They are hidden when it is no terminal.
 
+use crate::import::Reading;
 use crate::protocol::Split;
-use crate::run::remaining;
+use crate::run::{remaining, seconds_left};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::time::Duration;
 
@@ -18,6 +19,14 @@ pub(super) fn bar() -> ProgressBar {
     bar
 }
 
+/// A bar for the reading of a file, of which [`reading`] tells.
+pub(super) fn file() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {elapsed}{left}  {wide_msg}");
+    let bar = ProgressBar::no_length();
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", rest));
+    bar
+}
+
 /// A bar of rows; it counts them where their number is not known.
 pub(super) fn rows() -> ProgressBar {
     let bar = ProgressBar::no_length();
@@ -27,7 +36,7 @@ pub(super) fn rows() -> ProgressBar {
             let _ = write!(text, " of {}", HumanCount(all));
         }
     };
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left).with_key("of", of));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", rest).with_key("of", of));
     bar
 }
 
@@ -35,7 +44,7 @@ pub(super) fn rows() -> ProgressBar {
 pub(super) fn bytes() -> ProgressBar {
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template("{bar:30} {decimal_bytes} of {decimal_total_bytes}  {elapsed}{left}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", rest));
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
 }
@@ -59,11 +68,31 @@ fn left(state: &ProgressState, text: &mut dyn std::fmt::Write) {
     }
 }
 
+/// Writes how long the rest takes at the pace of the whole, for work that goes on evenly.
+fn rest(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    if let Some(all) = state.len().filter(|_| state.elapsed() >= JUDGED_EARLY) {
+        let _ = text.write_str(&remaining(seconds_left(state.elapsed(), state.pos(), all)));
+    }
+}
+
+/// Time after which even work has a pace.
+const JUDGED_EARLY: Duration = Duration::from_millis(500);
+
 /// Shows on `bar` how many tasks of an evaluation are done.
 pub(super) fn show_tasks(bar: &ProgressBar, what: &str, done: u64, tasks: u64) {
     bar.set_length(tasks.max(1));
     bar.set_position(done);
     bar.set_message(format!("{done} of {tasks} {what}"));
+}
+
+/// Shows on `bar` how far the reading of a file of rows is.
+pub(super) fn reading(bar: &ProgressBar, Reading { rows, bytes, of }: Reading) {
+    bar.set_length(of);
+    bar.set_position(bytes);
+    // Each message is a text of its own, and a bar is drawn twenty times a second at most.
+    if rows.is_multiple_of(500) {
+        bar.set_message(format!("{} rows read", HumanCount(rows)));
+    }
 }
 
 /// Shows on `bar` the stage that is under way and the share done of it, from 0 to 1.

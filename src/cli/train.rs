@@ -55,7 +55,15 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     } else {
         args.run.simulated_configuration(registry)?
     };
-    let id = crate::app::new_run_id(&config);
+    let mut id = crate::app::new_run_id(&config);
+    let wanted = id.clone();
+    // A run of a server, or of another command, may have begun within the same second.
+    for n in 2.. {
+        if args.run_dir.is_some() || !crate::app::run_folder(&settings.data_dir, &id).exists() {
+            break;
+        }
+        id = format!("{wanted}-{n}").into();
+    }
     let folder = args.run_dir.clone().unwrap_or_else(|| crate::app::run_folder(&settings.data_dir, &id));
     if !args.resume && !checkpoint::list(&folder).is_empty() {
         return Err(CliError::Usage(format!(

@@ -4,9 +4,10 @@
 use crate::family::corpus::{CorpusFile, CorpusFormat};
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 use flate2::{Compression, Crc, GzBuilder};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -28,13 +29,36 @@ pub struct Unpacked {
     pub passed_over: Vec<String>,
 }
 
-/// Unpacks files as they were sent into a folder. Each is a file of the corpus, or an archive (zip, tar, tar.gz) of such files.
+/// Unpacks files as they were sent into a folder. Each is a file of the corpus, or an archive (zip, tar, tar.gz) of such files. `told` hears
+/// how many bytes of how many are read.
 ///
 /// # Errors
 /// When the disk refuses. What is wrong with the files is in the result.
-pub fn unpack(files: &[(&str, &Path)], format: &CorpusFormat, into: &Path) -> io::Result<Unpacked> {
-    let mut unpacking =
-        Unpacking { format, into, room: MOST_BYTES, entries: 0, there: BTreeSet::new(), found: Unpacked::default() };
+pub fn unpack(
+    files: &[(&str, &Path)],
+    format: &CorpusFormat,
+    into: &Path,
+    told: &dyn Fn(u64, u64),
+) -> io::Result<Unpacked> {
+    let mut of = 0;
+    for (_, path) in files {
+        of += std::fs::metadata(path)?.len();
+    }
+    let taken = Cell::new(0);
+    let told = |bytes: usize| {
+        taken.set(taken.get() + bytes as u64);
+        // An archive's list is read again at times.
+        told(taken.get().min(of), of);
+    };
+    let mut unpacking = Unpacking {
+        format,
+        into,
+        room: MOST_BYTES,
+        entries: 0,
+        there: BTreeSet::new(),
+        found: Unpacked::default(),
+        told: &told,
+    };
     for (name, path) in files {
         match unpacking.source(name, path) {
             Ok(()) => {}
@@ -61,6 +85,28 @@ struct Unpacking<'a> {
     entries: usize,
     there: BTreeSet<&'static str>,
     found: Unpacked,
+    /// Hears of every piece that is read of what was sent.
+    told: &'a dyn Fn(usize),
+}
+
+/// A file that tells of every piece that is read of it.
+struct Told<'a> {
+    file: File,
+    told: &'a dyn Fn(usize),
+}
+
+impl Read for Told<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        (self.told)(read);
+        Ok(read)
+    }
+}
+
+impl Seek for Told<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
 }
 
 impl Unpacking<'_> {
@@ -74,7 +120,11 @@ impl Unpacking<'_> {
                 n => length += n,
             }
         }
-        let again = || File::open(path).map(BufReader::new).map_err(Stop::Disk);
+        let told = self.told;
+        let again = || {
+            let file = File::open(path).map_err(Stop::Disk)?;
+            Ok(BufReader::new(Told { file, told }))
+        };
         let lower = name.to_ascii_lowercase();
         if start.starts_with(b"PK") {
             return self.zip(name, path);
@@ -112,7 +162,7 @@ impl Unpacking<'_> {
     fn zip(&mut self, archive: &str, path: &Path) -> Result<(), Stop> {
         let damaged = |e: zip::result::ZipError| Stop::Fault(format!("{archive} is no whole zip archive ({e})"));
         let file = File::open(path).map_err(Stop::Disk)?;
-        let mut zip = ZipArchive::new(BufReader::new(file)).map_err(damaged)?;
+        let mut zip = ZipArchive::new(BufReader::new(Told { file, told: self.told })).map_err(damaged)?;
         for number in 0..zip.len() {
             self.count(archive)?;
             let entry = zip.by_index_raw(number).map_err(damaged)?;
@@ -239,7 +289,7 @@ mod tests {
         of: "letters",
         files: &[CorpusFile { name: "a.txt.gz", about: "" }, CorpusFile { name: "b.json", about: "" }],
         made_with: "",
-        check: |_| CorpusReport::default(),
+        check: |_, _| CorpusReport::default(),
     };
 
     fn gz(bytes: &[u8]) -> Vec<u8> {
@@ -279,7 +329,7 @@ mod tests {
             sent.push((*name, path));
         }
         let sent: Vec<(&str, &Path)> = sent.iter().map(|(name, path)| (*name, path.as_path())).collect();
-        let found = unpack(&sent, &FORMAT, &into).unwrap();
+        let found = unpack(&sent, &FORMAT, &into, &|_, _| {}).unwrap();
         let mut there: Vec<_> = std::fs::read_dir(&into)
             .unwrap()
             .map(|entry| {

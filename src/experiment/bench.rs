@@ -1,10 +1,10 @@
-//! Timing of whole iterations of the trainer, and of a recurrence alone. Families time their own models
+//! Timing of whole iterations of the trainer, of a run's start, and of a recurrence alone. Families time their own models
 //! ([`Family::teacher_updates`](crate::family::Family::teacher_updates)).
 
 use crate::config::run::{RunConfig, TeacherMode};
 use crate::family::benchmark::{Effort, Timing, time};
 use crate::registry::AnyFamily;
-use crate::run::{Command, Event};
+use crate::run::{Command, Event, RunState};
 use crate::trainer::Launch;
 use candle_core::Device;
 use std::path::Path;
@@ -73,6 +73,47 @@ pub fn iterations(
         tracing::info!("{stage}: {:.2} ms (median of {})", timing.median(), timing.samples.len());
     }
     Ok(Timing { name: name.to_owned(), samples })
+}
+
+/// Processor time, in milliseconds, that this process has spent from its beginning until a run in it is ready to teach: the world, the
+/// views, the models and the first checkpoint are there. The run has its preset's settings, and ends then.
+///
+/// # Errors
+/// When the run cannot be started, or fails before it is ready.
+pub fn start(
+    trainer: &'static dyn AnyFamily,
+    config: &RunConfig,
+    folder: &Path,
+    device: &Device,
+) -> anyhow::Result<f64> {
+    let (ready, seen) = channel();
+    let launch = Launch {
+        id: "start".into(),
+        config: config.clone(),
+        folder: folder.to_owned(),
+        device: device.clone(),
+        store: None,
+        teacher: Some(TeacherMode::Simulated),
+        listener: Some(Box::new(move |event| {
+            if let Event::Status(status) = &**event
+                && status.state == RunState::Running
+            {
+                // The first message is the one that counts.
+                let _ = ready.send(processor_time());
+            }
+        })),
+    };
+    let (handle, thread) = trainer.spawn(launch)?;
+    let spent = seen.recv();
+    let _ = handle.commands.send(Command::Shutdown);
+    thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))??;
+    Ok(spent?)
+}
+
+/// Milliseconds of processor time that this process has spent, in the program and in the kernel, on all threads.
+fn processor_time() -> f64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 * 1e3 + spent.tv_nsec as f64 / 1e6
 }
 
 /// One recurrence alone on a GPU, `hidden` units and `steps` steps, for several numbers of rows: recorded, forwards and

@@ -13,8 +13,8 @@ pub struct CorpusFormat {
     pub files: &'static [CorpusFile],
     /// The command that makes such a folder from public data, without its output.
     pub made_with: &'static str,
-    /// Reads a folder, and everything that is wrong with it.
-    pub check: fn(&Path) -> CorpusReport,
+    /// Reads a folder, and everything that is wrong with it. It tells the name of each file that it has read.
+    pub check: fn(&Path, &dyn Fn(&str)) -> CorpusReport,
 }
 
 /// A file of a corpus.

@@ -146,15 +146,24 @@ pub struct Episodes {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn read(mut file: impl BufRead) -> io::Result<Episodes> {
+pub fn read(file: impl BufRead) -> io::Result<Episodes> {
+    read_telling(file, |_, _| {})
+}
+
+/// Reads as [`read`] does, and tells `told` after each row how many rows and bytes are read.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_telling(mut file: impl BufRead, mut told: impl FnMut(u64, u64)) -> io::Result<Episodes> {
     let mut found = Episodes::default();
     let mut seen = Seen::default();
-    let mut bytes = Vec::new();
+    let (mut bytes, mut taken) = (Vec::new(), 0);
     for line in 1.. {
         let long = match lines::next(&mut file, LONGEST_ROW, &mut bytes)? {
             Line::End => break,
             end => end == Line::TooLong,
         };
+        taken += bytes.len() as u64;
         let text = unmarked(&bytes);
         if text.iter().all(u8::is_ascii_whitespace) && !long {
             continue;
@@ -172,6 +181,7 @@ pub fn read(mut file: impl BufRead) -> io::Result<Episodes> {
             Ok(episode) => found.rows.push((line, episode)),
             Err(reason) => found.bad.push(BadEpisode { line, reason }),
         }
+        told((found.rows.len() + found.bad.len()) as u64, taken);
     }
     Ok(found)
 }

@@ -11,8 +11,10 @@ use parquet::record::reader::RowIter;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use time::OffsetDateTime;
 
 /// Most bytes of a line of JSON, and of a record of CSV.
@@ -76,13 +78,32 @@ pub(super) struct Rows {
     unknown: BTreeSet<String>,
     /// Whether the file can be read no further: its reader would tell the same error for ever.
     broken: bool,
+    /// Bytes of the file.
+    bytes: u64,
+    /// Bytes that its reader has taken.
+    taken: Arc<AtomicU64>,
+}
+
+/// A file that counts what is read of it.
+struct Counted {
+    file: File,
+    taken: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.taken.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
 }
 
 enum Inner {
     /// The file, until it could not be read.
-    Lines(Option<BufReader<File>>),
-    Records(csv::StringRecordsIntoIter<File>, Vec<Option<usize>>),
-    Parquet(Box<RowIter<'static>>),
+    Lines(Option<BufReader<Counted>>),
+    Records(csv::StringRecordsIntoIter<Counted>, Vec<Option<usize>>),
+    /// The rows, and how many there are.
+    Parquet(Box<RowIter<'static>>, u64),
 }
 
 /// Opens a file by its ending.
@@ -90,11 +111,14 @@ pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
     let failed = |e: &dyn std::fmt::Display| ReadError::new(path, e.to_string());
     let open = || File::open(path).map_err(|e| failed(&e));
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let taken = Arc::new(AtomicU64::new(0));
+    let counted = || Ok(Counted { file: open()?, taken: taken.clone() });
+    let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     let mut unknown = BTreeSet::new();
     let inner = match ending.as_str() {
-        "jsonl" | "ndjson" | "json" => Inner::Lines(Some(BufReader::new(open()?))),
+        "jsonl" | "ndjson" | "json" => Inner::Lines(Some(BufReader::new(counted()?))),
         "csv" => {
-            let mut reader = csv::ReaderBuilder::new().from_reader(open()?);
+            let mut reader = csv::ReaderBuilder::new().from_reader(counted()?);
             let headers = reader.headers().map_err(|e| failed(&e))?.clone();
             let names: Vec<&str> = headers.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
             let places = DESCRIPTIONS.iter().map(|column| names.iter().position(|name| *name == column.name)).collect();
@@ -105,11 +129,12 @@ pub(super) fn rows(path: &Path) -> Result<Rows, ReadError> {
             let reader = open_parquet(open()?).map_err(|e| failed(&e))?;
             let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
             unknown.extend(fields.iter().map(|field| field.name()).filter(|name| !is_known(name)).map(str::to_owned));
-            Inner::Parquet(Box::new(RowIter::from_file_into(Box::new(reader))))
+            let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or_default();
+            Inner::Parquet(Box::new(RowIter::from_file_into(Box::new(reader))), rows)
         }
         _ => return Err(failed(&"name a file that ends in .jsonl, .csv or .parquet, or the folder of a data set")),
     };
-    Ok(Rows { inner, number: 0, unknown, broken: false })
+    Ok(Rows { inner, number: 0, unknown, broken: false, bytes, taken })
 }
 
 fn is_known(name: &str) -> bool {
@@ -122,6 +147,17 @@ fn lenient(column: &Column) -> Column {
 }
 
 impl Rows {
+    /// Bytes of the file whose rows are read, as far as its reader tells. Parquet goes by rows.
+    pub(super) fn bytes_read(&self) -> u64 {
+        match &self.inner {
+            Inner::Lines(_) | Inner::Records(..) => self.taken.load(Ordering::Relaxed).min(self.bytes),
+            Inner::Parquet(_, rows) => {
+                let share = self.number.min(*rows) as f64 / (*rows).max(1) as f64;
+                (share * self.bytes as f64) as u64
+            }
+        }
+    }
+
     /// Names of columns that were met and are not known.
     pub(super) fn unknown(self) -> BTreeSet<String> {
         self.unknown
@@ -172,7 +208,7 @@ impl Iterator for Rows {
                         Err(format!("it cannot be read: {e}"))
                     }
                 },
-                Inner::Parquet(rows) => match or_damaged(|| rows.next().transpose().map_err(|e| e.to_string()))
+                Inner::Parquet(rows, _) => match or_damaged(|| rows.next().transpose().map_err(|e| e.to_string()))
                     .transpose()?
                 {
                     Ok(row) => {

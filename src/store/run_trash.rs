@@ -13,6 +13,9 @@ use time::OffsetDateTime;
 /// How long the trash keeps a run.
 pub const TRASH_KEEPS: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// Rows of a large table that are removed by one statement.
+const SLICE: i64 = 2_000;
+
 /// The losses with a run, as far as the store knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct RunLosses {
@@ -126,6 +129,19 @@ impl Store {
     /// # Errors
     /// [`StoreError::Conflict`] when it is not in the trash.
     pub async fn purge_run(&self, run: &RunId, keep_rows: bool) -> Result<()> {
+        self.purge_run_telling(run, keep_rows, &|_, _| {}).await
+    }
+
+    /// Removes as [`Store::purge_run`] does, and tells `told` how many of how many rows are removed.
+    ///
+    /// # Errors
+    /// As [`Store::purge_run`].
+    pub async fn purge_run_telling(
+        &self,
+        run: &RunId,
+        keep_rows: bool,
+        told: &(dyn Fn(u64, u64) + Sync),
+    ) -> Result<()> {
         if self.run_label(run).await?.trashed_at.is_none() {
             return Err(StoreError::Conflict("only a run in the trash can be removed for good".to_owned()));
         }
@@ -149,9 +165,29 @@ impl Store {
             .execute(&mut tx)
             .await?;
         query!("DELETE FROM comprehension WHERE run = ?", run).execute(&mut tx).await?;
-        query!("DELETE FROM episodes WHERE run = ?", run).execute(&mut tx).await?;
-        query!("DELETE FROM answers WHERE run = ?", run).execute(&mut tx).await?;
-        query!("DELETE FROM executions WHERE run = ?", run).execute(&mut tx).await?;
+        let all = query_scalar!(
+            r#"SELECT (SELECT count(*) FROM episodes WHERE run = ?1) + (SELECT count(*) FROM answers WHERE run = ?1)
+                   + (SELECT count(*) FROM executions WHERE run = ?1) AS "rows!: i64""#,
+            run,
+        );
+        let (all, mut done) = (from_int(all.fetch_one(&mut tx).await?), 0);
+        told(done, all);
+        // The large tables go slice by slice, so that it can be told how far that is.
+        macro_rules! remove_in_slices {
+            ($statement:literal) => {
+                loop {
+                    let removed = query!($statement, run, SLICE).execute(&mut tx).await?.rows_affected();
+                    if removed == 0 {
+                        break;
+                    }
+                    done += removed;
+                    told(done, all);
+                }
+            };
+        }
+        remove_in_slices!("DELETE FROM episodes WHERE id IN (SELECT id FROM episodes WHERE run = ? LIMIT ?)");
+        remove_in_slices!("DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE run = ? LIMIT ?)");
+        remove_in_slices!("DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE run = ? LIMIT ?)");
         query!("DELETE FROM imported_episodes WHERE run = ?", run).execute(&mut tx).await?;
         query!("DELETE FROM updates WHERE run = ?", run).execute(&mut tx).await?;
         query!("DELETE FROM points WHERE run = ?", run).execute(&mut tx).await?;

@@ -31,6 +31,7 @@ pub(crate) mod not_found;
 pub(crate) mod openapi;
 pub(crate) mod outside_api;
 pub(crate) mod people;
+pub(crate) mod progress;
 pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod run_api;

@@ -12,8 +12,8 @@ use crate::web::extractors::account::Viewing;
 use crate::web::handlers::metrics;
 use crate::web::handlers::{
     access, account, answers, assets, charts, checkpoints, comparison, corpora, docs, events, export, export_page,
-    guide, health, home, import_descriptions, import_episodes, invite, learned, new_run, not_found, people, review,
-    run, run_labels, run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions,
+    guide, health, home, import_descriptions, import_episodes, invite, learned, new_run, not_found, people, progress,
+    review, run, run_labels, run_trash, runs, sign_in, studies, study, study_answers, study_people, study_questions,
     study_settings, study_webhooks, teach, tokens, undo,
 };
 use crate::web::limits::Limits;
@@ -68,7 +68,7 @@ fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
         .route("/runs/{run}/resume", post(runs::resume))
         .route("/runs/{run}/go-on", post(runs::resume))
         .route("/export", get(export_page::page))
-        .route("/export/progress", get(export::progress))
+        .route("/progress", get(progress::show))
         .route("/import", get(import_episodes::page))
         .route("/corpora/{name}/delete", post(corpora::delete))
         .merge(kept_run_routes())
@@ -79,6 +79,7 @@ fn routes(state: &AppState, counted: &Arc<Metrics>) -> Router<AppState> {
         .merge(family_routes(state));
     let long = Router::new()
         .route("/corpora", get(corpora::page).post(corpora::upload))
+        .route("/runs/trash/empty", get(run_trash::confirm_empty).post(run_trash::empty))
         .route("/import/episodes", post(import_episodes::bring_in))
         .route("/import/descriptions", get(import_descriptions::page).post(import_descriptions::check))
         .route("/import/descriptions/bring", post(import_descriptions::bring))
@@ -118,7 +119,6 @@ fn kept_run_routes() -> Router<AppState> {
         .route("/runs/new/check", post(new_run::check))
         .route("/runs/new/file", post(new_run::read_file))
         .route("/runs/trash", get(run_trash::page))
-        .route("/runs/trash/empty", get(run_trash::confirm_empty).post(run_trash::empty))
         .route("/runs/{run}/settings.toml", get(new_run::download))
         .route("/runs/{run}/label", post(run_labels::form))
         .route("/runs/{run}/delete", get(run_trash::confirm).post(run_trash::delete_form))

@@ -1,14 +1,14 @@
 //! Everything that handlers can reach: the store, the families, the runs, the settings.
 
-pub(crate) mod downloads;
 pub(crate) mod run_log;
 pub(crate) mod runs;
 pub(crate) mod uploads;
+pub(crate) mod work;
 
-pub use downloads::Downloads;
 pub use run_log::LogLine;
 pub use runs::Runs;
 pub use uploads::Uploads;
+pub use work::Works;
 
 use crate::launch::Launcher;
 use crate::registry::{self, AnyFamily};
@@ -29,8 +29,8 @@ pub struct AppState {
     pub runs: Runs,
     /// The launcher of runs; `None` where this process cannot start any.
     pub launcher: Option<Arc<dyn Launcher>>,
-    /// The downloads of this server's pages.
-    pub downloads: Downloads,
+    /// The work that pages of this server wait for.
+    pub works: Works,
     /// Files that were sent and wait for a word.
     pub uploads: Uploads,
     /// Settings.

@@ -86,9 +86,10 @@ const HOUR = 3600;
 // Steps of a time axis, in seconds.
 export const TIMES = [1, 2, 5, 10, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 5 * HOUR, 10 * HOUR, 24 * HOUR, 48 * HOUR, 120 * HOUR, 240 * HOUR];
 
-// A time on an axis, in the largest unit that needs no fraction.
+// A time on an axis, in units that need no fraction.
 export function timeTick(seconds) {
-  if (seconds < MINUTE || seconds % MINUTE !== 0) return `${+seconds.toFixed(1)} s`;
+  if (seconds < MINUTE || !Number.isInteger(seconds)) return `${+seconds.toFixed(1)} s`;
+  if (seconds % MINUTE !== 0) return `${timeTick(seconds - (seconds % MINUTE))} ${seconds % MINUTE} s`;
   return seconds % HOUR === 0 ? `${seconds / HOUR} h` : seconds < HOUR ? `${seconds / MINUTE} min` : `${Math.floor(seconds / HOUR)} h ${(seconds % HOUR) / MINUTE} min`;
 }
 
@@ -99,6 +100,13 @@ export function timeTicks(from, to, most) {
   const ticks = [];
   for (let x = Math.ceil(from / step) * step; x <= to; x += step) ticks.push(x);
   return ticks;
+}
+
+// The same for a logarithmic axis: the steps themselves, evenly thinned.
+export function logTimeTicks(from, to, most) {
+  const all = [0.1, 0.2, 0.5, ...TIMES].filter((one) => one >= from && one <= to);
+  const every = Math.ceil(all.length / most);
+  return all.filter((_, i) => i % every === 0);
 }
 
 // RFC 4180, for numbers and for names that a person gave; a spreadsheet takes no name for a formula.

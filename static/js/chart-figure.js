@@ -1,7 +1,7 @@
 // One chart as a drawing of its own: axes, bands, lines, their names below, a reader's ruler, and a range that is chosen by dragging.
 // The file that one downloads is the drawing that one sees.
 
-import { timeTick, timeTicks } from "./aggregate.js";
+import { logTimeTicks, timeTick, timeTicks } from "./aggregate.js";
 import { duration } from "./format.js";
 
 const d3 = window.d3;
@@ -45,7 +45,7 @@ export function draw(host, what, zoomed) {
   const writeY = what.y.percent ? (value) => `${+(value * 100).toPrecision(4)}%` : (value) => (Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(4)));
   const writeX = what.x.time ? timeTick : x.tickFormat(8, "~s");
   const most = Math.max(3, Math.floor(width / 90));
-  const xTicks = what.x.time && !what.x.log ? timeTicks(...x.domain(), most) : x.ticks(most);
+  const xTicks = what.x.time ? (what.x.log ? logTimeTicks : timeTicks)(...x.domain(), most) : x.ticks(most);
   const yAxis = svg.append("g");
   for (const tick of y.ticks(what.y.log ? 4 : 6)) {
     yAxis.append("line").attr("x1", LEFT).attr("x2", width - right).attr("y1", y(tick)).attr("y2", y(tick)).attr("stroke", colour("line"));

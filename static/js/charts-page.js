@@ -59,7 +59,7 @@ function choose(changes) {
 async function load(run) {
   if (!known.has(run)) {
     const [{ items: points }, snapshot] = await Promise.all([ask(`${api}/${encodeURIComponent(run)}/points?thin=2000`), ask(`${api}/${encodeURIComponent(run)}`)]);
-    known.set(run, { points, settings: flatten(snapshot.config), preset: snapshot.preset, seed: String(snapshot.seed), family: snapshot.family });
+    known.set(run, { points, settings: flatten({ ...snapshot.config, differences: null }), preset: snapshot.preset, seed: String(snapshot.seed), family: snapshot.family });
   }
   return known.get(run);
 }

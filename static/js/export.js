@@ -80,15 +80,15 @@ async function follow(ticket, name) {
     missing = 0;
     if (at.stage !== "going") item.removeAttribute("aria-live");
     if (at.stage === "whole") {
-      item.replaceChildren(`${name}: ${count(at.rows)} ${at.rows === 1 ? "row" : "rows"}, handed over`);
+      item.replaceChildren(`${name}: ${count(at.all)} ${at.all === 1 ? "row" : "rows"}, handed over`);
       return;
     }
     if (at.stage === "broken") {
-      item.replaceChildren(`${name}: it broke off after ${count(at.done)} of ${count(at.rows)} rows. What was saved of it is not whole; download it again.`);
+      item.replaceChildren(`${name}: it broke off after ${count(at.done)} of ${count(at.all)} rows. What was saved of it is not whole; download it again.`);
       return;
     }
-    const bar = el("progress", { max: at.rows || null, value: at.rows ? at.done : null, "aria-label": name });
-    item.replaceChildren(`${name}: ${count(at.done)} of ${count(at.rows)} rows${remaining(at.seconds_left)}`, bar);
+    const bar = el("progress", { max: at.all || null, value: at.all ? at.done : null, "aria-label": name });
+    item.replaceChildren(`${name}: ${count(at.done)} of ${count(at.all)} rows${remaining(at.seconds_left)}`, bar);
   }
   item.remove();
 }

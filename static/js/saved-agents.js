@@ -18,10 +18,15 @@ export class SavedAgents {
 
   show(rows) {
     this.rows = rows;
-    $("checkpoints").hidden = rows.length === 0;
+    // The best one stands first, and what is no longer kept behind a fold.
+    const kept = rows.filter((row) => row.kept).sort((a, b) => (b.name === BEST) - (a.name === BEST));
+    const gone = rows.filter((row) => !row.kept);
+    $("checkpoints").hidden = kept.length === 0;
     $("checkpoints-empty").hidden = rows.length > 0;
-    $("checkpoints").tBodies[0].replaceChildren(...rows.slice(0, 12).map((row) => this.line(row)));
-    const kept = rows.filter((row) => row.kept);
+    $("checkpoints").tBodies[0].replaceChildren(...kept.map((row) => this.line(row)));
+    $("checkpoints-gone").hidden = gone.length === 0;
+    $("checkpoints-gone").querySelector("summary").textContent = `${count(gone.length)} earlier ${gone.length === 1 ? "one is" : "ones are"} no longer kept as ${gone.length === 1 ? "a file" : "files"}`;
+    $("checkpoints-gone").querySelector("tbody").replaceChildren(...gone.map((row) => this.line(row)));
     $("evaluate-on").hidden = kept.length === 0 || !this.config.can_start;
     const best = kept.find((row) => row.name === BEST);
     if ($("continue-best")) $("continue-best").hidden = !best;
@@ -43,7 +48,7 @@ export class SavedAgents {
         el("a", { href: address, download: true, "aria-label": `Download ${called(row.name)}` }, "Download"),
         el("a", { href: on, "aria-label": `Continue from it: ${called(row.name)}, as another run` }, "Continue from it"),
         evaluate)
-      : row.kept ? null : el("span", { class: "sub" }, "no longer kept as a file");
+      : null;
     return el("tr", {},
       el("th", { scope: "row", title: row.name }, row.name === BEST ? null : el("span", { translate: "no" }, row.name.replace(/\.safetensors$/, " ")), row.best ? el("span", { class: "best-mark" }, "★ best") : null,
         el("span", { class: "sub" }, `${bytes(row.bytes)}, `, time(row.written_at)), doing),

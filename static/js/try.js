@@ -23,7 +23,7 @@ const tell = (text) => { $("try-problem").textContent = text; $("try-problem").h
 function neverMet(words) {
   if (words.length === 0) return null;
   const list = words.flatMap((word, i) => [i === 0 ? "" : words.length === i + 1 ? " and " : ", ", quoted("q", {}, word)]);
-  return el("p", { class: "small never-met" }, ...list, words.length === 1 ? " is a word that it has never met." : " are words that it has never met.");
+  return el("p", { class: "never-met" }, ...list, words.length === 1 ? " is a word that it has never met." : " are words that it has never met.");
 }
 
 // What few people ask for: the steps one by one, and for researchers the agent's output in its own notation.
@@ -69,7 +69,7 @@ export function setUpTry(api, chosen = () => null) {
       const updates = `after ${count(tried.update)} update${tried.update === 1 ? "" : "s"}`;
       const line = tried.valid ? `This is what it does ${updates}.` : `What it wants to do ${updates} cannot be carried out.`;
       const sentence = tried.valid && tried.sentence ? quoted("p", { class: "would" }, tried.sentence) : null;
-      $("tried").replaceChildren(...[sentence, drawing, el("p", { class: "small muted" }, line), neverMet(tried.unknown), fold(tried)].filter(Boolean));
+      $("tried").replaceChildren(...[sentence, neverMet(tried.unknown), drawing, el("p", { class: "small muted" }, line), fold(tried)].filter(Boolean));
     } catch (error) {
       $("tried").replaceChildren();
       tell(error.detail ?? "Something went wrong on this page; reload it and try again.");

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, csv, differing, flatten, merge, pairs, smooth, spread, timeTicks } from "../../static/js/aggregate.js";
+import { at, csv, differing, flatten, logTimeTicks, merge, pairs, smooth, spread, timeTick, timeTicks } from "../../static/js/aggregate.js";
 
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-9, `${found} is ${wanted}`);
 
@@ -61,6 +61,10 @@ test("time has round ticks", () => {
   assert.deepEqual(timeTicks(0, 540, 6), [0, 120, 240, 360, 480]);
   assert.deepEqual(timeTicks(100, 7300, 5), [1800, 3600, 5400, 7200]);
   assert.ok(timeTicks(0, 1e7, 8).length <= 9);
+  assert.deepEqual(timeTicks(0, 160, 8).map(timeTick), ["0 s", "30 s", "1 min", "1 min 30 s", "2 min", "2 min 30 s"]);
+  assert.deepEqual([0.5, 7200, 5400, 3690].map(timeTick), ["0.5 s", "2 h", "1 h 30 min", "1 h 1 min 30 s"]);
+  assert.deepEqual(logTimeTicks(3, 700, 8).map(timeTick), ["5 s", "10 s", "30 s", "1 min", "2 min", "5 min", "10 min"]);
+  assert.deepEqual(logTimeTicks(3, 700, 4), [5, 30, 120, 600]);
 });
 
 test("a name in CSV is no formula and stays in its cell", () => {

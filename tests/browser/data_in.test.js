@@ -111,6 +111,83 @@ test("descriptions are checked row by row, and then come in", async () => {
   await context.close();
 });
 
+test("an upload says how much is sent, read and stored, and how long the rest takes", async () => {
+  const { page, errors, context } = await person(browser, { viewport: { width: 390, height: 844 } });
+  await page.goto(`${server.address}import/descriptions`);
+  const row = (episode) => ({ run_id: "long", task: "regex", episode_id: episode, teacher_id: 7, description: "replace c with w".repeat(20),
+    view: { pairs: [{ in: "castle", out: "wastle" }] } });
+  const many = lines(Array.from({ length: 2_000 }, (_, n) => row(n)));
+  // A slow line.
+  const network = await context.newCDPSession(page);
+  const speed = (uploadThroughput) => network.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput });
+  await speed(150_000);
+  const choose = () => page.getByLabel("File, and its manifest").setInputFiles(file("long.jsonl", many));
+  const state = page.locator("form.upload .upload-state");
+  const figures = page.locator(".work-progress span");
+  const share = () => page.locator(".work-progress progress").evaluate((meter) => meter.position);
+  await choose();
+  await page.getByRole("button", { name: "Check" }).click();
+  await until("a part is sent, and the page says when the rest will be", async () => (await share()) > 0 && (await share()) < 1 && /^\d+ kB of \d+ kB, about \d+ s left$/.test(await figures.innerText()));
+  assert.equal(await state.innerText(), "Sending…");
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(wide, 0, "nothing is wider than a phone");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await state.innerText(), "Cancelled; nothing was stored.");
+  assert.equal(await page.locator(".work-progress").count(), 0);
+
+  // The server reads, and then stores: the page asks how far that is.
+  await speed(-1);
+  // Answers wait until they are released.
+  const waiting = [];
+  network.on("Fetch.requestPaused", ({ requestId }) => waiting.push(requestId));
+  await network.send("Fetch.enable", { patterns: [{ urlPattern: "*/import/descriptions*ticket=*", requestStage: "Response" }] });
+  const release = async () => {
+    await until("the server has answered", () => waiting.length > 0);
+    await network.send("Fetch.continueRequest", { requestId: waiting.shift() });
+  };
+  let at = { stage: "going", step: "Reading the rows", unit: "bytes", done: 250_000, all: 800_000, seconds_left: 11.7 };
+  await page.route("**/progress?*", (route) => route.fulfill({ json: at }));
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("250 kB of 800 kB, about 12 s left").waitFor();
+  assert.equal(await state.innerText(), "Reading the rows…");
+  assert.equal(await share(), 250 / 800);
+  await release();
+  await page.getByRole("heading", { name: "The file can come in" }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.id), "told", "the answer has the focus");
+  at = { ...at, step: "Storing the rows", unit: "rows", done: 1_200, all: 2_000, seconds_left: 3 };
+  await page.getByRole("button", { name: "Bring in 2,000 rows" }).click();
+  await page.getByText("1,200 of 2,000 rows, about 3 s left").waitFor();
+  assert.equal(await page.locator("form.sent .upload-state").innerText(), "Storing the rows…");
+  await page.unroute("**/progress?*");
+  await release();
+  await page.getByRole("heading", { name: "2,000 descriptions of 1 teacher came in" }).waitFor();
+
+  // A refusal leaves what was chosen, and so does a line that breaks.
+  await network.send("Fetch.disable");
+  await choose();
+  await page.route("**/import/descriptions?ticket=*", (route) => route.abort());
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("The connection broke off, or the file has changed").waitFor();
+  await page.unroute("**/import/descriptions?ticket=*");
+  await page.route("**/import/descriptions?ticket=*", (route) => route.fulfill({ status: 507, contentType: "text/html", body: "<main><h1>Full</h1><p class=lead>The disk of the server is full.</p></main>" }));
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("The disk of the server is full.").waitFor();
+  assert.equal(await page.getByLabel("File, and its manifest").evaluate((field) => field.files.length), 1);
+  assert.deepEqual(errors.filter((error) => !/status of 507|ERR_FAILED/.test(error)), []);
+  await context.close();
+});
+
+test("without a script a file comes in as well", async () => {
+  const { page, context } = await person(browser, { javaScriptEnabled: false });
+  await page.goto(`${server.address}import/descriptions`);
+  const row = { run_id: "plain", task: "regex", episode_id: 1, teacher_id: 7, description: "replace c with w", view: { pairs: [{ in: "castle", out: "wastle" }] } };
+  await page.getByLabel("File, and its manifest").setInputFiles(file("mine.jsonl", lines([row])));
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByRole("button", { name: "Bring in 1 row" }).click();
+  await page.getByRole("heading", { name: "1 description of 1 teacher came in" }).waitFor();
+  await context.close();
+});
+
 const pairs = [["moon", "mooc"], ["sun", "suc"], ["a", "a"], ["b", "b"], ["c", "c"]];
 const item = { re: "()(n)()@c", instructions: [["n", "is", "c"]], examples: pairs };
 const special = ["<PAD>", "<UNK>", "<", ">"];

@@ -59,10 +59,10 @@ test("what people said is one click away, and counts agree with files", async ()
   await until("it is whole", async () => /^Data set \(tar\): \d+ rows, handed over/.test(await page.locator("#downloads").innerText()));
   assert.ok(!page.url().includes("ticket"), "the address that leads back has no ticket");
   // A long download shows its progress and the time left.
-  await page.route("**/export/progress?*", (route) => route.fulfill({ json: { stage: "going", done: 1200, rows: 5000, seconds_left: 11.7 } }));
+  await page.route("**/progress?*", (route) => route.fulfill({ json: { stage: "going", step: "Handing over", unit: "rows", done: 1200, all: 5000, seconds_left: 11.7 } }));
   await saved(page, () => page.getByRole("button", { name: "CSV", exact: true }).click());
   await page.getByText("CSV: 1,200 of 5,000 rows, about 12 s left").waitFor();
-  await page.unroute("**/export/progress?*");
+  await page.unroute("**/progress?*");
   await page.locator("input[name=version]").fill("../2");
   await page.getByRole("button", { name: "CSV", exact: true }).click();
   assert.equal(await page.locator("input[name=version]:invalid").count(), 1, "what cannot be a version is said before anything is sent");

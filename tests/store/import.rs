@@ -4,7 +4,7 @@ use crate::postgres::Database;
 use crate::support::{AWKWARD, Bench, Clock, RUN, answer, execution, open_with_clocks, simulated};
 use iliad::export::manifest::Description;
 use iliad::export::{DescriptionsFile, Format, Snapshot};
-use iliad::import::check;
+use iliad::import::{Reading, check, check_telling};
 use iliad::registry::Registry;
 use iliad::run::{EpisodeRow, Reference};
 use iliad::store::{AnswerKind, Filter, NewAnswer, NewExecution, Store};
@@ -189,5 +189,26 @@ async fn every_bad_row_is_told_with_its_reason() {
         std::fs::write(folder.path().join("rows.txt"), "x").unwrap();
         let error = check(&folder.path().join(name), Registry::builtin(), None).unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
+    }
+}
+
+/// Every format tells how much of the file is read, and how many rows are stored.
+#[tokio::test]
+async fn reading_and_storing_say_how_far_they_are() {
+    let (bench, folder) = (filled().await, tempfile::tempdir().unwrap());
+    for format in [Format::Jsonl, Format::Csv, Format::Parquet] {
+        let filter = Filter { run: Some(RUN.to_owned()), ..Filter::default() };
+        let path = exported(&bench.store, filter, format, folder.path()).await;
+        let size = std::fs::metadata(&path).unwrap().len();
+        let mut told: Vec<Reading> = Vec::new();
+        let run = Some(format!("copy-{}", format.extension()).as_str().into());
+        let checked = check_telling(&path, Registry::builtin(), run, u64::MAX, |at| told.push(at)).unwrap();
+        let rows = checked.rows();
+        assert_eq!(told.iter().map(|at| at.rows).collect::<Vec<_>>(), (1..=rows).collect::<Vec<_>>());
+        assert!(told.is_sorted_by_key(|at| at.bytes) && told.iter().all(|at| at.of == size), "{format:?}: {told:?}");
+        assert_eq!(told.last().unwrap().bytes, size, "{format:?}");
+        let mut stored = Vec::new();
+        checked.store_telling(&bench.store, Registry::builtin(), |done| stored.push(done)).await.unwrap();
+        assert_eq!(stored, (1..=rows).collect::<Vec<_>>());
     }
 }

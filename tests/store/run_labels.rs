@@ -101,7 +101,11 @@ async fn the_trash_says_what_is_lost_keeps_it_and_removes_it_without_a_trace() {
     assert!(store.trashed_before(before(&bench)).await.unwrap().is_empty());
     bench.clock.turn((TRASH_KEEPS + Duration::from_secs(1)).try_into().unwrap());
     assert_eq!(store.trashed_before(before(&bench)).await.unwrap(), [RUN.to_owned()]);
-    store.purge_run(&RUN, false).await.unwrap();
+    let told = std::sync::Mutex::new(Vec::new());
+    store.purge_run_telling(&RUN, false, &|done, all| told.lock().unwrap().push((done, all))).await.unwrap();
+    let told = told.into_inner().unwrap();
+    let (first, last) = (told[0], told[told.len() - 1]);
+    assert!(first.0 == 0 && first.1 > 4 && last == (first.1, first.1), "every row is told of: {told:?}");
     assert!(matches!(store.run(&RUN).await, Err(StoreError::NotFound(_))));
     assert!(store.export_page(None, AnswerId::default(), 99).await.unwrap().is_empty());
     assert_eq!(store.pool(&"run-2".into()).await.unwrap().open, 1);

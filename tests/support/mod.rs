@@ -645,7 +645,7 @@ pub fn app_state(store: Store, settings: WebSettings) -> AppState {
         store,
         families: families(),
         runs: Runs::default(),
-        downloads: Default::default(),
+        works: Default::default(),
         uploads: Default::default(),
         launcher: None,
         settings: Arc::new(settings),

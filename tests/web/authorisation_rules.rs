@@ -134,7 +134,7 @@ pub const RULES: &[(&str, &str, Rule)] = &[
     ("GET", "/runs/{run}/export.csv", EXPORT),
     ("GET", "/runs/{run}/export.schema.json", EXPORT),
     ("GET", "/export/count", EXPORT),
-    ("GET", "/export/progress", EXPORT),
+    ("GET", "/progress", PAGES),
     ("GET", "/export/{file}", EXPORT),
     // Data that researchers bring in.
     ("GET", "/import", PAGES),

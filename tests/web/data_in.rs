@@ -51,8 +51,11 @@ async fn a_file_of_episodes_is_checked_comes_in_once_and_is_described() {
         page.text
     );
     let (file, nothing): (Part, Part) = (("file", Some("C:\\rows.jsonl"), ROWS.as_bytes()), ("file", Some(""), b""));
-    let checked = send(&server, "/import/episodes", &[("run", None, b""), file, ("do", None, b"check")]).await;
+    let checked =
+        send(&server, "/import/episodes?ticket=rows", &[("run", None, b""), file, ("do", None, b"check")]).await;
     assert_eq!(checked.status, StatusCode::OK, "{}", checked.text);
+    let at = server.get("/progress?ticket=rows", "").await.json();
+    assert_eq!((&at["stage"], &at["done"], &at["all"]), (&json!("whole"), &json!(ROWS.len()), &json!(ROWS.len())));
     assert!(
         checked.text.contains("rows.jsonl</bdi>: 2 rows could come in") && !checked.text.contains("C:\\"),
         "{}",
@@ -222,11 +225,14 @@ async fn a_corpus_is_uploaded_offered_to_new_runs_and_deleted_when_no_run_uses_i
 
     let mut sent = files.to_vec();
     sent.push(("files", Some("notes.sh"), b"rm -rf /"));
-    let added = send(&server, "/corpora", &with("my-words", &sent)).await;
+    let added = send(&server, "/corpora?ticket=corpus", &with("my-words", &sent)).await;
     assert_eq!(
         (added.status, added.header("location")),
         (StatusCode::SEE_OTHER, "/corpora?added=my-words&left=notes.sh")
     );
+    let at = server.get("/progress?ticket=corpus", "").await.json();
+    assert_eq!((&at["stage"], &at["step"]), (&json!("whole"), &json!("Checking the files")), "{at}");
+    assert!(at["done"] == at["all"] && at["all"].as_u64() > Some(0), "{at}");
     let page = server.page(added.header("location"), "").await.text;
     for part in ["2 tasks to learn from", "notes.sh", "corpus=my-words"] {
         assert!(page.contains(part), "{part}: {page}");

@@ -183,13 +183,21 @@ async fn the_page_tells_every_bad_row_and_then_brings_the_file_in() {
     let export = bytes(&server, "/api/v1/export/descriptions.csv?run=study").await;
     let manifest = bytes(&server, "/api/v1/export/descriptions.csv/manifest?run=study").await;
     let path = "/import/descriptions";
+    let progress = async |ticket: &str| server.get(&format!("/progress?ticket={ticket}"), "").await;
+    assert_eq!(progress("first").await.status, StatusCode::NOT_FOUND);
     let bad: Part = (
         "file",
         Some("C:\\mine.csv"),
         b"run_id,task,episode_id,view,description\nown,chess,1,{},a\nown,pairs,x,{},a\n",
     );
-    let told = send(&server, path, &[bad]).await;
+    let told = send(&server, &format!("{path}?ticket=first"), &[bad]).await;
     assert_eq!(told.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let at = progress("first").await.json();
+    assert_eq!(
+        (&at["stage"], &at["step"], &at["unit"]),
+        (&json!("whole"), &json!("Reading the rows"), &json!("bytes"))
+    );
+    assert!(at["done"] == at["all"] && at["all"].as_u64() > Some(60), "{at}");
     for part in ["mine.csv</bdi>", "2 bad rows", "there is no task", "episode_id"] {
         assert!(told.text.contains(part), "{part}: {}", told.text);
     }
@@ -208,11 +216,14 @@ async fn the_page_tells_every_bad_row_and_then_brings_the_file_in() {
     assert!(taken.status == StatusCode::UNPROCESSABLE_ENTITY && taken.text.contains("another name"), "{}", taken.text);
     let odd = server.form("/import/descriptions/bring", "", &format!("upload={upload}&name=a%2Fb")).await;
     assert!(odd.text.contains("letters, digits"), "{}", odd.text);
-    let came = server.form("/import/descriptions/bring", "", &format!("upload={upload}&name=copy")).await;
+    let came = server.form("/import/descriptions/bring?ticket=second", "", &format!("upload={upload}&name=copy")).await;
     assert_eq!(
         (came.status, came.header("location")),
         (StatusCode::SEE_OTHER, "/import/descriptions?came=7&teachers=2&runs=copy")
     );
+    let at = progress("second").await.json();
+    assert_eq!((&at["stage"], &at["step"], &at["unit"]), (&json!("whole"), &json!("Storing the rows"), &json!("rows")));
+    assert_eq!((&at["done"], &at["all"]), (&json!(7), &json!(7)));
     assert_eq!(rows(&server, "copy", true).await, rows(&server, "study", true).await);
     let page = server.page(came.header("location"), "").await.text;
     assert!(page.contains("7 descriptions of 2 teachers came in") && page.contains("/runs/copy"), "{page}");

@@ -79,11 +79,11 @@ async fn a_download_with_a_ticket_says_how_far_it_has_come() {
     let server = server().await;
     for file in ["descriptions.jsonl", "descriptions.parquet", "dataset.tar", "pairs.jsonl"] {
         let ticket = file.replace('.', "-");
-        let missing = server.get(&format!("/export/progress?ticket={ticket}"), "").await;
+        let missing = server.get(&format!("/progress?ticket={ticket}"), "").await;
         assert_eq!(missing.status, StatusCode::NOT_FOUND);
         let sent = server.get(&format!("/export/{file}?ticket={ticket}"), "").await;
         assert_eq!(sent.status, StatusCode::OK, "{}", sent.text);
-        let at = server.get(&format!("/export/progress?ticket={ticket}"), "").await.json();
-        assert_eq!((&at["stage"], &at["done"], &at["rows"]), (&"whole".into(), &2.into(), &2.into()), "{file}: {at}");
+        let at = server.get(&format!("/progress?ticket={ticket}"), "").await.json();
+        assert_eq!((&at["stage"], &at["done"], &at["all"]), (&"whole".into(), &2.into(), &2.into()), "{file}: {at}");
     }
 }

@@ -193,8 +193,14 @@ async fn the_trash_is_emptied_after_it_has_said_what_is_lost() {
     // Nothing goes without the tick, and nothing that was not said.
     let unsure = server.form("/runs/trash/empty", "", "runs=one%0Atwo").await;
     assert!(unsure.status.as_u16() == 422 && unsure.text.contains("Nothing has been removed"), "{}", unsure.text);
-    let emptied = server.form("/runs/trash/empty", "", "runs=one%0D%0Athree&sure=yes").await;
+    let emptied = server.form("/runs/trash/empty?ticket=gone", "", "runs=one%0D%0Athree&sure=yes").await;
     assert_eq!((emptied.status, emptied.header("location")), (StatusCode::SEE_OTHER, "/runs/trash?removed=1"));
+    let at = server.get("/progress?ticket=gone", "").await.json();
+    assert_eq!(
+        (&at["stage"], &at["step"], &at["done"]),
+        (&"whole".into(), &"Removing the rows".into(), &at["all"]),
+        "{at}"
+    );
     let ids = server.state.store.trashed_runs().await.unwrap();
     assert_eq!(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["two"]);
     assert_eq!(server.page("/runs/one", "").await.status, StatusCode::NOT_FOUND);

@@ -83,8 +83,12 @@ impl Launcher for MadeUp {
         Box::pin(async { Ok(vec![CheckpointFile { name: CHECKPOINT.to_owned(), bytes: 7, path }]) })
     }
 
-    fn remove<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
-        Box::pin(async { Ok(self.store.purge_run(id, false).await?) })
+    fn remove<'a>(
+        &'a self,
+        id: &'a RunId,
+        told: &'a (dyn Fn(u64, u64) + Sync),
+    ) -> BoxFuture<'a, Result<(), LaunchError>> {
+        Box::pin(async move { Ok(self.store.purge_run_telling(id, false, told).await?) })
     }
 
     fn evaluating(&self, _: &RunId) -> Vec<Evaluating> {

@@ -4,7 +4,7 @@ use crate::cli::run_settings::{Overrides, configure};
 use crate::cli::{device, family_of};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit, numbers};
-use crate::experiment::bench::iterations;
+use crate::experiment::bench::{self, iterations};
 use crate::experiment::results::Results;
 use crate::family::benchmark::{Benchmark, Effort, Timing};
 use crate::nn::device::{LaunchOptions, with_options};
@@ -17,6 +17,7 @@ Examples:
   iliad dev bench --set task.path=corpus                                  the teacher's updates at the paper's sizes
   iliad dev bench --set task.path=corpus --set teacher.models=t.safetensors --only iteration   an iteration of ADEL
   iliad dev bench --set task.path=corpus --only updates --results benches/results   kept in files
+  iliad dev bench --preset nav/small --only start --samples 5             processor time until a run is ready
   iliad dev bench --render                                                BENCHMARKS.md from those files";
 
 /// Flags of `iliad dev bench`.
@@ -28,7 +29,8 @@ pub(in crate::cli) struct Args {
     pub preset: String,
     #[command(flatten)]
     pub overrides: Overrides,
-    /// Tasks to carry out, several with commas: time updates, iteration; agreement: how far the device's results are from the
+    /// Tasks to carry out, several with commas: time updates, iteration; start: the processor time until a run is ready, each in a
+    /// process of its own; agreement: how far the device's results are from the
     /// CPU's; and in builds for GPUs, recurrence: LSTM layers alone; profile: every kernel of an update with its time;
     /// programs: how far operations launched together are from the same ones launched singly
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "updates,iteration")]
@@ -57,6 +59,9 @@ pub(in crate::cli) struct Args {
     /// Launch every operation of a transformer's steps by itself
     #[arg(long)]
     pub single: bool,
+    /// Print the processor time of one start in this process, and nothing else
+    #[arg(long, hide = true)]
+    pub one_start: bool,
     /// Folder to keep the figures in, as NAME-gpu.json or NAME-cpu.json
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -84,6 +89,11 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
         programs: !args.single,
     };
     let device = with_options(&device, options)?;
+    if args.one_start {
+        let folder = tempfile::tempdir()?;
+        out!("{}", bench::start(family, &config, folder.path(), &device)?)?;
+        return Ok(Exit::Done);
+    }
     let effort = Effort { samples: args.samples, each: args.each.max(1), warm: args.warm };
     let mut timings = Vec::new();
     for what in &args.only {
@@ -138,10 +148,11 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
                 let _ = std::fs::remove_dir_all(&folder);
                 timings.push(found?);
             }
+            "start" => timings.push(starts(args, &device)?),
             other => {
-                let meant = crate::suggest::did_you_mean(other, ["updates", "iteration", "agreement"]);
+                let meant = crate::suggest::did_you_mean(other, ["updates", "iteration", "start", "agreement"]);
                 return Err(CliError::Usage(format!(
-                    "`{other}` is not timed{meant}; there are updates, iteration, agreement"
+                    "`{other}` is not timed{meant}; there are updates, iteration, start, agreement"
                 )));
             }
         }
@@ -153,6 +164,24 @@ pub(in crate::cli) fn run(args: &Args, registry: Registry) -> CliResult {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Starts runs of the preset, each in a process of its own, so that none finds what another has made.
+fn starts(args: &Args, device: &candle_core::Device) -> anyhow::Result<Timing> {
+    let mut samples = Vec::new();
+    for _ in 0..args.samples {
+        let mut process = std::process::Command::new(std::env::current_exe()?);
+        process.args(["dev", "bench", "--one-start", "--log-level", "error", "--preset", &args.preset]);
+        process.args(["--device", &crate::nn::device::label(device)]);
+        for set in &args.overrides.set {
+            process.args(["--set", set]);
+        }
+        let output = process.stderr(std::process::Stdio::inherit()).output()?;
+        anyhow::ensure!(output.status.success(), "a run could not be started: {}", output.status);
+        samples.push(String::from_utf8_lossy(&output.stdout).trim().parse()?);
+    }
+    let name: String = args.preset.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    Ok(Timing { name: format!("{name}-start"), samples })
 }
 
 /// Keeps a figure in its file.

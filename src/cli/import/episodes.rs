@@ -2,10 +2,11 @@
 
 use super::{Args, LISTED};
 use crate::app::outside;
-use crate::cli::runtime;
+use crate::cli::{progress, runtime};
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::config::server::ServerConfig;
 use crate::ids::RunId;
+use crate::import::Reading;
 use crate::import::episodes::{self, Counts, Episodes};
 use crate::output::{note, out};
 use crate::store::{Store, StoreError};
@@ -19,7 +20,14 @@ fn failed(error: StoreError) -> CliError {
 /// Reads the file, compares it with what came in before, and offers its rows to people unless it is a dry run.
 pub(super) fn run(args: &Args, settings: &ServerConfig) -> CliResult {
     let unreadable = |e: std::io::Error| CliError::Usage(format!("{}: {e}", args.path.display()));
-    let mut read = File::open(&args.path).and_then(|file| episodes::read(BufReader::new(file))).map_err(unreadable)?;
+    let bar = progress::file();
+    let read = File::open(&args.path).and_then(|file| {
+        let of = file.metadata()?.len();
+        let told = |rows, bytes| progress::reading(&bar, Reading { rows, bytes, of });
+        episodes::read_telling(BufReader::new(file), told)
+    });
+    bar.finish_and_clear();
+    let mut read = read.map_err(unreadable)?;
     let database = settings.database();
     if args.run.is_some() && !database.exists() {
         return Err(CliError::Usage(format!("there is no run yet in {}", settings.data_dir.display())));

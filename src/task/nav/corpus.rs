@@ -118,31 +118,36 @@ impl NavData {
     /// # Errors
     /// Names the file and the place in it, and says what is wrong.
     pub fn load(folder: &Path) -> Result<NavData, DataError> {
-        Self::read(folder, &mut Faults::First)
+        Self::read(folder, &mut Faults::First, &|_| {})
     }
 
-    /// Reads as much of a data folder as is right, and everything that is not.
-    pub fn inspect(folder: &Path) -> (Option<NavData>, Vec<DataError>) {
+    /// Reads as much of a data folder as is right, and everything that is not. `told` gets the name of each file that is read.
+    pub fn inspect(folder: &Path, told: &dyn Fn(&str)) -> (Option<NavData>, Vec<DataError>) {
         let mut all = Vec::new();
-        let data = Self::read(folder, &mut Faults::All(&mut all));
+        let data = Self::read(folder, &mut Faults::All(&mut all), told);
         // With too many faults nothing more is read.
         (data.ok(), all)
     }
 
-    fn read(folder: &Path, faults: &mut Faults<'_>) -> Result<NavData, DataError> {
+    fn read(folder: &Path, faults: &mut Faults<'_>, told: &dyn Fn(&str)) -> Result<NavData, DataError> {
         let read = load_graphs_noting(folder, faults);
         let graphs = faults.or_note(read)?.unwrap_or_default();
+        told(FILES[0]);
         let read = Corpus::read(folder, &graphs, faults);
         let corpus = faults.or_note(read)?.unwrap_or_default();
+        told(FILES[1]);
         let read = load_objects(folder, &graphs, faults);
         let objects = faults.or_note(read)?.unwrap_or_default();
+        told(FILES[3]);
         let names = faults.or_note(load_names(folder))?.unwrap_or_default();
+        told(FILES[4]);
         let path = folder.join("vocab.json");
         let words = read_json(&path).and_then(|words: Words| match words.vocabulary(0) {
             Ok(_) => Ok(words),
             Err(what) => Err(DataError::content(&path, what)),
         });
         let words = faults.or_note(words)?.unwrap_or(Words { min_count: MIN_COUNT, words: Vec::new() });
+        told(FILES[2]);
         Ok(NavData { graphs, objects, names, corpus, words })
     }
 }

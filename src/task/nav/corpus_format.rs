@@ -18,8 +18,8 @@ pub(super) const FORMAT: CorpusFormat = CorpusFormat {
     check,
 };
 
-fn check(folder: &Path) -> CorpusReport {
-    let (data, faults) = NavData::inspect(folder);
+fn check(folder: &Path, told: &dyn Fn(&str)) -> CorpusReport {
+    let (data, faults) = NavData::inspect(folder, told);
     let Some(data) = data else { return CorpusReport::new(faults, &[]) };
     let mut report = CorpusReport::new(
         faults,
@@ -65,7 +65,7 @@ mod tests {
         );
         write(FILES[2], serde_json::json!({"min_count": 6, "words": []}));
         write(FILES[3], serde_json::json!({}));
-        let report = check(folder.path());
+        let report = check(folder.path(), &|_| {});
         let told = report.faults.join("\n");
         for part in [
             "graphs.json.gz: house bad: an edge leads to viewpoint number 7",

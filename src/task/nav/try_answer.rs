@@ -84,6 +84,8 @@ fn clause(path: &[Stop], rooms: &[Entered], k: usize, back: bool) -> Clause {
     let verb = match turned {
         // At the start somebody turns around where they stand, and then goes.
         _ if around && (k == 1 || back) => "go",
+        // Nobody turns around through a room.
+        _ if around => "turn around, go",
         Some(turn) => turn,
         None if k == 1 => "go",
         None => "go on",
@@ -223,6 +225,11 @@ mod tests {
         assert_eq!(
             around,
             "It would turn around, leave the bedroom, go into the hallway, turn right into the kitchen and stop near a fridge."
+        );
+        let within = told(&[home.clone(), hallway(1, 0.0), kitchen(PI)], "It stopped in the kitchen.");
+        assert_eq!(
+            within,
+            "It would leave the bedroom, go into the hallway, turn around, go into the kitchen and stop there."
         );
         let back = stop(2, PI, "bedroom", json!([[0.5, "bedroom"]]), 0.0);
         let back = told(&[home.clone(), hallway(1, 0.0), back], "It stopped in front of a bed back in the bedroom.");

@@ -80,27 +80,31 @@ impl Corpus {
     /// # Errors
     /// Names the file and the item, and says what is wrong.
     pub fn load(folder: &Path) -> Result<Corpus, DataError> {
-        Self::read(folder, &mut Faults::First)
+        Self::read(folder, &mut Faults::First, &|_| {})
     }
 
-    /// Reads as much of a corpus folder as is right, and everything that is not.
-    pub fn inspect(folder: &Path) -> (Corpus, Vec<DataError>) {
+    /// Reads as much of a corpus folder as is right, and everything that is not. `told` gets the name of each file that is read.
+    pub fn inspect(folder: &Path, told: &dyn Fn(&str)) -> (Corpus, Vec<DataError>) {
         let mut all = Vec::new();
-        let corpus = Self::read(folder, &mut Faults::All(&mut all));
+        let corpus = Self::read(folder, &mut Faults::All(&mut all), told);
         // With too many faults nothing more is read.
         (corpus.unwrap_or_default(), all)
     }
 
-    fn read(folder: &Path, faults: &mut Faults<'_>) -> Result<Corpus, DataError> {
-        let path = folder.join("corpus.json.gz");
+    fn read(folder: &Path, faults: &mut Faults<'_>, told: &dyn Fn(&str)) -> Result<Corpus, DataError> {
+        let path = folder.join(FILES[0]);
         let splits = read_bytes(&path).and_then(|bytes| read_splits(&path, &bytes, faults));
         let [train, validation, test] = faults.or_note(splits)?.unwrap_or_default();
-        let vocabularies = read_vocabularies(&folder.join("vocab.json.gz"));
+        told(FILES[0]);
+        let vocabularies = read_vocabularies(&folder.join(FILES[1]));
         let vocabularies = faults.or_note(vocabularies)?.unwrap_or_default();
-        let unlabeled = read_lines_noting(&folder.join("unlabeled_regexes.txt.gz"), faults);
+        told(FILES[1]);
+        let unlabeled = read_lines_noting(&folder.join(FILES[2]), faults);
         let unlabeled = faults.or_note(unlabeled)?.unwrap_or_default();
-        let words = read_lines_noting(&folder.join("words.txt.gz"), faults);
+        told(FILES[2]);
+        let words = read_lines_noting(&folder.join(FILES[3]), faults);
         let words = faults.or_note(words)?.unwrap_or_default();
+        told(FILES[3]);
         Ok(Corpus { train, validation, test, vocabularies, unlabeled, words })
     }
 

@@ -20,8 +20,8 @@ pub(super) const FORMAT: CorpusFormat = CorpusFormat {
     check,
 };
 
-fn check(folder: &Path) -> CorpusReport {
-    let (corpus, faults) = Corpus::inspect(folder);
+fn check(folder: &Path, told: &dyn Fn(&str)) -> CorpusReport {
+    let (corpus, faults) = Corpus::inspect(folder, told);
     let mut report = CorpusReport::new(
         faults,
         &[
@@ -64,7 +64,7 @@ mod tests {
             r#"{{"train": [{good}, {{"re": 5}}, {{"re": "()(n)()@d", "instructions": [["x"]], "examples": {pairs}}}], "val": [{good}]}}"#
         );
         let folder = folder(&corpus);
-        let report = check(folder.path());
+        let report = check(folder.path(), &|_| {});
         let told = report.faults.join("\n");
         for part in [
             "corpus.json.gz: train item 2: ",

@@ -1,7 +1,7 @@
 //! The page on which researchers upload the corpora that runs can name, see what they hold, and remove them.
 
 use crate::config::run::RunConfig;
-use crate::corpora::{Added, Corpora, CorpusError, LONGEST_NAME, UploadedCorpus, is_same};
+use crate::corpora::{Added, Adding, Corpora, CorpusError, LONGEST_NAME, UploadedCorpus, is_same};
 use crate::family::corpus::{CorpusFact, CorpusFormat};
 use crate::ids::RunId;
 use crate::registry::AnyFamily;
@@ -11,18 +11,24 @@ use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Path, Query};
 use crate::web::extractors::upload::Upload;
 use crate::web::format;
+use crate::web::handlers::progress::Ticket;
 use crate::web::page::{self, Page};
 use crate::web::settings::CORPUS_LIMIT;
 use crate::web::state::AppState;
+use crate::web::state::work::{Following, Step, Unit};
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
+use std::cell::Cell;
 use tokio::sync::Semaphore;
 
 /// Corpora that are unpacked and checked at once: each may take a few gigabytes of memory.
 static CHECKS: Semaphore = Semaphore::const_new(1);
+
+/// The step of a corpus that waits until others are checked.
+const WAITING: Step = Step { step: "Waiting until another corpus is checked", unit: Unit::Bytes, all: 0 };
 
 /// Runs that a page names.
 const NAMED: usize = 5;
@@ -195,9 +201,16 @@ pub(crate) async fn page(
 }
 
 /// `POST /corpora`: unpacks, checks and keeps a corpus.
-pub(crate) async fn upload(_: Steering, State(state): State<AppState>, page: Page, form: Upload) -> Result<Response> {
+pub(crate) async fn upload(
+    _: Steering,
+    State(state): State<AppState>,
+    page: Page,
+    Query(Ticket { ticket }): Query<Ticket>,
+    form: Upload,
+) -> Result<Response> {
     let (name, kind) = (form.text("name").trim().to_owned(), form.text("kind").to_owned());
-    let added = keep(&state, &name, &kind, form).await?;
+    let following = state.works.follow(&ticket, WAITING);
+    let added = keep(&state, &name, &kind, form, following).await?;
     let (problem, faults) = match added {
         Ok(Added { passed_over }) => {
             let left = format::encode(&passed_over.join("/"));
@@ -212,7 +225,13 @@ pub(crate) async fn upload(_: Steering, State(state): State<AppState>, page: Pag
     Ok((StatusCode::UNPROCESSABLE_ENTITY, page::html(&again)).into_response())
 }
 
-async fn keep(state: &AppState, name: &str, kind: &str, form: Upload) -> Result<Result<Added, CorpusError>> {
+async fn keep(
+    state: &AppState,
+    name: &str,
+    kind: &str,
+    form: Upload,
+    following: Following,
+) -> Result<Result<Added, CorpusError>> {
     let change = |sentence: &str| Ok(Err(CorpusError::Change(sentence.to_owned())));
     let Some(corpora) = corpora(state) else { return change("This server keeps no uploads.") };
     let Some(format) = state.family(kind).and_then(|family| family.corpus()) else {
@@ -229,7 +248,20 @@ async fn keep(state: &AppState, name: &str, kind: &str, form: Upload) -> Result<
     let added = tokio::task::spawn_blocking(move || {
         let files: Vec<(&str, &std::path::Path)> =
             form.files.iter().map(|file| (file.name.as_str(), file.path.as_path())).collect();
-        corpora.add(&name, &kind, &format, &files)
+        // Each step begins once, and is told of many times.
+        let step = Cell::new("");
+        let added = corpora.add(&name, &kind, &format, &files, &|adding| {
+            let (words, bytes, of) = match adding {
+                Adding::Unpacking { bytes, of } => ("Unpacking", bytes, of),
+                Adding::Checking { bytes, of } => ("Checking the files", bytes, of),
+            };
+            if step.replace(words) != words {
+                following.step(Step { step: words, unit: Unit::Bytes, all: of });
+            }
+            following.done(bytes);
+        });
+        following.whole();
+        added
     });
     added.await.map_err(|error| Error::Panic(error.to_string()))
 }

@@ -12,7 +12,7 @@ use crate::web::error::{Error, Result};
 use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::{Path, Query};
 use crate::web::state::AppState;
-use crate::web::state::downloads::{Download, Stage};
+use crate::web::state::work::{Step, Unit};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -167,18 +167,14 @@ pub(crate) async fn download(
     }
     let snapshot = snapshot(state, filter).await?;
     let rows = snapshot.descriptions();
-    let following = state.downloads.follow(ticket, rows);
+    let following = state.works.follow(ticket, Step { step: "Handing over", unit: Unit::Rows, all: rows });
     let told =
         futures::stream::try_unfold((pieces(snapshot, file, about), following), |(mut pieces, following)| async {
             let Some((bytes, progress)) = pieces.try_next().await? else {
-                if let Some(following) = following {
-                    following.whole();
-                }
+                following.whole();
                 return Ok(None);
             };
-            if let Some(following) = &following {
-                following.done(progress.done);
-            }
+            following.done(progress.done);
             Ok(Some((bytes, (pieces, following))))
         });
     let told = told.inspect_err(|error: &ExportError| tracing::error!(%error, "an export broke off"));
@@ -266,31 +262,4 @@ pub(crate) async fn file(
 ) -> Result<Response> {
     let file = DataFile::named(&state, &file)?;
     download(&state, file, filter_of(&wanted.filter)?, wanted.about()?, &wanted.ticket).await
-}
-
-/// Query of [`progress`].
-#[derive(Deserialize)]
-pub(crate) struct Ticket {
-    #[serde(default)]
-    ticket: String,
-}
-
-/// Answer of [`progress`].
-#[derive(Serialize)]
-pub(crate) struct DownloadProgress {
-    stage: Stage,
-    done: u64,
-    rows: u64,
-    seconds_left: Option<f64>,
-}
-
-/// `GET /export/progress`: how far a download of the page has come.
-pub(crate) async fn progress(
-    _: Steering,
-    State(state): State<AppState>,
-    Query(Ticket { ticket }): Query<Ticket>,
-) -> Result<Json<DownloadProgress>> {
-    let download = state.downloads.get(&ticket).ok_or(Error::NotFound("the download"))?;
-    let Download { done, rows, stage, .. } = download;
-    Ok(Json(DownloadProgress { stage, done, rows, seconds_left: download.seconds_left() }))
 }

@@ -2,7 +2,7 @@
 
 use crate::ids::RunId;
 use crate::import::upload::{self, MOST_ROWS, SentForm};
-use crate::import::{self, BadRow, Checked};
+use crate::import::{self, BadRow, Checked, Reading};
 use crate::registry::Registry;
 use crate::store::{Imported, StoreError};
 use crate::web::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::web::extractors::input::Query;
 use crate::web::extractors::upload::SentFile;
 use crate::web::format;
 use crate::web::state::AppState;
+use crate::web::state::work::{Following, Step, Unit};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 
 /// Bad rows that are told one by one.
@@ -37,8 +39,20 @@ pub(crate) async fn lay_out(folder: PathBuf, files: Vec<(String, PathBuf)>) -> R
     laid.map_err(|error| Error::unkept("a file that was sent", &error))
 }
 
+/// The step of a file that waits until others are read.
+pub(crate) const WAITING: Step = Step { step: "Waiting until another file is read", unit: Unit::Rows, all: 0 };
+
+/// The step of a file that is read, and the one in which its rows are stored.
+pub(crate) const READING: Step = Step { step: "Reading the rows", unit: Unit::Bytes, all: 0 };
+const STORING: Step = Step { step: "Storing the rows", unit: Unit::Rows, all: 0 };
+
 /// Reads what was sent and finds everything that is wrong with it; `Err` within is a sentence about the whole.
-pub(crate) async fn check(state: &AppState, path: &Path, name: Option<&str>) -> Result<Result<Checked, String>> {
+pub(crate) async fn check(
+    state: &AppState,
+    path: &Path,
+    name: Option<&str>,
+    following: &Arc<Following>,
+) -> Result<Result<Checked, String>> {
     let name = match name.filter(|name| !name.is_empty()) {
         Some(name) if !import::is_name(name) => {
             return Ok(Err("The name of a run has letters, digits, and . - _ between them.".to_owned()));
@@ -47,7 +61,12 @@ pub(crate) async fn check(state: &AppState, path: &Path, name: Option<&str>) -> 
     };
     let _turn = state.uploads.turns.acquire().await.map_err(|error| Error::Panic(error.to_string()))?;
     let (path, registry) = (path.to_owned(), Registry::new(state.families));
-    let read = tokio::task::spawn_blocking(move || import::check_telling(&path, registry, name, MOST_ROWS, |_| {}));
+    let following = following.clone();
+    following.step(READING);
+    let read = tokio::task::spawn_blocking(move || {
+        let told = |Reading { bytes, of, .. }| following.done_of(bytes, of);
+        import::check_telling(&path, registry, name, MOST_ROWS, told)
+    });
     Ok(match read.await {
         Ok(Ok(checked)) if checked.rows() == 0 && checked.bad.is_empty() => Err("The file has no row.".to_owned()),
         Ok(Ok(checked)) => Ok(checked),
@@ -70,11 +89,15 @@ pub(crate) async fn taken(state: &AppState, checked: &Checked) -> Result<Vec<Run
 }
 
 /// Stores rows that were checked. The file is read once more, on a thread that may wait for the disk.
-pub(crate) async fn bring(state: &AppState, checked: Checked) -> Result<Imported> {
+pub(crate) async fn bring(state: &AppState, checked: Checked, following: &Arc<Following>) -> Result<Imported> {
     let (store, registry) = (state.store.clone(), Registry::new(state.families));
     let _turn = state.uploads.turns.acquire().await.map_err(|error| Error::Panic(error.to_string()))?;
     let runtime = tokio::runtime::Handle::current();
-    let stored = tokio::task::spawn_blocking(move || runtime.block_on(checked.store(&store, registry)));
+    let following = following.clone();
+    following.step(Step { all: checked.rows(), ..STORING });
+    let stored = tokio::task::spawn_blocking(move || {
+        runtime.block_on(checked.store_telling(&store, registry, |done| following.done(done)))
+    });
     Ok(stored.await.map_err(|error| panicked(&error))??)
 }
 
@@ -170,7 +193,9 @@ pub(crate) async fn descriptions(
     let change = |sentence: String| Error::change("file", sentence);
     let sent = vec![(format!("file.{ending}"), file.path.clone())];
     let path = lay_out(file.folder.path().to_owned(), sent).await?.map_err(change)?;
-    let checked = check(&state, &path, wish.run.as_deref()).await?.map_err(change)?;
+    // Programs see how much of their request has gone, and wait for the answer.
+    let following = Arc::new(state.works.follow("", WAITING));
+    let checked = check(&state, &path, wish.run.as_deref(), &following).await?.map_err(change)?;
     let archive = form == SentForm::Tar;
     let mut report = ImportReport {
         stored: false,
@@ -194,7 +219,7 @@ pub(crate) async fn descriptions(
     if !report.taken.is_empty() {
         return Err(name_taken(&report.taken));
     }
-    let imported = bring(&state, checked).await?;
+    let imported = bring(&state, checked, &following).await?;
     (report.stored, report.teachers) = (true, Some(imported.teachers));
     Ok((StatusCode::CREATED, Json(report)).into_response())
 }

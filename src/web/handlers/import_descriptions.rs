@@ -11,6 +11,7 @@ use crate::web::extractors::input::{Form, Query};
 use crate::web::extractors::upload::Upload;
 use crate::web::format;
 use crate::web::handlers::import_api::{self, LISTED};
+use crate::web::handlers::progress::Ticket;
 use crate::web::page::{self, Page};
 use crate::web::settings::DESCRIPTIONS_LIMIT;
 use crate::web::state::AppState;
@@ -148,7 +149,14 @@ async fn told(state: &AppState, checked: &Checked, file: String, upload: String)
 }
 
 /// `POST /import/descriptions`: reads a file, and lets it wait where it can come in.
-pub(crate) async fn check(_: Steering, State(state): State<AppState>, page: Page, form: Upload) -> Result<Response> {
+pub(crate) async fn check(
+    _: Steering,
+    State(state): State<AppState>,
+    page: Page,
+    Query(Ticket { ticket }): Query<Ticket>,
+    form: Upload,
+) -> Result<Response> {
+    let following = Arc::new(state.works.follow(&ticket, import_api::WAITING));
     let name = form.text("name").trim().to_owned();
     let (files, folder) = form.into_files();
     let file = files.iter().find(|file| !file.name.ends_with("manifest.json")).map(|file| file.name.clone());
@@ -157,7 +165,7 @@ pub(crate) async fn check(_: Steering, State(state): State<AppState>, page: Page
         Ok(path) => path,
         Err(sentence) => return Ok(again(page, name, None, Some(sentence))),
     };
-    let checked = match import_api::check(&state, &path, Some(&name)).await? {
+    let checked = match import_api::check(&state, &path, Some(&name), &following).await? {
         Ok(checked) => checked,
         Err(sentence) => return Ok(again(page, name, None, Some(sentence))),
     };
@@ -167,6 +175,7 @@ pub(crate) async fn check(_: Steering, State(state): State<AppState>, page: Page
         let waiting = Waiting { name: told.file.clone(), path, _folder: folder };
         state.uploads.keep(told.upload.clone(), Arc::new(waiting));
     }
+    following.whole();
     Ok(again(page, name, Some(told), None))
 }
 
@@ -183,14 +192,16 @@ pub(crate) async fn bring(
     _: Steering,
     State(state): State<AppState>,
     page: Page,
+    Query(Ticket { ticket }): Query<Ticket>,
     Form(Bring { upload, name }): Form<Bring>,
 ) -> Result<Response> {
+    let following = Arc::new(state.works.follow(&ticket, import_api::WAITING));
     let name = name.trim().to_owned();
     let Some(waiting) = state.uploads.get(&upload) else {
         let sentence = "The file is not here any more: it waits for an hour, until others take its place, and until the server ends. Choose it again.";
         return Ok(again(page, name, None, Some(sentence.to_owned())));
     };
-    let checked = match import_api::check(&state, &waiting.path, Some(&name)).await? {
+    let checked = match import_api::check(&state, &waiting.path, Some(&name), &following).await? {
         Ok(checked) => checked,
         Err(sentence) => return Ok(again(page, name, None, Some(sentence))),
     };
@@ -199,7 +210,7 @@ pub(crate) async fn bring(
         return Ok(again(page, name, Some(told), None));
     }
     let runs: Vec<&str> = told.runs.iter().take(NAMED).map(RunId::as_str).collect();
-    let imported = match import_api::bring(&state, checked).await {
+    let imported = match import_api::bring(&state, checked, &following).await {
         Ok(imported) => imported,
         // Somebody has made a run of the name meanwhile.
         Err(Error::Store(crate::store::StoreError::Conflict(sentence))) => {
@@ -209,6 +220,7 @@ pub(crate) async fn bring(
         Err(error) => return Err(error),
     };
     state.uploads.forget(&upload);
+    following.whole();
     let query =
         format!("came={}&teachers={}&runs={}", imported.answers, imported.teachers, format::encode(&runs.join(",")));
     Ok(Redirect::to(&page.url(&format!("/import/descriptions?{query}"))).into_response())

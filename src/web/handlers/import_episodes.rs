@@ -10,11 +10,14 @@ use crate::web::extractors::access::Steering;
 use crate::web::extractors::input::Query;
 use crate::web::extractors::upload::Upload;
 use crate::web::format;
+use crate::web::handlers::import_api::READING;
 use crate::web::handlers::outside_api::{open_run, tell_host};
+use crate::web::handlers::progress::Ticket;
 use crate::web::page::{self, Page};
 use crate::web::services::launching;
 use crate::web::settings::EPISODES_LIMIT;
 use crate::web::state::AppState;
+use crate::web::state::work::{Step, Unit};
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -22,6 +25,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::BufReader;
+use std::sync::Arc;
 
 /// Bad rows that a page lists.
 const LISTED: usize = 200;
@@ -124,7 +128,14 @@ pub(crate) async fn page(
 }
 
 /// `POST /import/episodes`: checks a file, or offers its executions to people.
-pub(crate) async fn bring_in(_: Steering, State(state): State<AppState>, page: Page, form: Upload) -> Result<Response> {
+pub(crate) async fn bring_in(
+    _: Steering,
+    State(state): State<AppState>,
+    page: Page,
+    Query(Ticket { ticket }): Query<Ticket>,
+    form: Upload,
+) -> Result<Response> {
+    let following = Arc::new(state.works.follow(&ticket, READING));
     let (run, show_request) = (form.text("run").to_owned(), form.text("show_request") == "1");
     let again = async |status: StatusCode, told: Option<Told>, problem: Option<String>| -> Result<Response> {
         let runs = outside_runs(&state).await?;
@@ -136,7 +147,13 @@ pub(crate) async fn bring_in(_: Steering, State(state): State<AppState>, page: P
         return again(StatusCode::UNPROCESSABLE_ENTITY, None, Some(sentence)).await;
     };
     let path = file.path.clone();
-    let read = tokio::task::spawn_blocking(move || episodes::read(BufReader::new(File::open(path)?))).await;
+    let told = following.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let file = File::open(path)?;
+        let of = file.metadata()?.len();
+        episodes::read_telling(BufReader::new(file), |_, bytes| told.done_of(bytes, of))
+    });
+    let read = read.await;
     let read = read.map_err(|error| Error::Panic(error.to_string()))?;
     let mut read: Episodes = read.map_err(|error| Error::Panic(format!("a file could not be read: {error}")))?;
     let chosen = (!run.is_empty()).then(|| RunId::from(run.as_str()));
@@ -154,8 +171,10 @@ pub(crate) async fn bring_in(_: Steering, State(state): State<AppState>, page: P
         let mut bad = std::mem::take(&mut read.bad);
         bad.truncate(LISTED);
         let told = Told { file: file.name.clone(), fit, known, bad, more };
+        following.whole();
         return again(status, problem.is_none().then_some(told), problem).await;
     }
+    following.step(Step { step: "Storing the episodes", unit: Unit::Rows, all: 0 });
     let run = match chosen {
         Some(run) => run,
         None => launching::start_outside(&state, NewOutsideRun { show_request }).await?,
@@ -163,6 +182,7 @@ pub(crate) async fn bring_in(_: Steering, State(state): State<AppState>, page: P
     open_run(&state, &run).await?;
     let Counts { stored, known, left } = read.store(&state.store, &run).await?;
     tell_host(&state, &run, None);
+    following.whole();
     let query = format!("run={}&came={stored}&known={known}&left={left}", format::encode(run.as_str()));
     Ok(Redirect::to(&page.url(&format!("/import?{query}"))).into_response())
 }

@@ -9,6 +9,7 @@ use crate::web::extractors::account::{MayRemove, Remover};
 use crate::web::extractors::input::{Form, Path, Query};
 use crate::web::format;
 use crate::web::handlers::lists_api::{self, List, Paging};
+use crate::web::handlers::progress::Ticket;
 use crate::web::page::run_view::RunView;
 use crate::web::page::{self, Page};
 use crate::web::services::launching;
@@ -314,6 +315,7 @@ pub(crate) async fn empty(
     _: Remover,
     State(state): State<AppState>,
     page: Page,
+    Query(Ticket { ticket }): Query<Ticket>,
     Form(Meant { runs, sure }): Form<Meant>,
 ) -> Result<Response> {
     if sure != "yes" {
@@ -321,11 +323,8 @@ pub(crate) async fn empty(
     }
     let there = state.store.trashed_runs().await?;
     let named = runs.lines().map(str::trim).filter(|name| !name.is_empty()).map(RunId::from);
-    let mut removed = 0;
-    for run in named.filter(|run| there.contains(run)) {
-        launching::remove(&state, &run).await?;
-        removed += 1;
-    }
+    let following = state.works.follow(&ticket, launching::REMOVAL);
+    let removed = launching::remove(&state, named.filter(|run| there.contains(run)).collect(), following).await?;
     Ok(Redirect::to(&page.url(&format!("/runs/trash?removed={removed}"))).into_response())
 }
 
@@ -369,7 +368,7 @@ pub(crate) async fn remove(_: Remover, State(state): State<AppState>, Path(run):
     if !state.store.trashed_runs().await?.contains(&run) {
         return Err(Error::NotFound("the run in the trash"));
     }
-    launching::remove(&state, &run).await?;
+    launching::remove(&state, vec![run], state.works.follow("", launching::REMOVAL)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

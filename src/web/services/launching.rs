@@ -8,10 +8,12 @@ use crate::web::error::{Error, Result};
 use crate::web::page::run_view::RunView;
 use crate::web::services::commands;
 use crate::web::state::AppState;
+use crate::web::state::work::{Following, Step, Unit};
+use std::sync::Arc;
 
-pub(crate) fn launcher(state: &AppState) -> Result<&dyn Launcher> {
+pub(crate) fn launcher(state: &AppState) -> Result<&Arc<dyn Launcher>> {
     let none = || Error::conflict("cannot-start", "This server only shows runs; it cannot start any.");
-    state.launcher.as_deref().ok_or_else(none)
+    state.launcher.as_ref().ok_or_else(none)
 }
 
 pub(crate) fn refused(error: LaunchError) -> Error {
@@ -80,9 +82,29 @@ pub(crate) async fn try_checkpoint(state: &AppState, run: &RunId, trial: Trial) 
     })
 }
 
-/// Removes a run of the trash for good.
-pub(crate) async fn remove(state: &AppState, run: &RunId) -> Result<()> {
-    launcher(state)?.remove(run).await.map_err(refused)
+/// The first step of the removal of a run.
+pub(crate) const REMOVAL: Step = Step { step: "Removing the files", unit: Unit::Rows, all: 0 };
+
+/// Removes runs of the trash for good, each whole: also where nobody waits for it any more. How many were removed.
+pub(crate) async fn remove(state: &AppState, runs: Vec<RunId>, following: Following) -> Result<u64> {
+    let launcher = launcher(state)?.clone();
+    let removal = tokio::spawn(async move {
+        let mut removed = 0;
+        for run in runs {
+            following.step(REMOVAL);
+            let rows = |done: u64, all: u64| {
+                if done == 0 {
+                    following.step(Step { step: "Removing the rows", unit: Unit::Rows, all });
+                }
+                following.done(done);
+            };
+            launcher.remove(&run, &rows).await.map_err(refused)?;
+            removed += 1;
+        }
+        following.whole();
+        Ok(removed)
+    });
+    removal.await.map_err(|error| Error::Panic(error.to_string()))?
 }
 
 /// Begins to evaluate a checkpoint.

@@ -14,8 +14,11 @@ pub struct CorpusFormat {
     /// The command that makes such a folder from public data, without its output.
     pub made_with: &'static str,
     /// Reads a folder, and everything that is wrong with it. It tells the name of each file that it has read.
-    pub check: fn(&Path, &dyn Fn(&str)) -> CorpusReport,
+    pub check: CheckCorpus,
 }
+
+/// Reads a folder; see [`CorpusFormat::check`].
+pub type CheckCorpus = fn(&Path, &dyn Fn(&str)) -> CorpusReport;
 
 /// A file of a corpus.
 #[derive(Clone, Copy, Debug)]

@@ -180,7 +180,7 @@ async fn runs_of_commands_are_listed_and_the_trash_is_emptied_with_its_files() {
     assert_eq!(ended(&manager, &mine).await, 96);
     recorded(&manager).await;
     // Both go into the trash. One is removed before its time, the other when it is over: the folder of a table stays.
-    let early = Launcher::remove(&*manager, &mine).await.unwrap_err();
+    let early = Launcher::remove(&*manager, &mine, &|_, _| {}).await.unwrap_err();
     assert!(early.to_string().contains("not in the trash") && copied[0].exists(), "{early}");
     for run in [&mine, &RunId::from(ids[0])] {
         manager.store().trash_run(run).await.unwrap();
@@ -189,7 +189,7 @@ async fn runs_of_commands_are_listed_and_the_trash_is_emptied_with_its_files() {
     assert!(resumed.unwrap_err().to_string().contains("trash"));
     manager.empty_trash(time::OffsetDateTime::now_utc() - time::Duration::DAY).await;
     assert!(copied[0].exists());
-    Launcher::remove(&*manager, &mine).await.unwrap();
+    Launcher::remove(&*manager, &mine, &|_, _| {}).await.unwrap();
     assert!(!copied[0].exists() && copied[1].exists());
     manager.empty_trash(time::OffsetDateTime::now_utc() + time::Duration::DAY).await;
     assert!(!copied[0].exists() && copied[1].exists());

@@ -159,7 +159,12 @@ impl Launcher for RemoteLauncher {
         Box::pin(self.ask(Work::Evaluate(id.clone(), request)))
     }
 
-    fn remove<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), LaunchError>> {
+    /// How far the removal is, is told where the files are.
+    fn remove<'a>(
+        &'a self,
+        id: &'a RunId,
+        _told: &'a (dyn Fn(u64, u64) + Sync),
+    ) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(self.ask(Work::Remove(id.clone())))
     }
 }
@@ -205,7 +210,7 @@ impl Processes {
             Work::CheckpointFiles(run) => value(here.checkpoint_files(&run).await?),
             Work::TryCheckpoint(run, trial) => value(here.try_checkpoint(&run, trial).await?),
             Work::Evaluate(run, request) => value(here.evaluate(&run, request).await?),
-            Work::Remove(run) => value(here.remove(&run).await?),
+            Work::Remove(run) => value(here.remove(&run, &|_, _| {}).await?),
         }
     }
 }

@@ -142,7 +142,7 @@ pub fn corpora(data: &[u8]) {
     let name = NAMES[usize::from(*first) % NAMES.len()];
     let task = ["regex", "nav"][usize::from(*first) / NAMES.len() % 2];
     let format = Registry::builtin().family(task).unwrap().corpus().unwrap();
-    let added = Corpora::new(&kept).add("kept", task, &format, &[(name, &sent)]);
+    let added = Corpora::new(&kept).add("kept", task, &format, &[(name, &sent)], &|_| {});
     let there = |path: &Path| std::fs::read_dir(path).map_or(0, |entries| entries.count());
     assert_eq!(there(folder.path()), 2, "nothing comes beside the folder");
     assert_eq!(there(&kept), usize::from(added.is_ok()), "a corpus is kept whole or not at all");

@@ -203,7 +203,7 @@ impl Server {
             store,
             families: FAMILIES.families(),
             runs,
-            downloads: Default::default(),
+            works: Default::default(),
             uploads: Default::default(),
             launcher: None,
             settings: Arc::new(WebSettings::default()),

@@ -167,7 +167,7 @@ impl Store {
         query!("DELETE FROM comprehension WHERE run = ?", run).execute(&mut tx).await?;
         let all = query_scalar!(
             r#"SELECT (SELECT count(*) FROM episodes WHERE run = ?1) + (SELECT count(*) FROM answers WHERE run = ?1)
-                   + (SELECT count(*) FROM executions WHERE run = ?1) AS "rows!: i64""#,
+                   AS "rows!: i64""#,
             run,
         );
         let (all, mut done) = (from_int(all.fetch_one(&mut tx).await?), 0);
@@ -187,7 +187,8 @@ impl Store {
         }
         remove_in_slices!("DELETE FROM episodes WHERE id IN (SELECT id FROM episodes WHERE run = ? LIMIT ?)");
         remove_in_slices!("DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE run = ? LIMIT ?)");
-        remove_in_slices!("DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE run = ? LIMIT ?)");
+        // These have no index by their run alone: a slice would look through all of them.
+        query!("DELETE FROM executions WHERE run = ?", run).execute(&mut tx).await?;
         query!("DELETE FROM imported_episodes WHERE run = ?", run).execute(&mut tx).await?;
         query!("DELETE FROM updates WHERE run = ?", run).execute(&mut tx).await?;
         query!("DELETE FROM points WHERE run = ?", run).execute(&mut tx).await?;

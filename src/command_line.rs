@@ -1,8 +1,9 @@
 //! The parts that all commands share, those of the program and those of families: exit codes and errors, flags of settings,
-//! numbers in arguments, and questions and answers as JSON lines.
+//! numbers in arguments, questions and answers as JSON lines, and how far a command is.
 
 pub mod json_lines;
 pub mod numbers;
+pub mod progress;
 pub mod settings;
 
 use std::process::ExitCode;

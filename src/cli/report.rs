@@ -1,5 +1,6 @@
 //! `iliad report`: results and runs as one HTML file.
 
+use super::progress;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::experiment::report::{input, page, run as runs};
 use crate::output::{file, note};
@@ -43,15 +44,17 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         Some(folder) => input::read(folder).map_err(wrong)?,
         None => Vec::new(),
     };
-    let runs = args
-        .run
-        .iter()
-        .map(|folder| runs::read(folder, registry))
-        .collect::<anyhow::Result<Vec<_>>>()
-        .map_err(wrong)?;
+    let bar = progress::bar();
+    let read = |(place, folder): (usize, &PathBuf)| {
+        progress::show(&bar, &format!("Reading {}", folder.display()), place as f64 / args.run.len() as f64);
+        runs::read(folder, registry)
+    };
+    let runs = args.run.iter().enumerate().map(read).collect::<anyhow::Result<Vec<_>>>().map_err(wrong)?;
+    progress::show(&bar, "Drawing the figures", 1.0);
     let day = time::OffsetDateTime::now_utc().date();
     let made = format!("Made on {day} by iliad {}.", env!("CARGO_PKG_VERSION"));
     let html = page(&args.title, &made, &results, &runs)?;
+    bar.finish_and_clear();
     file::write(&args.output, html.as_bytes())?;
     note!("{} results and {} runs in {}", results.len(), runs.len(), args.output.display());
     Ok(Exit::Done)

@@ -151,7 +151,10 @@ fn the_public_table_of_features_is_read_and_converted() {
         format!("scan\t{id}\t640\t480\t60\t{}", STANDARD.encode(bytes))
     };
     std::fs::write(&table, format!("{}\r\n\n{}", line("a", &vectors(0)), line("b", &vectors(9)))).unwrap();
-    assert_eq!(tsv::convert(&table, &output).unwrap(), 2);
+    let heard = std::cell::Cell::new(0);
+    assert_eq!(tsv::convert(&table, &output, &|bytes| heard.set(bytes)).unwrap(), 2);
+    let empty_line = 1;
+    assert_eq!(heard.get() + empty_line, std::fs::metadata(&table).unwrap().len(), "the share comes to an end");
     let read = Vectors::open(&output).unwrap();
     assert_eq!(read.row(read.find("scan", "b").unwrap()), vectors(9));
     for (text, part) in [
@@ -164,7 +167,7 @@ fn the_public_table_of_features_is_read_and_converted() {
     ] {
         std::fs::write(&table, text).unwrap();
         let fresh = folder.path().join("fresh.bin");
-        let error = tsv::convert(&table, &fresh).unwrap_err().to_string();
+        let error = tsv::convert(&table, &fresh, &|_| {}).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
         assert!(!fresh.exists());
     }

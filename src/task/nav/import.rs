@@ -15,6 +15,7 @@ use super::generated::single;
 use super::graph::{Graphs, StoredGraph, StoredViewpoint};
 use super::observation::tsv;
 use super::tokenise::tokenise;
+use crate::command_line::progress::{Step, Told};
 use crate::datafile::{DataError, read_json, write_json};
 use crate::output::folder::{self, Draft, Existing};
 use serde::{Deserialize, Serialize};
@@ -104,16 +105,23 @@ const FILES: [&str; 6] =
 /// # Errors
 /// As [`import_r2r_into`].
 pub fn import_r2r(sources: &Sources, output: &Path) -> Result<ImportReport, DataError> {
-    import_r2r_into(sources, output, Existing::Replace)
+    import_r2r_into(sources, output, Existing::Replace, &|_| {})
 }
 
-/// Imports as [`import_r2r`] does; `existing` decides about older data.
+/// Imports as [`import_r2r`] does; `existing` decides about older data, and `told` hears how far it is.
 ///
 /// # Errors
 /// Names the file and says what is wrong with it. `output` is then as it was: the data take its place once they are whole
 /// and could be read again.
-pub fn import_r2r_into(sources: &Sources, output: &Path, existing: Existing) -> Result<ImportReport, DataError> {
+pub fn import_r2r_into(
+    sources: &Sources,
+    output: &Path,
+    existing: Existing,
+    told: Told<'_>,
+) -> Result<ImportReport, DataError> {
+    let step = |what| told(Step { what, done: 0, of: 0 });
     folder::check(output, existing, &FILES)?;
+    step("Reading the houses");
     let houses = read_houses(&sources.connectivity)?;
     let graphs: Graphs = houses
         .iter()
@@ -124,9 +132,13 @@ pub fn import_r2r_into(sources: &Sources, output: &Path, existing: Existing) -> 
         .collect::<Result<_, _>>()?;
     let mut report = ImportReport { houses: houses.len(), ..ImportReport::default() };
     report.viewpoints = graphs.values().map(|graph| graph.len()).sum();
+    step("Reading the walks");
     let corpus = read_corpus(&sources.r2r, &mut report)?;
     let (objects, names) = match &sources.boxes {
-        Some(folder) => boxes::read_boxes(folder, &houses)?,
+        Some(folder) => {
+            let told = |done, of| told(Step { what: "Reading the objects", done, of });
+            boxes::read_boxes(folder, &houses, &told)?
+        }
         None => (BTreeMap::new(), Vec::new()),
     };
     let words = Words::count(&corpus.train, MIN_COUNT);
@@ -137,6 +149,7 @@ pub fn import_r2r_into(sources: &Sources, output: &Path, existing: Existing) -> 
     let stored: BTreeMap<&String, &StoredGraph> = houses.iter().map(|(scan, house)| (scan, &house.stored)).collect();
     let draft = Draft::begin(output, existing, &FILES)?;
     let at = draft.path();
+    step("Writing the data and reading them again");
     let write = || -> Result<usize, DataError> {
         write_json(&at.join("graphs.json.gz"), &stored)?;
         corpus.save(at)?;
@@ -145,7 +158,10 @@ pub fn import_r2r_into(sources: &Sources, output: &Path, existing: Existing) -> 
         write_json(&at.join("object_names.json"), &names)?;
         // The written data must be usable: paths along edges, requests that say something.
         NavData::load(at)?;
-        sources.features.as_ref().map_or(Ok(0), |table| tsv::convert(table, &at.join(FEATURES)))
+        let Some(table) = &sources.features else { return Ok(0) };
+        let of = std::fs::metadata(table).map_err(DataError::read(table))?.len();
+        let told = |done| told(Step { what: "Converting the image features", done, of });
+        tsv::convert(table, &at.join(FEATURES), &told)
     };
     report.features = write().map_err(|e| e.renamed(|path| draft.named(path)))?;
     draft.finish()?;

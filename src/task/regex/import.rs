@@ -24,6 +24,7 @@ use super::marginal::Marginal;
 use super::program::{Expression, execute};
 use super::python_re::Scratch;
 use super::tokenise::tokenise;
+use crate::command_line::progress::{Step, Told};
 use crate::datafile::{DataError, read_json};
 use crate::output::folder::{self, Draft, Existing};
 use crate::rng::{Stream, stream};
@@ -103,15 +104,21 @@ struct Source {
 /// # Errors
 /// As [`import_l3_into`].
 pub fn import_l3(folder: &Path, output: &Path) -> Result<ImportReport, DataError> {
-    import_l3_into(folder, output, Existing::Replace)
+    import_l3_into(folder, output, Existing::Replace, &|_| {})
 }
 
-/// Imports as [`import_l3`] does; `existing` decides about an older corpus.
+/// Imports as [`import_l3`] does; `existing` decides about an older corpus, and `told` hears how far it is.
 ///
 /// # Errors
 /// When there is nothing to import, a file is malformed, or the corpus cannot be written. `output` is then as it was: the
 /// corpus takes its place once it is whole and could be read again.
-pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Result<ImportReport, DataError> {
+pub fn import_l3_into(
+    folder: &Path,
+    output: &Path,
+    existing: Existing,
+    told: Told<'_>,
+) -> Result<ImportReport, DataError> {
+    let step = |what, done| told(Step { what, done, of: 3 });
     folder::check(output, existing, &FILES)?;
     let nested = folder.join("data").join("re2");
     let folder = if nested.is_dir() { nested.as_path() } else { folder };
@@ -121,7 +128,9 @@ pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Resul
     }
     let source: Option<Source> = if corpus.is_file() { Some(read_json(&corpus)?) } else { None };
     let mut report = ImportReport::default();
+    step("Reading the words", 0);
     let words = dictionary(folder, source.as_ref(), &mut report)?;
+    step("Reading the tasks", 1);
     let mut imported = if templates.is_file() {
         from_templates(&templates, &words, &mut report)?
     } else {
@@ -135,6 +144,7 @@ pub fn import_l3_into(folder: &Path, output: &Path, existing: Existing) -> Resul
     report.words = imported.words.len();
     report.unlabeled = imported.unlabeled.len();
     let draft = Draft::begin(output, existing, &FILES)?;
+    step("Writing the corpus and reading it again", 2);
     // The written corpus must be usable.
     imported.save(draft.path()).and_then(|()| Corpus::load(draft.path())).map_err(|e| e.renamed(|p| draft.named(p)))?;
     draft.finish()?;

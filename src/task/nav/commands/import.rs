@@ -1,5 +1,6 @@
 //! `iliad data import-r2r`.
 
+use crate::command_line::progress::behind_a_bar;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::family::commands::Commands;
@@ -69,7 +70,8 @@ fn import_r2r(args: &ImportR2rArgs) -> CliResult {
         boxes: args.boxes.clone(),
         features: args.features.clone(),
     };
-    let report = import::import_r2r_into(&sources, &args.output, Existing::forced(args.force))
+    let existing = Existing::forced(args.force);
+    let report = behind_a_bar(|told| import::import_r2r_into(&sources, &args.output, existing, told))
         .map_err(|e| CliError::Usage(e.to_string()))?;
     if args.json {
         out!("{}", json::line(&report)?)?;

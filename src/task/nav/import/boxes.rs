@@ -51,7 +51,11 @@ struct Seen {
 type Found = (BTreeMap<String, Objects>, Vec<ObjectName>);
 
 /// Reads all boxes of the houses.
-pub(in super::super) fn read_boxes(folder: &Path, houses: &BTreeMap<String, SourceHouse>) -> Result<Found, DataError> {
+pub(in super::super) fn read_boxes(
+    folder: &Path,
+    houses: &BTreeMap<String, SourceHouse>,
+    told: &dyn Fn(u64, u64),
+) -> Result<Found, DataError> {
     let mut seen: BTreeMap<&str, Vec<Seen>> = BTreeMap::new();
     let mut spellings: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut paths = Vec::new();
@@ -59,7 +63,9 @@ pub(in super::super) fn read_boxes(folder: &Path, houses: &BTreeMap<String, Sour
         paths.push(entry.map_err(DataError::read(folder))?.path());
     }
     paths.sort();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
+    paths.retain(|path| path.extension().is_some_and(|e| e == "json"));
+    for (path, done) in paths.iter().zip(1..) {
+        told(done, paths.len() as u64);
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Some((scan, house)) = stem.rsplit_once('_').and_then(|(scan, _)| houses.get_key_value(scan)) else {
             return Err(DataError::content(

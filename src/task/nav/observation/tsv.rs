@@ -22,6 +22,8 @@ pub struct Row {
     pub viewpoint: String,
     /// 36 vectors, one after the other.
     pub vectors: Vec<f32>,
+    /// Length of its line in the table.
+    pub bytes: u64,
 }
 
 /// Reads a table row by row.
@@ -47,7 +49,7 @@ pub fn read(path: &Path) -> Result<impl Iterator<Item = Result<Row, DataError>>,
                 Ok(0) => return None,
                 Ok(_) if line.trim_ascii().is_empty() => {}
                 Ok(_) => {
-                    let row = parse(line.trim_ascii_end());
+                    let row = parse(line.trim_ascii_end()).map(|row| Row { bytes: line.len() as u64, ..row });
                     failed = row.is_err();
                     return Some(row.map_err(|what| DataError::content(&path, format!("line {number}: {what}"))));
                 }
@@ -70,17 +72,20 @@ fn parse(line: &[u8]) -> Result<Row, String> {
         return Err(format!("{} bytes of features are not {VIEWS} vectors of 32-bit floats", bytes.len()));
     }
     let vectors = bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    Ok(Row { scan: name(scan)?, viewpoint: name(viewpoint)?, vectors })
+    Ok(Row { scan: name(scan)?, viewpoint: name(viewpoint)?, vectors, bytes: line.len() as u64 })
 }
 
-/// Turns a table into a file of [`super::store`]; how many viewpoints it has.
+/// Turns a table into a file of [`super::store`]; how many viewpoints it has. `told` hears how many bytes of the table are read.
 ///
 /// # Errors
 /// Names the file and line and says what is wrong; then nothing is written under the name `output`.
-pub fn convert(table: &Path, output: &Path) -> Result<usize, DataError> {
+pub fn convert(table: &Path, output: &Path, told: &dyn Fn(u64)) -> Result<usize, DataError> {
     let mut writer: Option<Writer> = None;
+    let mut bytes = 0;
     for row in read(table)? {
         let row = row?;
+        bytes += row.bytes;
+        told(bytes);
         let writer = match &mut writer {
             Some(writer) => writer,
             none => none.insert(Writer::create(output, row.vectors.len() / VIEWS)?),

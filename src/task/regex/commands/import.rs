@@ -1,5 +1,6 @@
 //! `iliad data import-l3`.
 
+use crate::command_line::progress::behind_a_bar;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
 use crate::family::commands::Commands;
@@ -50,7 +51,8 @@ impl Commands for Import {
 /// Carries out `iliad data import-l3`.
 fn import_l3(args: &ImportArgs) -> CliResult {
     args.common.load()?;
-    let report = import::import_l3_into(&args.source, &args.output, Existing::forced(args.force))
+    let existing = Existing::forced(args.force);
+    let report = behind_a_bar(|told| import::import_l3_into(&args.source, &args.output, existing, told))
         .map_err(|e| CliError::Usage(e.to_string()))?;
     if args.json {
         out!("{}", json::line(&report)?)?;

@@ -61,6 +61,7 @@ fn kind_of(method: &Method, path: &str) -> Option<Kind> {
         "/api/runs" | "/runs" | "/runs/new" if post => Kind::Run,
         "/corpora"
         | "/corpora/{name}/delete"
+        | "/runs/trash/empty"
         | "/import/episodes"
         | "/import/descriptions"
         | "/import/descriptions/bring"

@@ -147,6 +147,10 @@ def command(iliad, data):
                 "mebibytes": round(usage.ru_maxrss / 1024)}
 
 
+def version(iliad):
+    return subprocess.run([iliad, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
+
+
 def processor():
     with open("/proc/cpuinfo") as file:
         model = re.search(r"model name\s*: (.*)", file.read())
@@ -175,15 +179,19 @@ def figures(result, samples):
     yield "load-export-by-command-memory", result["export_by_command"]["mebibytes"], "MiB", 1, None, None
 
 
-def keep(folder, result, samples):
+def write_figure(folder, given, program, name, value, unit, n, least, most):
     """One file a figure, as `iliad dev bench --render` reads them."""
+    row = {"name": name, "title": "", "value": value, "unit": unit, "n": n,
+           "min": value if least is None else least, "max": value if most is None else most,
+           "device": processor(), "date": datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z"),
+           "command": given, "program": program, "complete": True, "levels": [], "rows": []}
+    pathlib.Path(folder, f"{name}.json").write_text(json.dumps(row, indent=2) + "\n")
+
+
+def keep(folder, result, samples):
     given = " ".join(f"--{name} {result[name]:g}" for name in ("teachers", "minutes", "stored", "open"))
-    for name, value, unit, n, least, most in figures(result, samples):
-        row = {"name": name, "title": "", "value": value, "unit": unit, "n": n,
-               "min": value if least is None else least, "max": value if most is None else most,
-               "device": processor(), "date": datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z"),
-               "command": f"benches/load.py ILIAD {given}", "program": result["program"], "complete": True, "levels": [], "rows": []}
-        pathlib.Path(folder, f"{name}.json").write_text(json.dumps(row, indent=2) + "\n")
+    for figure in figures(result, samples):
+        write_figure(folder, f"benches/load.py ILIAD {given}", result["program"], *figure)
 
 
 def main():
@@ -247,7 +255,7 @@ def main():
     errors = [error for one in people for error in one.errors]
     result = {
         "what": "many teachers on a full store, while it trains", "date": datetime.date.today().isoformat(),
-        "program": subprocess.run([given.iliad, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1],
+        "program": version(given.iliad),
         "cores": os.cpu_count(), "load_average": {"least": min(load, default=None), "most": max(load, default=None)},
         "teachers": given.teachers, "minutes": given.minutes, "think_seconds": given.think, "stored": given.stored,
         "open": given.open, "start_seconds": start,

@@ -12,7 +12,7 @@ server in ILIAD_TEST_POSTGRES whose psql is on the path.
 """
 import argparse, collections, datetime, json, os, pathlib, signal, subprocess, tempfile, time, urllib.request
 
-from load import milliseconds, processor
+from load import milliseconds, version, write_figure
 from teachers import Teacher
 
 ARRANGEMENTS = {"sqlite": 0, "postgres": 0, "postgres-three-more": 3}
@@ -119,7 +119,8 @@ def main():
 
 
 def keep(given, result):
-    """One file a figure, as `iliad dev bench --render` reads them."""
+    command = (f"tests/with-postgres benches/processes.py ILIAD --teachers {given.teachers} --minutes {given.minutes:g} "
+               f"--rounds {given.rounds}")
     for name in ARRANGEMENTS:
         found = result[name]
         figures = [("wrong-or-lost", found["wrong"], "answers", found["acknowledged"], 0, 0),
@@ -127,15 +128,8 @@ def keep(given, result):
         for what in ("lease", "answer"):
             times = found[f"{what}_ms"]
             figures.append((f"{what}-p95", times["p95"], "ms", times["count"], times["median"], times["most"]))
-        for what, value, unit, n, least, most in figures:
-            row = {"name": f"processes-{name}-{what}", "title": "", "value": value, "unit": unit, "n": n, "min": least, "max": most,
-                   "device": processor(), "date": datetime.datetime.now(datetime.UTC).isoformat().replace("+00:00", "Z"),
-                   "command": f"tests/with-postgres benches/processes.py ILIAD --teachers {given.teachers} "
-                              f"--minutes {given.minutes:g} --rounds {given.rounds}",
-                   "program": subprocess.run([given.iliad, "--version"], check=True, capture_output=True,
-                                             text=True).stdout.split()[-1],
-                   "complete": True, "levels": [], "rows": []}
-            pathlib.Path(given.results, f"{row['name']}.json").write_text(json.dumps(row, indent=2) + "\n")
+        for what, *figure in figures:
+            write_figure(given.results, command, version(given.iliad), f"processes-{name}-{what}", *figure)
 
 
 if __name__ == "__main__":

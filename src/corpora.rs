@@ -67,7 +67,7 @@ pub enum CorpusError {
 /// How far an upload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adding {
-    /// What was sent is unpacked.
+    /// The archive that was sent is being unpacked.
     Unpacking {
         /// Bytes of it that are read.
         bytes: u64,

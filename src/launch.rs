@@ -55,7 +55,7 @@ pub struct CheckpointFile {
     pub name: String,
     /// Bytes on disk.
     pub bytes: u64,
-    /// Where it is; empty where it lies with another process.
+    /// Its place on this machine; empty when the file lies with another process.
     #[serde(skip)]
     pub path: PathBuf,
 }

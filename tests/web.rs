@@ -119,8 +119,16 @@ impl Reply {
 
 impl Server {
     pub async fn with(settings: WebSettings, mode: TeacherMode) -> Server {
+        Server::on(postgres::Database::new().await, settings, mode).await
+    }
+
+    /// A server whose rows are in a file whatever the environment names, for tests that write into it.
+    pub async fn in_a_file(settings: WebSettings, mode: TeacherMode) -> Server {
+        Server::on(None, settings, mode).await
+    }
+
+    async fn on(database: Option<postgres::Database>, settings: WebSettings, mode: TeacherMode) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let database = postgres::Database::new().await;
         let store = match &database {
             None => Store::open(&folder.path().join("iliad.sqlite")).await.unwrap(),
             Some(database) => Store::connect(&database.address()).await.unwrap(),

@@ -108,29 +108,29 @@ pub struct Account {
     pub seen_at: Option<OffsetDateTime>,
 }
 
-/// An account with the hash that a password is held against.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    /// The account.
-    pub account: AccountId,
-    /// PHC string of the password.
-    pub password_hash: String,
-    /// Whether the account was disabled.
-    pub disabled: bool,
+row! {
+    /// An account with the hash that a password is held against.
+    #[derive(Clone, Debug)]
+    pub struct Credentials {
+        /// The account.
+        pub account: AccountId,
+        /// PHC string of the password.
+        pub password_hash: String,
+        /// Whether the account was disabled.
+        pub disabled: bool,
+    }
 }
 
-row!(Credentials { account, password_hash, disabled });
-
-struct AccountRow {
-    id: AccountId,
-    name: String,
-    role: String,
-    created_at: i64,
-    disabled_at: Option<i64>,
-    seen_at: Option<i64>,
+row! {
+    struct AccountRow {
+        id: AccountId,
+        name: String,
+        role: String,
+        created_at: i64,
+        disabled_at: Option<i64>,
+        seen_at: Option<i64>,
+    }
 }
-
-row!(AccountRow { id, name, role, created_at, disabled_at, seen_at });
 
 impl AccountRow {
     fn read(self) -> Result<Account> {

@@ -31,21 +31,21 @@ impl AnswerKind {
 /// Earlier answers of a teacher to an execution with which a new one is compared.
 const COMPARED: u32 = 20;
 
-/// A stored answer with the columns that a new one is compared with.
-struct StoredAnswer {
-    id: AnswerId,
-    execution: ExecutionId,
-    kind: String,
-    text: String,
-    fulfilled: bool,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    superseded_by: Option<AnswerId>,
-    late: i64,
-    withdrawn_at: Option<i64>,
+row! {
+    /// A stored answer with the columns that a new one is compared with.
+    struct StoredAnswer {
+        id: AnswerId,
+        execution: ExecutionId,
+        kind: String,
+        text: String,
+        fulfilled: bool,
+        demonstration: Option<String>,
+        rating: Option<f64>,
+        superseded_by: Option<AnswerId>,
+        late: i64,
+        withdrawn_at: Option<i64>,
+    }
 }
-
-row!(StoredAnswer { id, execution, kind, text, fulfilled, demonstration, rating, superseded_by, late, withdrawn_at });
 
 impl StoredAnswer {
     /// Whether the new answer repeats this one and need not be stored. An answer that was taken back or retracted is repeated by
@@ -80,20 +80,20 @@ macro_rules! select_answers {
     };
 }
 
-struct OwnRow {
-    id: AnswerId,
-    execution: ExecutionId,
-    view: String,
-    kind: String,
-    text: String,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    created_at: i64,
-    used_in_update: Option<i64>,
-    fulfilled: bool,
+row! {
+    struct OwnRow {
+        id: AnswerId,
+        execution: ExecutionId,
+        view: String,
+        kind: String,
+        text: String,
+        demonstration: Option<String>,
+        rating: Option<f64>,
+        created_at: i64,
+        used_in_update: Option<i64>,
+        fulfilled: bool,
+    }
 }
-
-row!(OwnRow { id, execution, view, kind, text, demonstration, rating, created_at, used_in_update, fulfilled });
 
 impl OwnRow {
     fn read(self) -> Result<OwnAnswer> {
@@ -111,16 +111,16 @@ impl OwnRow {
     }
 }
 
-/// The columns that an answer inherits from its execution and run.
-struct Target {
-    run: RunId,
-    episode: i64,
-    policy_update: i64,
-    request_shown: bool,
-    medium: String,
+row! {
+    /// The columns that an answer inherits from its execution and run.
+    struct Target {
+        run: RunId,
+        episode: i64,
+        policy_update: i64,
+        request_shown: bool,
+        medium: String,
+    }
 }
-
-row!(Target { run, episode, policy_update, request_shown, medium });
 
 impl Target {
     /// Refuses a response of another medium than the run's: no learner could make anything of it.

@@ -127,17 +127,17 @@ pub struct KnownToken {
     pub scopes: Vec<Scope>,
 }
 
-struct Row {
-    id: TokenId,
-    name: String,
-    scopes: String,
-    created_by: String,
-    created_at: i64,
-    expires_at: Option<i64>,
-    used_at: Option<i64>,
+row! {
+    struct Row {
+        id: TokenId,
+        name: String,
+        scopes: String,
+        created_by: String,
+        created_at: i64,
+        expires_at: Option<i64>,
+        used_at: Option<i64>,
+    }
 }
-
-row!(Row { id, name, scopes, created_by, created_at, expires_at, used_at });
 
 fn stored_scopes(text: &str) -> Result<Vec<Scope>> {
     text.split(' ').map(str::parse).collect::<Result<_, String>>().map_err(|error| unreadable("a scope", error))

@@ -32,17 +32,17 @@ pub enum Choice {
     Demonstration(String),
 }
 
-/// An answer that a check can be about.
-struct Own {
-    id: AnswerId,
-    execution: ExecutionId,
-    medium: String,
-    text: String,
-    request: String,
-    family: String,
+row! {
+    /// An answer that a check can be about.
+    struct Own {
+        id: AnswerId,
+        execution: ExecutionId,
+        medium: String,
+        text: String,
+        request: String,
+        family: String,
+    }
 }
-
-row!(Own { id, execution, medium, text, request, family });
 
 /// Choices that are shown beside the right one.
 const OTHERS: usize = 2;

@@ -24,7 +24,7 @@ const PATIENCE: &str = "30 seconds";
 pub struct Message {
     /// The process that sent it.
     pub sender: String,
-    /// What it is about; the processes agree on the words.
+    /// Its subject, in one of the words on which the processes agree.
     pub topic: String,
     /// The text, by its topic.
     pub body: String,
@@ -37,7 +37,7 @@ pub struct Request {
     pub id: i64,
     /// The process that asks.
     pub sender: String,
-    /// What is asked.
+    /// The work that it asks for, as the processes write it.
     pub body: String,
 }
 

@@ -12,33 +12,21 @@ use crate::run::CheckpointRow;
 /// Checkpoints that are listed at most, beside the best.
 const LISTED: u32 = 100;
 
-struct Row {
-    name: String,
-    update_no: i64,
-    episodes: i64,
-    descriptions: i64,
-    validation: Option<f64>,
-    validation_n: Option<i64>,
-    validation_low: Option<f64>,
-    validation_high: Option<f64>,
-    bytes: i64,
-    written_at: String,
-    best: bool,
+row! {
+    struct Row {
+        name: String,
+        update_no: i64,
+        episodes: i64,
+        descriptions: i64,
+        validation: Option<f64>,
+        validation_n: Option<i64>,
+        validation_low: Option<f64>,
+        validation_high: Option<f64>,
+        bytes: i64,
+        written_at: String,
+        best: bool,
+    }
 }
-
-row!(Row {
-    name,
-    update_no,
-    episodes,
-    descriptions,
-    validation,
-    validation_n,
-    validation_low,
-    validation_high,
-    bytes,
-    written_at,
-    best
-});
 
 impl From<Row> for CheckpointRow {
     fn from(row: Row) -> Self {

@@ -12,16 +12,16 @@ use super::sql::{query, query_as, row};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use crate::run::{Attempt, Comprehension, OwnDescription};
 
-/// Whether the agent understood a description before it was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// The answer.
-    pub answer: AnswerId,
-    /// Whether it did what the description says.
-    pub understood: bool,
+row! {
+    /// Whether the agent understood a description before it was told.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Reading {
+        /// The answer.
+        pub answer: AnswerId,
+        /// Whether it did what the description says.
+        pub understood: bool,
+    }
 }
-
-row!(Reading { answer, understood });
 
 /// A reading among those of all teachers of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -63,51 +63,30 @@ pub struct Description {
     pub state: Stand,
 }
 
-struct Row {
-    id: AnswerId,
-    execution: ExecutionId,
-    episode: i64,
-    request: String,
-    kind: String,
-    text: String,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    request_shown: bool,
-    teacher: TeacherId,
-    created_at: i64,
-    policy_update: i64,
-    used_in_update: Option<i64>,
-    understood_before: Option<bool>,
-    understood_after: Option<bool>,
-    supersedes: Option<AnswerId>,
-    superseded: bool,
-    undone: bool,
-    withdrawn: bool,
-    rejected: bool,
+row! {
+    struct Row {
+        id: AnswerId,
+        execution: ExecutionId,
+        episode: i64,
+        request: String,
+        kind: String,
+        text: String,
+        demonstration: Option<String>,
+        rating: Option<f64>,
+        request_shown: bool,
+        teacher: TeacherId,
+        created_at: i64,
+        policy_update: i64,
+        used_in_update: Option<i64>,
+        understood_before: Option<bool>,
+        understood_after: Option<bool>,
+        supersedes: Option<AnswerId>,
+        superseded: bool,
+        undone: bool,
+        withdrawn: bool,
+        rejected: bool,
+    }
 }
-
-row!(Row {
-    id,
-    execution,
-    episode,
-    request,
-    kind,
-    text,
-    demonstration,
-    rating,
-    request_shown,
-    teacher,
-    created_at,
-    policy_update,
-    used_in_update,
-    understood_before,
-    understood_after,
-    supersedes,
-    superseded,
-    undone,
-    withdrawn,
-    rejected
-});
 
 impl Row {
     fn read(self) -> Result<Description> {

@@ -14,13 +14,13 @@ const KEPT_DAYS: i64 = 60;
 /// Drafts that are kept for one teacher: the latest.
 const KEPT: u32 = 100;
 
-struct Row {
-    execution: ExecutionId,
-    text: String,
-    saved_at: i64,
+row! {
+    struct Row {
+        execution: ExecutionId,
+        text: String,
+        saved_at: i64,
+    }
 }
-
-row!(Row { execution, text, saved_at });
 
 impl Row {
     fn read(self) -> SavedDraft {

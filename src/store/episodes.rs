@@ -8,19 +8,19 @@ use super::{AnswerKind, Store};
 use crate::ids::{AnswerId, RunId};
 use crate::run::{EpisodeRow, Source};
 
-struct Row {
-    episode: i64,
-    update_no: Option<i64>,
-    request: String,
-    view: String,
-    summary: String,
-    text: Option<String>,
-    described: bool,
-    candidates: Option<String>,
-    success: bool,
+row! {
+    struct Row {
+        episode: i64,
+        update_no: Option<i64>,
+        request: String,
+        view: String,
+        summary: String,
+        text: Option<String>,
+        described: bool,
+        candidates: Option<String>,
+        success: bool,
+    }
 }
-
-row!(Row { episode, update_no, request, view, summary, text, described, candidates, success });
 
 impl Row {
     fn read(self, source: Source) -> Result<EpisodeRow> {

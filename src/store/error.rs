@@ -112,7 +112,7 @@ fn postgres_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
     error.as_database_error()?.try_downcast_ref()
 }
 
-/// What to make of a code of PostgreSQL (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+/// Translates an error of PostgreSQL by its code (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 fn from_postgres(error: sqlx::Error) -> StoreError {
     let code = postgres_error(&error).map(|error| error.code().to_owned()).unwrap_or_default();
     let transient = |what, cause| StoreError::Transient { what, cause };

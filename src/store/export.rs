@@ -109,81 +109,45 @@ pub struct Extent {
     pub last: AnswerId,
 }
 
-struct Row {
-    id: AnswerId,
-    run: RunId,
-    family: String,
-    episode: i64,
-    source: String,
-    teacher: Option<TeacherId>,
-    request: String,
-    summary: String,
-    view: String,
-    reference: Option<String>,
-    success: bool,
-    revision: i64,
-    kind: String,
-    text: String,
-    medium: String,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    request_shown: bool,
-    policy_update: i64,
-    used_in_update: Option<i64>,
-    supersedes: Option<AnswerId>,
-    superseded_by: Option<AnswerId>,
-    shown_at: Option<i64>,
-    active_ms: Option<i64>,
-    idle_ms: Option<i64>,
-    created_at: i64,
-    withdrawn_at: Option<i64>,
-    understood_before: Option<bool>,
-    understood_after: Option<bool>,
-    fulfilled: bool,
-    preview_arm: Option<bool>,
-    first_text: Option<String>,
-    retracted: bool,
-    review_state: Option<String>,
-    adjudicated: Option<String>,
+row! {
+    struct Row {
+        id: AnswerId,
+        run: RunId,
+        family: String,
+        episode: i64,
+        source: String,
+        teacher: Option<TeacherId>,
+        request: String,
+        summary: String,
+        view: String,
+        reference: Option<String>,
+        success: bool,
+        revision: i64,
+        kind: String,
+        text: String,
+        medium: String,
+        demonstration: Option<String>,
+        rating: Option<f64>,
+        request_shown: bool,
+        policy_update: i64,
+        used_in_update: Option<i64>,
+        supersedes: Option<AnswerId>,
+        superseded_by: Option<AnswerId>,
+        shown_at: Option<i64>,
+        active_ms: Option<i64>,
+        idle_ms: Option<i64>,
+        created_at: i64,
+        withdrawn_at: Option<i64>,
+        understood_before: Option<bool>,
+        understood_after: Option<bool>,
+        fulfilled: bool,
+        preview_arm: Option<bool>,
+        first_text: Option<String>,
+        retracted: bool,
+        review_state: Option<String>,
+        adjudicated: Option<String>,
+    }
 }
-
-row!(Row {
-    id,
-    run,
-    family,
-    episode,
-    source,
-    teacher,
-    request,
-    summary,
-    view,
-    reference,
-    success,
-    revision,
-    kind,
-    text,
-    medium,
-    demonstration,
-    rating,
-    request_shown,
-    policy_update,
-    used_in_update,
-    supersedes,
-    superseded_by,
-    shown_at,
-    active_ms,
-    idle_ms,
-    created_at,
-    withdrawn_at,
-    understood_before,
-    understood_after,
-    fulfilled,
-    preview_arm,
-    first_text,
-    retracted,
-    review_state,
-    adjudicated
-});
 
 impl Row {
     fn read(self) -> Result<ExportRow> {
@@ -325,18 +289,18 @@ impl Store {
         if let Some(study) = &filter.study {
             self.study(study).await?;
         }
+        row! {
+            struct ExtentRow {
+                rows: i64,
+                last: Option<AnswerId>,
+            }
+        }
         // One statement is one snapshot: the count is that of the rows up to the last.
         let (rows, last) = match &filter.run {
             Some(run) => {
                 self.run(run).await?; // A run without rows and an unknown run are different answers.
-                row! {
-                    struct Row {
-                        rows: i64,
-                        last: Option<AnswerId>,
-                    }
-                }
                 let extent = query_as!(
-                    Row,
+                    ExtentRow,
                     r#"SELECT coalesce((SELECT answers FROM run_counts WHERE run = ?1), 0) AS "rows!: i64",
                            (SELECT max(id) FROM answers WHERE run = ?1) AS "last?: AnswerId""#,
                     run,
@@ -346,14 +310,8 @@ impl Store {
                 (extent.rows, extent.last)
             }
             None => {
-                row! {
-                    struct Row {
-                        rows: i64,
-                        last: Option<AnswerId>,
-                    }
-                }
                 let extent = query_as!(
-                    Row,
+                    ExtentRow,
                     r#"SELECT coalesce(sum(answers), 0) AS "rows!: i64",
                            (SELECT max(id) FROM answers) AS "last?: AnswerId" FROM run_counts"#,
                 )

@@ -73,37 +73,23 @@ impl Store {
     ) -> Result<Vec<ExportEpisode>> {
         let Filter { run, study, .. } = filter;
         let Parts { from, before, .. } = filter.parts();
-        struct Found {
-            key: i64,
-            run: RunId,
-            episode: i64,
-            request: String,
-            summary: String,
-            view: String,
-            reference: Option<String>,
-            success: bool,
-            policy_update: Option<i64>,
-            used: Option<String>,
-            answers: i64,
-            candidates: Option<String>,
-            recorded_at: i64,
+        row! {
+            struct Found {
+                key: i64,
+                run: RunId,
+                episode: i64,
+                request: String,
+                summary: String,
+                view: String,
+                reference: Option<String>,
+                success: bool,
+                policy_update: Option<i64>,
+                used: Option<String>,
+                answers: i64,
+                candidates: Option<String>,
+                recorded_at: i64,
+            }
         }
-
-        row!(Found {
-            key,
-            run,
-            episode,
-            request,
-            summary,
-            view,
-            reference,
-            success,
-            policy_update,
-            used,
-            answers,
-            candidates,
-            recorded_at
-        });
         let found = match source {
             Source::Human => {
                 query_as!(

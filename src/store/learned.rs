@@ -51,43 +51,26 @@ pub struct LearnedPage {
     pub simulated: u64,
 }
 
-struct Row {
-    answer: AnswerId,
-    update_no: i64,
-    episode: i64,
-    teacher: Option<TeacherId>,
-    kind: String,
-    text: String,
-    request: String,
-    summary: String,
-    view: String,
-    success: bool,
-    before_understood: Option<bool>,
-    before_summary: Option<String>,
-    before_view: Option<String>,
-    after_understood: Option<bool>,
-    after_summary: Option<String>,
-    after_view: Option<String>,
+row! {
+    struct Row {
+        answer: AnswerId,
+        update_no: i64,
+        episode: i64,
+        teacher: Option<TeacherId>,
+        kind: String,
+        text: String,
+        request: String,
+        summary: String,
+        view: String,
+        success: bool,
+        before_understood: Option<bool>,
+        before_summary: Option<String>,
+        before_view: Option<String>,
+        after_understood: Option<bool>,
+        after_summary: Option<String>,
+        after_view: Option<String>,
+    }
 }
-
-row!(Row {
-    answer,
-    update_no,
-    episode,
-    teacher,
-    kind,
-    text,
-    request,
-    summary,
-    view,
-    success,
-    before_understood,
-    before_summary,
-    before_view,
-    after_understood,
-    after_summary,
-    after_view
-});
 
 /// An attempt of which all parts are there.
 fn attempt(understood: Option<bool>, summary: Option<String>, view: Option<&str>) -> Result<Option<Attempt>> {

@@ -23,16 +23,16 @@ const NEWCOMERS_LOOK: i64 = 30_000_000_000;
 /// have answered.
 const CROWD: usize = 8;
 
-/// A lease of a teacher who has never answered.
-struct NewcomerLease {
-    execution: ExecutionId,
-    teacher: TeacherId,
-    taken_at: i64,
-    /// Whether the asking teacher could have the execution in their place.
-    fits: bool,
+row! {
+    /// A lease of a teacher who has never answered.
+    struct NewcomerLease {
+        execution: ExecutionId,
+        teacher: TeacherId,
+        taken_at: i64,
+        /// Whether the asking teacher could have the execution in their place.
+        fits: bool,
+    }
 }
-
-row!(NewcomerLease { execution, teacher, taken_at, fits });
 
 impl Store {
     /// Gives the teacher an execution: one they hold already (not in `except`; its lease is extended), else an open

@@ -107,47 +107,28 @@ pub struct Joining {
     pub agreed: bool,
 }
 
-struct Row {
-    id: ParticipantId,
-    study: StudyId,
-    teacher: TeacherId,
-    number: i64,
-    arm: Option<i64>,
-    state: String,
-    preview: bool,
-    attention_passed: i64,
-    attention_missed: i64,
-    completion_code: Option<String>,
-    approval: String,
-    joined_at: i64,
-    finished_at: Option<i64>,
-    platform_person: Option<String>,
-    platform_study: Option<String>,
-    platform_session: Option<String>,
-    invitation_label: Option<String>,
-    erased_at: Option<i64>,
+row! {
+    struct Row {
+        id: ParticipantId,
+        study: StudyId,
+        teacher: TeacherId,
+        number: i64,
+        arm: Option<i64>,
+        state: String,
+        preview: bool,
+        attention_passed: i64,
+        attention_missed: i64,
+        completion_code: Option<String>,
+        approval: String,
+        joined_at: i64,
+        finished_at: Option<i64>,
+        platform_person: Option<String>,
+        platform_study: Option<String>,
+        platform_session: Option<String>,
+        invitation_label: Option<String>,
+        erased_at: Option<i64>,
+    }
 }
-
-row!(Row {
-    id,
-    study,
-    teacher,
-    number,
-    arm,
-    state,
-    preview,
-    attention_passed,
-    attention_missed,
-    completion_code,
-    approval,
-    joined_at,
-    finished_at,
-    platform_person,
-    platform_study,
-    platform_session,
-    invitation_label,
-    erased_at
-});
 
 impl Row {
     fn read(self) -> Result<Participant> {

@@ -14,43 +14,26 @@ pub(super) fn rate(value: Option<f64>, n: Option<i64>, low: Option<f64>, high: O
     Some(Rate { value: value?, n: from_int(n?), low: low?, high: high? })
 }
 
-struct PointRow {
-    update_no: i64,
-    episodes: i64,
-    descriptions: i64,
-    seconds: f64,
-    loss: Option<f64>,
-    training_success: Option<f64>,
-    valid_share: Option<f64>,
-    gold_share: Option<f64>,
-    validation: Option<f64>,
-    validation_n: Option<i64>,
-    validation_low: Option<f64>,
-    validation_high: Option<f64>,
-    lambda: Option<f64>,
-    training_success_total: Option<f64>,
-    validation_smoothed: Option<f64>,
-    place: Option<i64>,
+row! {
+    struct PointRow {
+        update_no: i64,
+        episodes: i64,
+        descriptions: i64,
+        seconds: f64,
+        loss: Option<f64>,
+        training_success: Option<f64>,
+        valid_share: Option<f64>,
+        gold_share: Option<f64>,
+        validation: Option<f64>,
+        validation_n: Option<i64>,
+        validation_low: Option<f64>,
+        validation_high: Option<f64>,
+        lambda: Option<f64>,
+        training_success_total: Option<f64>,
+        validation_smoothed: Option<f64>,
+        place: Option<i64>,
+    }
 }
-
-row!(PointRow {
-    update_no,
-    episodes,
-    descriptions,
-    seconds,
-    loss,
-    training_success,
-    valid_share,
-    gold_share,
-    validation,
-    validation_n,
-    validation_low,
-    validation_high,
-    lambda,
-    training_success_total,
-    validation_smoothed,
-    place
-});
 
 impl PointRow {
     fn validation(&self) -> Option<Rate> {

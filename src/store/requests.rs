@@ -6,18 +6,18 @@ use super::error::{Result, StoreError};
 use super::sql::{query, query_as, query_scalar, row};
 use crate::ids::{ExecutionId, TeacherId};
 
-/// The request of an execution, and whether a teacher knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The request d*.
-    pub request: String,
-    /// Whether the teacher can see it: the run shows requests, or they asked to see this one.
-    pub visible: bool,
-    /// Whether the execution does what was asked.
-    pub success: bool,
+row! {
+    /// The request of an execution, and whether a teacher knows it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Asked {
+        /// The request d*.
+        pub request: String,
+        /// Whether the teacher can see it: the run shows requests, or they asked to see this one.
+        pub visible: bool,
+        /// Whether the execution does what was asked.
+        pub success: bool,
+    }
 }
-
-row!(Asked { request, visible, success });
 
 impl Store {
     /// The request of an execution, and whether the teacher can see it.

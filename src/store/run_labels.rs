@@ -134,37 +134,23 @@ pub struct LabelChange {
     pub archived: Option<bool>,
 }
 
-struct Row {
-    run: RunId,
-    name: String,
-    notes: String,
-    tags: String,
-    archived_at: Option<i64>,
-    trashed_at: Option<i64>,
-    purged_at: Option<i64>,
-    made_by: String,
-    folder: Option<String>,
-    parent: Option<RunId>,
-    parent_checkpoint: Option<String>,
-    inherited_update: Option<i64>,
-    inherited_people: Option<i64>,
+row! {
+    struct Row {
+        run: RunId,
+        name: String,
+        notes: String,
+        tags: String,
+        archived_at: Option<i64>,
+        trashed_at: Option<i64>,
+        purged_at: Option<i64>,
+        made_by: String,
+        folder: Option<String>,
+        parent: Option<RunId>,
+        parent_checkpoint: Option<String>,
+        inherited_update: Option<i64>,
+        inherited_people: Option<i64>,
+    }
 }
-
-row!(Row {
-    run,
-    name,
-    notes,
-    tags,
-    archived_at,
-    trashed_at,
-    purged_at,
-    made_by,
-    folder,
-    parent,
-    parent_checkpoint,
-    inherited_update,
-    inherited_people
-});
 
 impl Row {
     fn read(self) -> Result<(RunId, RunLabel)> {

@@ -8,18 +8,18 @@ use super::{Run, Store};
 use crate::config::run::TeacherMode;
 use crate::ids::RunId;
 
-struct RunRow {
-    id: RunId,
-    family: String,
-    preset: String,
-    config: String,
-    seed: i64,
-    teacher: String,
-    active: bool,
-    created_at: i64,
+row! {
+    struct RunRow {
+        id: RunId,
+        family: String,
+        preset: String,
+        config: String,
+        seed: i64,
+        teacher: String,
+        active: bool,
+        created_at: i64,
+    }
 }
-
-row!(RunRow { id, family, preset, config, seed, teacher, active, created_at });
 
 impl RunRow {
     fn read(self) -> Result<Run> {

@@ -66,9 +66,7 @@ impl Transaction<'_> {
             Transaction::Postgres(tx) => sqlx::query("SET CONSTRAINTS ALL DEFERRED").execute(&mut **tx).await.map(drop),
         }
     }
-}
 
-impl Transaction<'_> {
     /// Answers were stored under keys that the program chose: later ones get larger keys. SQLite sees to it by itself.
     pub(super) async fn answers_were_numbered(&mut self) -> sqlx::Result<()> {
         let Transaction::Postgres(tx) = self else { return Ok(()) };
@@ -78,7 +76,7 @@ impl Transaction<'_> {
     }
 }
 
-/// What tests need to ask SQLite itself.
+/// Tests of the file ask SQLite itself.
 #[cfg(test)]
 mod sqlite_alone {
     use super::{Pool, Transaction};
@@ -283,10 +281,12 @@ macro_rules! query_scalar {
 /// Makes a type the row of a statement: `row! { struct Row { column: Type } }` defines it, `row!(Row { column })` takes one
 /// that is defined elsewhere. The fields have the names of the columns.
 macro_rules! row {
-    ($(#[$attribute:meta])* struct $row:ident { $($field:ident: $type:ty),* $(,)? }) => {
+    ($(#[$attribute:meta])* $seen:vis struct $row:ident {
+        $($(#[$about:meta])* $field_seen:vis $field:ident: $type:ty),* $(,)?
+    }) => {
         $(#[$attribute])*
-        struct $row {
-            $($field: $type),*
+        $seen struct $row {
+            $($(#[$about])* $field_seen $field: $type),*
         }
         $crate::store::sql::row!($row { $($field),* });
     };

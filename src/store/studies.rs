@@ -36,17 +36,17 @@ pub struct Study {
     pub closed_at: Option<OffsetDateTime>,
 }
 
-struct Row {
-    id: StudyId,
-    state: String,
-    settings: String,
-    created_by: String,
-    created_at: i64,
-    opened_at: Option<i64>,
-    closed_at: Option<i64>,
+row! {
+    struct Row {
+        id: StudyId,
+        state: String,
+        settings: String,
+        created_by: String,
+        created_at: i64,
+        opened_at: Option<i64>,
+        closed_at: Option<i64>,
+    }
 }
-
-row!(Row { id, state, settings, created_by, created_at, opened_at, closed_at });
 
 impl Row {
     fn read(self, arms: Vec<StudyArm>) -> Result<Study> {

@@ -7,14 +7,14 @@ use super::sql::{On, query, query_as, query_scalar, row};
 use super::{Store, Teacher};
 use crate::ids::TeacherId;
 
-struct TeacherRow {
-    id: TeacherId,
-    seen_guide: bool,
-    answered: bool,
-    created_at: i64,
+row! {
+    struct TeacherRow {
+        id: TeacherId,
+        seen_guide: bool,
+        answered: bool,
+        created_at: i64,
+    }
 }
-
-row!(TeacherRow { id, seen_guide, answered, created_at });
 
 impl From<TeacherRow> for Teacher {
     fn from(row: TeacherRow) -> Self {

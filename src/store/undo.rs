@@ -41,37 +41,23 @@ pub struct WithdrawnAnswer {
     pub expires_at: OffsetDateTime,
 }
 
-struct Row {
-    id: AnswerId,
-    kind: String,
-    text: String,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    used_in_update: Option<i64>,
-    superseded_by: Option<AnswerId>,
-    withdrawn_at: Option<i64>,
-    execution: ExecutionId,
-    episode: i64,
-    view: String,
-    request: Option<String>,
-    fulfilled: bool,
+row! {
+    struct Row {
+        id: AnswerId,
+        kind: String,
+        text: String,
+        demonstration: Option<String>,
+        rating: Option<f64>,
+        used_in_update: Option<i64>,
+        superseded_by: Option<AnswerId>,
+        withdrawn_at: Option<i64>,
+        execution: ExecutionId,
+        episode: i64,
+        view: String,
+        request: Option<String>,
+        fulfilled: bool,
+    }
 }
-
-row!(Row {
-    id,
-    kind,
-    text,
-    demonstration,
-    rating,
-    used_in_update,
-    superseded_by,
-    withdrawn_at,
-    execution,
-    episode,
-    view,
-    request,
-    fulfilled
-});
 
 impl Row {
     fn kind(&self) -> Result<AnswerKind> {

@@ -8,35 +8,22 @@ use super::{AnswerKind, Response, Store, TrainerAnswer, UpdateRecord};
 use crate::ids::{AnswerId, RunId, TeacherId};
 use std::collections::HashMap;
 
-struct TrainerRow {
-    id: AnswerId,
-    episode: i64,
-    teacher: Option<TeacherId>,
-    request: String,
-    trace: String,
-    view: String,
-    summary: String,
-    kind: String,
-    text: String,
-    demonstration: Option<String>,
-    rating: Option<f64>,
-    used_in_update: Option<i64>,
+row! {
+    struct TrainerRow {
+        id: AnswerId,
+        episode: i64,
+        teacher: Option<TeacherId>,
+        request: String,
+        trace: String,
+        view: String,
+        summary: String,
+        kind: String,
+        text: String,
+        demonstration: Option<String>,
+        rating: Option<f64>,
+        used_in_update: Option<i64>,
+    }
 }
-
-row!(TrainerRow {
-    id,
-    episode,
-    teacher,
-    request,
-    trace,
-    view,
-    summary,
-    kind,
-    text,
-    demonstration,
-    rating,
-    used_in_update
-});
 
 impl TrainerRow {
     fn read(self) -> Result<TrainerAnswer> {

@@ -61,7 +61,7 @@ async fn evaluated(server: &Server, run: &str, evaluations: &[(u64, u64)]) {
 
 #[tokio::test]
 async fn gain_is_set_against_the_effort_of_the_studys_teachers() {
-    let server = Server::new().await;
+    let server = Server::in_a_file(WebSettings::default(), TeacherMode::Human).await;
     let [anna, ben, other] = study(&server, [("one", "words"), ("two", "words"), ("three", "ratings")]).await;
     assert!(!server.page("/studies/media", "").await.text.contains("What was learned"), "nothing was given yet");
     evaluated(&server, "one", &[(0, 20), (5, 60), (10, 120)]).await;

@@ -226,3 +226,85 @@ fn runs_that_time_ends_report_test_success_and_can_go_on() {
     }
     assert!(second.rows[0].seeds[0].updates > first.rows[0].seeds[0].updates);
 }
+
+#[test]
+fn runs_in_processes_of_their_own_give_the_numbers_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, said) = reproduce(dir.path(), "threads", &["--isolation", "threads"]);
+    assert_eq!(code, 0, "{said}");
+    let processes = ["--isolation", "processes"];
+    let (code, said) = reproduce(dir.path(), "processes", &[&processes[..], &["--seconds", "0.5"]].concat());
+    assert_eq!(code, 3, "{said}");
+    let (code, said) = reproduce(dir.path(), "processes", &processes);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("reinforce-binary seed 2: complete, validation"), "{said}");
+    assert_eq!(results(dir.path(), "threads"), results(dir.path(), "processes"));
+}
+
+/// A grid without an end whose runs are processes, and the numbers of these processes once they train.
+#[cfg(target_os = "linux")]
+fn endless(folder: &Path) -> (std::process::Child, Vec<String>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iliad"));
+    command.current_dir(folder).args(["reproduce", "regex", "--table", "main", "--preset", "tiny", "--seeds", "1"]);
+    command.args(["--row", "dagger,reinforce-binary", "--episodes", "1000000", "--jobs", "2", "--device", "cpu"]);
+    command.args(["--isolation", "processes", "--run-dir", "runs", "--results", "results"]);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let parent = command.spawn().unwrap();
+    let begun = |row: &str| !checkpoint::list(&folder.join(format!("runs/main/{row}/seed-1"))).is_empty();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !(begun("dagger") && begun("reinforce-binary")) {
+        assert!(std::time::Instant::now() < patience, "the workers do not begin");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let task = format!("/proc/{0}/task", parent.id());
+    let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+    let children: String = std::fs::read_dir(task).unwrap().map(|thread| of(thread.unwrap())).collect();
+    let children: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+    assert_eq!(children.len(), 2);
+    (parent, children)
+}
+
+#[cfg(target_os = "linux")]
+fn kill(process: &str) {
+    assert!(Command::new("kill").args(["-9", process]).status().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn workers_save_and_end_when_their_command_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut parent, workers) = endless(dir.path());
+    let newest = |row: &str| checkpoint::list(&dir.path().join(format!("runs/main/{row}/seed-1"))).last().cloned();
+    kill(&parent.id().to_string());
+    parent.wait().unwrap();
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    // A process that has ended and waits for nobody is gone at once: its new parent sees to that, or it is a zombie.
+    let lives = |worker: &String| {
+        let state = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z ")
+    };
+    while workers.iter().any(lives) {
+        assert!(std::time::Instant::now() < patience, "the workers go on without their command");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    // Whole checkpoints are there, from which the grid goes on.
+    for row in ["dagger", "reinforce-binary"] {
+        checkpoint::load(&newest(row).unwrap()).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_worker_that_is_killed_is_a_failed_run_and_the_other_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (parent, workers) = endless(dir.path());
+    kill(&workers[0]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(Path::new(&format!("/proc/{}/stat", workers[1])).exists());
+    assert!(Command::new("kill").args(["-INT", &parent.id().to_string()]).status().unwrap().success());
+    let Output { status, stderr, .. } = parent.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("1 of 2 runs failed") && said.contains("its process ended with signal: 9"), "{said}");
+    assert!(said.contains("seed 1: saved"), "{said}");
+}

@@ -7,8 +7,9 @@ use super::progress;
 use super::run_settings::Overrides;
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit, numbers};
-use crate::experiment::grid::{self, Cell, News, Plan};
+use crate::experiment::grid::{self, Cell, Gain, Isolation, Jobs, News, Outcome, Plan};
 use crate::experiment::job_array::Scheduler;
+use crate::experiment::results::SideBySide;
 use crate::experiment::{collect, table};
 use crate::family::tables::Table;
 use crate::output::{file, note, out};
@@ -53,9 +54,12 @@ pub(super) struct Args {
     /// Episodes of each run [default: the preset's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub episodes: Option<u64>,
-    /// Runs at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
-    pub jobs: u64,
+    /// Runs at once; auto: on a GPU as many as pay, on a processor one
+    #[arg(long, value_name = "N", default_value = "auto")]
+    pub jobs: Jobs,
+    /// How runs at once are kept apart
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Isolation::Auto)]
+    pub isolation: Isolation,
     /// Save everything and end after so many seconds; 0: never
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = numbers::seconds)]
     pub seconds: f64,
@@ -83,6 +87,9 @@ pub(super) struct Args {
     /// With --plan: folder of the jobs and their scripts
     #[arg(short, long, value_name = "FOLDER", requires = "plan")]
     pub output: Option<PathBuf>,
+    /// Carry out one run for the command that started this process
+    #[arg(long, hide = true, requires = "train_only")]
+    pub worker: bool,
     /// With --collect: only what the runs had read after so many episodes, to compare runs of different lengths
     #[arg(long, value_name = "EPISODES", requires = "collect")]
     pub until: Option<u64>,
@@ -155,7 +162,8 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         seeds: args.seeds.clone(),
         set: args.overrides.set.clone(),
         episodes: args.episodes,
-        jobs: args.jobs as usize,
+        jobs: args.jobs,
+        isolation: args.isolation,
         seconds: args.seconds,
         conclude: args.conclude,
         device: settings.device.to_string(),
@@ -171,14 +179,22 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         return jobs::write(args, &plan, &shown[0], (scheduler, output));
     }
     let outcome = if args.collect {
-        Ok(true)
+        Ok(Outcome { complete: true, gain: None, kept_apart: "" })
     } else {
-        let stop = interrupted();
-        let listener = listener(&cells);
-        grid::carry_out(&cells, &plan, stop, listener)
+        let worker = |cell: &Cell| jobs::worker(args, &plan, &shown[0], cell);
+        let (stop, listener) = if args.worker { of_worker() } else { (interrupted(), listener(&cells)) };
+        grid::carry_out(&cells, &plan, &worker, stop, listener)
     };
+    let ended = |outcome: Outcome| if outcome.complete { Exit::Done } else { Exit::Stopped };
+    if args.worker {
+        // Its listener has told the error.
+        return Ok(outcome.map_or(Exit::Failed, ended));
+    }
+    if let Ok(Outcome { gain: Some(gain), kept_apart, .. }) = &outcome {
+        note!("{}", in_words(gain, kept_apart));
+    }
     if args.train_only {
-        return Ok(if outcome? { Exit::Done } else { Exit::Stopped });
+        return Ok(ended(outcome?));
     }
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
@@ -186,12 +202,32 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         if let Some(name) = &args.name {
             results.name.clone_from(name);
         }
+        results.side_by_side = outcome.as_ref().ok().and_then(SideBySide::of);
         let path = args.results.join(format!("{}.json", results.name));
         file::write(&path, &serde_json::to_vec_pretty(&results)?)?;
         out!("{}", table::text(&results))?;
         out!("written to {}", path.display())?;
     }
-    Ok(if outcome? { Exit::Done } else { Exit::Stopped })
+    Ok(ended(outcome?))
+}
+
+/// What runs beside each other have made, as a sentence.
+fn in_words(gain: &Gain, kept_apart: &str) -> String {
+    let Gain { runs, alone, together } = gain;
+    if *runs == 1 {
+        return format!("Runs beside each other did not pay: one alone makes {alone:.0} episodes a second.");
+    }
+    format!(
+        "{runs} runs at once ({kept_apart}) made {together:.0} episodes a second, {:.1} times as many as one alone ({alone:.0})",
+        gain.factor()
+    )
+}
+
+/// What a worker stops at, and whom it tells its news.
+fn of_worker() -> (&'static AtomicBool, Arc<grid::Listener>) {
+    let stop = interrupted();
+    grid::worker::stop_with_input(stop);
+    (stop, Arc::new(|_, news| grid::worker::tell(&news)))
 }
 
 /// The preset that runs start from.

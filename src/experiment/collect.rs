@@ -72,6 +72,7 @@ pub fn collect(
         program: env!("CARGO_PKG_VERSION").into(),
         complete: rows.iter().all(|r| r.complete == r.wanted),
         levels: family.levels().to_vec(),
+        side_by_side: None,
         rows,
     })
 }

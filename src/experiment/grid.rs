@@ -1,18 +1,57 @@
 //! A grid of runs: the rows of a table times seeds, several at once, each an ordinary run in a folder of its own. What
 //! was interrupted goes on where it stopped; what is complete is not repeated.
 
+mod card_memory;
+mod growth;
+mod one_run;
+mod process_sharing;
+mod side_by_side;
+pub mod worker;
+
+pub use growth::Gain;
+pub use side_by_side::{Outcome, Worker, carry_out};
+
 use crate::config::run::{ConfigError, RunConfig};
 use crate::family::tables::Table;
 use crate::output::file;
-use crate::registry::AnyFamily;
-use crate::run::{Command, Event};
-use crate::trainer::{FinalReport, Launch, checkpoint};
+use crate::run::Event;
+use crate::trainer::{FinalReport, checkpoint};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+
+/// Runs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jobs {
+    /// So many.
+    Fixed(usize),
+    /// On a GPU as many as make noticeably more episodes than fewer of them; on a processor one.
+    AsManyAsPay,
+}
+
+impl std::str::FromStr for Jobs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "auto" => Ok(Jobs::AsManyAsPay),
+            Ok(jobs) if (1..=256).contains(&jobs) => Ok(Jobs::Fixed(jobs)),
+            _ => Err("give a number from 1 to 256, or auto".into()),
+        }
+    }
+}
+
+/// How runs at once are kept apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Isolation {
+    /// Processes on a GPU whose driver lets them share it (MPS), else threads
+    #[default]
+    Auto,
+    /// Threads of this process
+    Threads,
+    /// A process for each run
+    Processes,
+}
 
 /// Settings with which a table is carried out.
 #[derive(Clone, Debug)]
@@ -32,7 +71,9 @@ pub struct Plan {
     /// Budget of episodes, in place of the preset's.
     pub episodes: Option<u64>,
     /// Runs at once.
-    pub jobs: usize,
+    pub jobs: Jobs,
+    /// How runs at once are kept apart.
+    pub isolation: Isolation,
     /// All runs are told to save and end after so many seconds; 0: never.
     pub seconds: f64,
     /// Whether runs that time ends report the test success of what they have reached.
@@ -138,63 +179,6 @@ pub enum News<'a> {
 /// Gets news of the runs, from several threads.
 pub type Listener = dyn Fn(&Cell, News<'_>) + Send + Sync;
 
-/// Carries the runs out, `jobs` at a time, until all are complete, `stop` is set or the time is up. Whether all are
-/// complete.
-///
-/// # Errors
-/// When a run failed (after all others have ended), or a folder holds a run with other settings.
-pub fn carry_out(
-    cells: &[Cell],
-    plan: &Plan,
-    stop: &AtomicBool,
-    listener: std::sync::Arc<Listener>,
-) -> anyhow::Result<bool> {
-    let begun = Instant::now();
-    let over = || stop.load(Ordering::Relaxed) || (plan.seconds > 0.0 && begun.elapsed().as_secs_f64() >= plan.seconds);
-    // Before anything is trained, so that a slip is noticed at once.
-    let mut open = Vec::new();
-    for cell in cells {
-        if complete(cell)? {
-            listener(cell, News::Already);
-        } else {
-            open.push(cell);
-        }
-    }
-    let next = AtomicUsize::new(0);
-    let stopped = AtomicBool::new(false);
-    let failures = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..plan.jobs.clamp(1, open.len().max(1)) {
-            scope.spawn(|| {
-                while let Some(cell) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if over() {
-                        stopped.store(true, Ordering::Relaxed);
-                        break;
-                    }
-                    listener(cell, News::Begins);
-                    match one(cell, plan, &over, &listener) {
-                        Ok(Some(report)) => listener(cell, News::Complete(&report)),
-                        Ok(None) => {
-                            stopped.store(true, Ordering::Relaxed);
-                            listener(cell, News::Stopped);
-                        }
-                        Err(error) => {
-                            listener(cell, News::Failed(&error));
-                            let mut failures = failures.lock().unwrap_or_else(|e| e.into_inner());
-                            failures.push(format!("{}: {error:#}", cell.name));
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let failures = failures.into_inner().unwrap_or_else(|e| e.into_inner());
-    if !failures.is_empty() {
-        anyhow::bail!("{} of {} runs failed: {}", failures.len(), cells.len(), failures.join("; "))
-    }
-    Ok(!stopped.into_inner())
-}
-
 /// Whether a run is complete.
 ///
 /// # Errors
@@ -216,50 +200,4 @@ fn complete(cell: &Cell) -> anyhow::Result<bool> {
         )
     }
     Ok(found.is_some_and(|f| f.report.complete))
-}
-
-/// Carries one run out; `None` when it was stopped before its end.
-fn one(
-    cell: &Cell,
-    plan: &Plan,
-    over: &(dyn Fn() -> bool + Sync),
-    listener: &std::sync::Arc<Listener>,
-) -> anyhow::Result<Option<FinalReport>> {
-    let trainer: &'static dyn AnyFamily =
-        plan.registry.family(&cell.config.family).context("the task family is gone")?;
-    trainer.check(&cell.config)?;
-    // A handle each: streams and memory pools of one run do not wait for another's.
-    let device = crate::nn::device::open(&plan.device)?;
-    let label = crate::nn::device::describe(&device);
-    let (told, teller) = (listener.clone(), cell.clone());
-    let launch = Launch {
-        id: cell.name.replace(' ', "-").into(),
-        config: cell.config.clone(),
-        folder: cell.folder.clone(),
-        device,
-        store: None,
-        teacher: None,
-        listener: Some(Box::new(move |event| told(&teller, News::Event(event)))),
-    };
-    let (handle, thread) = trainer.spawn(launch)?;
-    let mut asked = false;
-    while !thread.is_finished() {
-        if !asked && over() {
-            asked = true;
-            // A run that has just ended needs no command.
-            let _ = handle.commands.send(if plan.conclude { Command::Conclude } else { Command::Shutdown });
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let report = match thread.join().map_err(|_| anyhow::anyhow!("the trainer's thread broke"))? {
-        Ok(report) => report,
-        // Stopped while it warmed up: it begins again.
-        Err(_) if asked && checkpoint::list(&cell.folder).is_empty() => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let complete = report.complete;
-    if complete || plan.conclude {
-        Finished { config: cell.config.clone(), report: report.clone(), device: label }.write(&cell.folder)?;
-    }
-    Ok(complete.then_some(report))
 }

@@ -1,5 +1,6 @@
 //! The file that a table or figure leaves behind: everything a report needs, so that no run folder is read again.
 
+use super::grid::{Gain, Outcome};
 use crate::family::tables::Paper;
 use crate::run::Reached;
 use serde::{Deserialize, Serialize};
@@ -36,8 +37,28 @@ pub struct Results {
     pub complete: bool,
     /// Levels of validation success in percent that [`Reached`] is about, ascending: 60, 75, 85.
     pub levels: Vec<f64>,
+    /// What runs beside each other made against one alone, where the command found out how many pay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side_by_side: Option<SideBySide>,
     /// Rows, in the order of the table.
     pub rows: Vec<RowResult>,
+}
+
+/// Runs beside each other on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SideBySide {
+    /// How they were kept apart, in words.
+    pub kept_apart: String,
+    /// What they made.
+    #[serde(flatten)]
+    pub gain: Gain,
+}
+
+impl SideBySide {
+    /// The outcome of a grid, where it measured this.
+    pub fn of(outcome: &Outcome) -> Option<Self> {
+        Some(Self { kept_apart: outcome.kept_apart.into(), gain: outcome.gain? })
+    }
 }
 
 /// A row: one algorithm with its settings, over seeds.

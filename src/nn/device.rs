@@ -45,6 +45,15 @@ pub fn open(name: &str) -> Result<Device> {
     }
 }
 
+/// Whether [`open`] gives a GPU for this name. It opens nothing.
+pub fn is_gpu(name: &str) -> bool {
+    match name {
+        "cpu" => false,
+        "auto" => GPU_SUPPORT && cuda::backend::device_count() > 0,
+        _ => GPU_SUPPORT,
+    }
+}
+
 /// Lets the GPU's driver keep its compiled code below the data folder, so that only the first start on a new machine or
 /// container waits for it. To be called before the program starts any thread.
 pub fn keep_compiled(data_dir: &std::path::Path) {

@@ -22,6 +22,12 @@ pub(crate) fn open(ordinal: usize) -> Result<Device> {
     Ok(device)
 }
 
+/// The number of GPUs of this machine; nothing is opened on them.
+pub(crate) fn device_count() -> usize {
+    // Without a driver the library cannot be loaded, which cudarc answers with a panic.
+    std::panic::catch_unwind(|| CudaContext::device_count().ok()).ok().flatten().map_or(0, |n| n.max(0) as usize)
+}
+
 /// The card's name.
 pub(crate) fn device_name(device: &CudaDevice) -> Result<String> {
     device.cuda_stream().context().name().w()

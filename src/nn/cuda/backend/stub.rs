@@ -43,6 +43,11 @@ pub(crate) fn open(_ordinal: usize) -> Result<Device> {
     unavailable()
 }
 
+/// There are none for this build.
+pub(crate) fn device_count() -> usize {
+    0
+}
+
 /// Fails.
 pub(crate) fn device_name(_device: &CudaDevice) -> Result<String> {
     unavailable()

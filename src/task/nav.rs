@@ -25,6 +25,7 @@ pub mod marginal;
 pub mod metric;
 pub mod mirror;
 pub mod model;
+mod name_dropout;
 pub mod ngram_prior;
 pub mod objects;
 pub mod observation;
@@ -38,6 +39,7 @@ pub mod tables;
 pub mod teacher;
 pub mod tokenise;
 mod try_answer;
+mod votes;
 mod walk_words;
 pub mod world;
 

@@ -130,6 +130,7 @@ fn imitation_of_a_shortest_gold_walk_is_its_likelihood_in_mirrored_houses_too() 
 fn dagger_and_reinforce_resume_bit_identical() {
     resumes_bit_identical(&["algorithm.name=dagger"]);
     resumes_bit_identical(&["algorithm.name=dagger", "model.mirror=true", "algorithm.word_dropout=0.2"]);
+    resumes_bit_identical(&["algorithm.name=dagger", "model.name_dropout=0.2", "model.votes=3"]);
     resumes_bit_identical(&["algorithm.name=reinforce-continuous"]);
 }
 
@@ -141,6 +142,7 @@ fn adel_learns_from_a_teacher_and_resumes_bit_identical() {
     // Every description is taken, so that there is something to learn from.
     let models = format!("teacher.models={}", file.display());
     resumes_bit_identical(&[&models, "teacher.pragmatics.tau=0"]);
+    resumes_bit_identical(&[&models, "teacher.pragmatics.tau=0", "model.name_dropout=0.2", "model.votes=3"]);
     let described = dir.path().join("described");
     let report = launch(&described, &[&models, "teacher.pragmatics.tau=0", "schedule.episodes=64"]).unwrap();
     assert!(report.descriptions > 30, "{report:?}");
@@ -162,6 +164,9 @@ fn settings_that_no_run_can_begin_with_are_refused_in_words() {
         ("model.heads=3", "model.heads"),
         ("model.direction=6", "model.direction"),
         ("model.horizon=1", "model.horizon"),
+        ("model.name_dropout=1", "model.name_dropout"),
+        ("model.name_dropout=-0.1", "model.name_dropout"),
+        ("model.votes=33", "model.votes"),
         ("model.views=nowhere", "model.views"),
         ("teacher.models=nowhere", "teacher.models"),
     ] {

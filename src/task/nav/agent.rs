@@ -18,6 +18,7 @@ use crate::protocol::{Optimizer, Parameters};
 use crate::rng::Stream;
 use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::student::{self, Batch, NavStudent, Reading, as_read};
+use crate::task::nav::model::views::ViewTable;
 use crate::vocab::Vocabulary;
 use candle_core::{Device, Result, Tensor};
 use rand::RngExt;
@@ -45,6 +46,20 @@ pub struct Blueprint {
     /// The prior beside the network.
     #[serde(default, skip_serializing_if = "no_prior")]
     pub prior: PriorKind,
+    /// Probability that a name of things is hidden from a step of learning.
+    #[serde(default, skip_serializing_if = "none_hidden")]
+    pub name_dropout: f64,
+    /// Walks that are sampled beside the likeliest one when the agent acts greedily.
+    #[serde(default, skip_serializing_if = "no_votes")]
+    pub votes: usize,
+}
+
+fn none_hidden(dropout: &f64) -> bool {
+    *dropout == 0.0
+}
+
+fn no_votes(votes: &usize) -> bool {
+    *votes == 0
 }
 
 fn no_prior(prior: &PriorKind) -> bool {
@@ -67,7 +82,8 @@ impl Blueprint {
         };
         sizes.check().map_err(|e| e.to_string())?;
         let reading = Reading { reference_padding: model.reference_padding, positions: model.positions };
-        Ok(Self { sizes, words, reading, horizon: model.horizon, mirror: model.mirror, prior: model.prior })
+        let ModelSettings { horizon, mirror, prior, name_dropout, votes, .. } = *model;
+        Ok(Self { sizes, words, reading, horizon, mirror, prior, name_dropout, votes })
     }
 }
 
@@ -80,6 +96,11 @@ impl Blueprint {
         if !(2..=MOST_DECISIONS).contains(&self.horizon) {
             return Err(format!("an agent's horizon lies between 2 and {MOST_DECISIONS}, not at {}", self.horizon));
         }
+        if !(0.0..1.0).contains(&self.name_dropout) || self.votes > MOST_VOTES {
+            return Err(format!(
+                "an agent's name dropout is 0 or more and below 1, its votes are at most {MOST_VOTES}"
+            ));
+        }
         if self.sizes.words != self.words.rows() || self.sizes.features != features {
             return Err("the agent's sizes do not fit its words or the world's views".into());
         }
@@ -89,6 +110,9 @@ impl Blueprint {
 
 /// Decisions that an agent may be made for at most.
 pub const MOST_DECISIONS: usize = 100;
+
+/// Walks that may be sampled beside the likeliest one at most.
+pub const MOST_VOTES: usize = 32;
 
 /// Ids of the words of a text.
 pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
@@ -102,13 +126,21 @@ pub fn word_ids(text: &str, words: &Vocabulary) -> Vec<u32> {
 
 /// The agent.
 pub struct NavAgent {
-    blueprint: Blueprint,
-    student: NavStudent,
+    pub(super) blueprint: Blueprint,
+    pub(super) student: NavStudent,
     /// The optimizer, once the agent learns.
     adam: Option<Adam>,
-    around: Arc<Around>,
+    pub(super) around: Arc<Around>,
     /// The parameters of the network and of the prior beside it as one, where there is a prior.
     with_prior: Option<ParamsWithPrior>,
+}
+
+/// A lesson as the student takes it.
+pub(super) struct Asked {
+    pub batch: Batch,
+    pub lesson: student::Lesson,
+    /// The views, some names hidden where the settings say so.
+    pub views: ViewTable,
 }
 
 impl NavAgent {
@@ -152,11 +184,7 @@ impl NavAgent {
     }
 
     /// Groups of examples as one batch. Groups that differ in their walks alone share the reading of their requests.
-    fn likelihood(
-        &self,
-        groups: &[(&[Example<NavWorld>], f32)],
-        noise: Option<Augmentation>,
-    ) -> Result<(Batch, student::Lesson)> {
+    fn likelihood(&self, groups: &[(&[Example<NavWorld>], f32)], noise: Option<Augmentation>) -> Result<Asked> {
         let same = |a: &[Example<NavWorld>], b: &[Example<NavWorld>]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.words == b.words && a.start == b.start)
         };
@@ -178,7 +206,12 @@ impl NavAgent {
             shares.push((sides.len() * examples.len(), *share));
         }
         let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
-        Ok((batch, student::Lesson::likelihood(&actions, &shares)))
+        // Drawn behind the words, so that these are the same with and without it.
+        let views = match &mut noise {
+            Some((_, stream)) => self.varied_views(stream)?,
+            None => self.around.views.clone(),
+        };
+        Ok(Asked { batch, lesson: student::Lesson::likelihood(&actions, &shares), views })
     }
 
     /// The sides from which a walk is learnt from: the house as it is, and in the mirror where the settings say so.
@@ -186,8 +219,13 @@ impl NavAgent {
         if self.blueprint.mirror { &[false, true] } else { &[false] }
     }
 
-    /// The walks with their requests, side by side and with words dropped at random.
-    fn varied_batch(&self, tasks: &[(&Start, &str)], walks: &[Walk], augmentation: Augmentation) -> Result<Batch> {
+    /// The walks with their requests, side by side and with words dropped at random, and the views with names hidden at random.
+    fn varied_batch(
+        &self,
+        tasks: &[(&Start, &str)],
+        walks: &[Walk],
+        augmentation: Augmentation,
+    ) -> Result<(Batch, ViewTable)> {
         let mut noise = (augmentation.word_dropout, augmentation.stream());
         let plain = self.batch(tasks, walks)?;
         let mut batch = Batch::default();
@@ -197,7 +235,7 @@ impl NavAgent {
             let poses = self.around.poses();
             batch.walks.extend(plain.walks.iter().map(|w| if mirrored { mirror::walk(w, poses) } else { w.clone() }));
         }
-        Ok(batch)
+        Ok((batch, self.varied_views(&mut noise.1)?))
     }
 
     fn batch(&self, tasks: &[(&Start, &str)], walks: &[Walk]) -> Result<Batch> {
@@ -210,25 +248,26 @@ impl NavAgent {
     }
 
     /// A lesson as the student takes it.
-    fn lesson(&self, lesson: &Lesson<NavWorld>) -> Result<(Batch, student::Lesson)> {
+    pub(super) fn lesson(&self, lesson: &Lesson<NavWorld>) -> Result<Asked> {
         match lesson {
             Lesson::Likelihood(groups) => self.likelihood(groups, None),
             Lesson::Varied(groups, noise) => self.likelihood(groups, Some(*noise)),
             // A demonstration shows where to go: from wherever the agent is, the next step of a shortest path to there.
             Lesson::Imitation { tasks, rolled, shown, augmentation } => {
-                let batch = self.varied_batch(tasks, rolled, *augmentation)?;
+                let (batch, views) = self.varied_batch(tasks, rolled, *augmentation)?;
                 let ways = tasks.iter().zip(*rolled).zip(*shown);
                 let targets = ways
                     .map(|(((start, _), walk), shown)| self.around.way(start, walk, shown, self.blueprint.horizon))
                     .collect::<Result<Vec<_>>>()?;
                 // A mirror leaves the candidates' order as it is, so the targets are the same.
                 let targets: Vec<_> = std::iter::repeat_n(targets, self.sides().len()).flatten().collect();
-                Ok((batch, student::Lesson::likelihood(&targets, &[(targets.len(), 1.0)])))
+                Ok(Asked { batch, lesson: student::Lesson::likelihood(&targets, &[(targets.len(), 1.0)]), views })
             }
             Lesson::Reward { tasks, executions, advantages, entropy } => {
                 let batch = self.batch(tasks, executions)?;
                 let actions: Vec<_> = batch.walks.iter().map(|w| w.actions.clone()).collect();
-                Ok((batch, student::Lesson::reward(&actions, advantages, *entropy)))
+                let lesson = student::Lesson::reward(&actions, advantages, *entropy);
+                Ok(Asked { batch, lesson, views: self.around.views.clone() })
             }
         }
     }
@@ -257,14 +296,17 @@ impl Agent<NavWorld> for NavAgent {
                 return tasks.par_iter().map(|(start, words)| setting.choose(model, start, words)).collect();
             }
         }
-        let how = (self.blueprint.horizon, how == Decoding::Sample);
-        self.student.lead(&requests, &mut walkers, &self.around.views, how, stream)?;
-        Ok(walkers.walks())
+        let whether = (self.blueprint.horizon, how == Decoding::Sample);
+        self.student.lead(&requests, &mut walkers, &self.around.views, whether, stream)?;
+        match how {
+            Decoding::Greedy if self.blueprint.votes > 0 => self.voted(walkers.walks(), tasks, &requests),
+            _ => Ok(walkers.walks()),
+        }
     }
 
     fn loss(&self, lesson: &Lesson<NavWorld>) -> Result<Tensor> {
-        let (batch, lesson) = self.lesson(lesson)?;
-        self.student.loss(&batch, &lesson, &self.around.views)
+        let Asked { batch, lesson, views } = self.lesson(lesson)?;
+        self.student.loss(&batch, &lesson, &views)
     }
 
     fn begin_learning(&mut self, learning_rate: f64) -> Result<()> {
@@ -281,9 +323,9 @@ impl Agent<NavWorld> for NavAgent {
     }
 
     fn step(&mut self, lesson: &Lesson<NavWorld>) -> Result<Tensor> {
-        let (batch, lesson) = self.lesson(lesson)?;
+        let Asked { batch, lesson, views } = self.lesson(lesson)?;
         let adam = begun_mut(self.adam.as_mut())?;
-        self.student.step(&batch, &lesson, &self.around.views, adam)
+        self.student.step(&batch, &lesson, &views, adam)
     }
 
     fn learn_words(&mut self, utterances: &[Utterance]) -> Result<usize> {

@@ -104,7 +104,14 @@ fn text(draws: &mut Stream) -> Vec<u32> {
     (0..draws.random_range(1..20)).map(|_| draws.random_range(4..WORDS as u32)).collect()
 }
 
-fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Result<Found> {
+/// Factors that hide about half of the features. Twice a float16 is a float16, so devices differ by no rounding of theirs.
+fn factors(step: u64) -> Vec<f32> {
+    let mut draws = stream(3, "agreement factors", step);
+    (0..FEATURES).map(|_| if draws.random_bool(0.5) { 0.0 } else { 2.0 }).collect()
+}
+
+/// `varied`: with other features hidden in each step.
+fn students(device: &Device, hidden: usize, steps: u64, reading: Reading, varied: bool) -> Result<Found> {
     let mut draws = stream(3, "agreement world", 0);
     let transitions = transitions(&mut draws)?;
     let views = views(&transitions, &mut draws, device)?;
@@ -125,7 +132,8 @@ fn students(device: &Device, hidden: usize, steps: u64, reading: Reading) -> Res
         } else {
             Lesson::likelihood(&actions, &[(rows, 0.25), (rows, 0.75)])
         };
-        losses.push(model.step(&batch, &lesson, &views, &mut adam)?.to_scalar::<f32>()?);
+        let shown = if varied { views.with_factors(&factors(step))? } else { views.clone() };
+        losses.push(model.step(&batch, &lesson, &shown, &mut adam)?.to_scalar::<f32>()?);
         for sample in [false, true] {
             let poses = (0..rows).map(|_| draws.random_range(0..(PLACES * HEADINGS) as u32)).collect();
             let mut walkers = Walkers { transitions: &transitions, poses, actions: vec![Vec::new(); rows] };
@@ -163,7 +171,7 @@ pub fn programs(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart>
     let options = LaunchOptions { programs: false, ..options(device) };
     let single = &with_options(device, options)?;
     let gathered = &with_options(device, LaunchOptions { programs: true, ..options })?;
-    let student = |device| students(device, hidden, steps, reading);
+    let student = |device| students(device, hidden, steps, reading, false);
     let describer = |device| describers(device, hidden, steps, false);
     Ok(vec![
         compare("nav student, gathered", student(single)?, student(gathered)?, &STUDENT)?,
@@ -177,8 +185,10 @@ pub fn agreement(device: &Device, hidden: usize, steps: u64) -> Result<Vec<Apart
     let mut all = Vec::new();
     for on in [false, true] {
         let reading = Reading { reference_padding: on, positions: on };
-        let both = (students(cpu, hidden, steps, reading)?, students(device, hidden, steps, reading)?);
-        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, both.0, both.1, &STUDENT)?);
+        let [one, other] = [cpu, device].map(|device| students(device, hidden, steps, reading, false));
+        all.push(compare(if on { "nav student, with positions" } else { "nav student" }, one?, other?, &STUDENT)?);
+        let [one, other] = [cpu, device].map(|device| students(device, hidden, steps, reading, true));
+        all.push(compare("nav student, features hidden", one?, other?, &STUDENT)?);
         let both = (describers(cpu, hidden, steps, on)?, describers(device, hidden, steps, on)?);
         all.push(compare("nav describer", both.0, both.1, &DESCRIBER)?);
     }

@@ -121,6 +121,12 @@ impl Around {
         Ok(Self { views, ..self.clone() })
     }
 
+    /// Features of a view that stand for names of things, the first ones of each vector. Nothing is known of those of a file: all
+    /// of them count.
+    pub fn named_features(&self) -> usize {
+        if self.source == "semantic" { self.world.names().len() } else { self.views.features() }
+    }
+
     /// The world.
     pub fn world(&self) -> &NavWorld {
         &self.world

@@ -72,6 +72,15 @@ pub struct ModelSettings {
     /// The model that reads descriptions beside the network: `none` or `ngrams` ([`super::ngram_prior`]).
     #[serde(default)]
     pub prior: PriorKind,
+    /// Probability that a name of things in semantic views is hidden from a step of learning, in all houses at once; with views of a
+    /// file, any of their numbers. The agent then relies less on the things of the houses that it learns in; 0 or more, below 1.
+    #[serde(default)]
+    pub name_dropout: f64,
+    /// Walks that are sampled beside the likeliest one when the agent acts greedily; the walk is made near whose end (3 m) most of
+    /// them end; 0 to 32.
+    #[serde(default)]
+    #[schemars(extend("unit" = "walks"))]
+    pub votes: usize,
 }
 
 fn preset(
@@ -124,6 +133,8 @@ pub fn presets() -> Vec<Preset> {
         reference_padding: false,
         mirror: false,
         prior: PriorKind::None,
+        name_dropout: 0.0,
+        votes: 0,
     };
     // NAV's policies start at random: nothing is practised on P_ω beforehand.
     let algorithm = AlgorithmConfig { learning_rate: 1e-4, pretrain_updates: 0, ..AlgorithmConfig::default() };

@@ -2,7 +2,7 @@
 
 use super::Start;
 use super::action::HEADINGS;
-use super::agent::{Blueprint, NavAgent};
+use super::agent::{Blueprint, MOST_VOTES, NavAgent};
 use super::corpus;
 use super::environment::Around;
 use super::generated::Size;
@@ -44,6 +44,12 @@ fn model_settings(config: &RunConfig) -> anyhow::Result<ModelSettings> {
     }
     if !(2..=100).contains(&model.horizon) || model.reserve > 100_000 {
         anyhow::bail!("model.horizon lies between 2 and 100, model.reserve is at most 100000")
+    }
+    if !(0.0..1.0).contains(&model.name_dropout) {
+        anyhow::bail!("model.name_dropout is 0 or more and below 1")
+    }
+    if model.votes > MOST_VOTES {
+        anyhow::bail!("model.votes is at most {MOST_VOTES}")
     }
     Ok(model)
 }

@@ -20,7 +20,8 @@ use crate::task::nav::model::names::*;
 use crate::task::nav::model::student::{Batch, Lesson, NavStudent};
 use crate::task::nav::model::views::ViewTable;
 use crate::task::nav::model::walk::Walk;
-use candle_core::{DType, Device, Result, Tensor, bail};
+use candle_core::{CudaDevice, DType, Device, Result, Tensor, bail};
+use half::f16;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -168,8 +169,13 @@ impl Parcel {
     }
 }
 
-/// The table of views and transitions as kernels have it, where walks have poses in it.
+/// The table of views and transitions as kernels have it, where walks have poses in it and its features are read as they are stored.
 fn transitions(views: &ViewTable) -> Result<Option<Transitions<'_>>> {
+    if views.factors().is_some() { Ok(None) } else { stored(views) }
+}
+
+/// As [`transitions`], whatever the features are multiplied by.
+fn stored(views: &ViewTable) -> Result<Option<Transitions<'_>>> {
     let Some((transitions, table)) =
         views.transitions().and_then(|transitions| Some((transitions, transitions.table()?)))
     else {
@@ -191,6 +197,22 @@ fn transitions(views: &ViewTable) -> Result<Option<Transitions<'_>>> {
         features: views.features(),
         poses: transitions.poses(),
     }))
+}
+
+/// Writes `table`, rows of as many numbers as there are `factors`, with each column times its factor to `out`.
+pub(super) fn scale_features(
+    device: &CudaDevice,
+    table: DeviceSlice<'_, f16>,
+    factors: DeviceSlice<'_, f32>,
+    out: DeviceSlice<'_, f16>,
+) -> Result<()> {
+    let (n, features) = (table.len(), factors.len());
+    if features == 0 || !n.is_multiple_of(features) || out.len() != n {
+        bail!("{n} numbers of rows of {features}, for {}", out.len())
+    }
+    let Ok(count) = i32::try_from(n) else { bail!("a table of {n} numbers is too large to hide some of them") };
+    let args = [table.into(), factors.into(), out.into(), Arg::Int(features as i32), Arg::Int(count)];
+    cuda::launch(device, "scale_features", cuda::each(n), &args)
 }
 
 fn pose(walk: &Walk, t: usize) -> Option<u32> {
@@ -236,6 +258,19 @@ impl Asked {
 }
 
 impl NavStudent {
+    /// The rows of the views times their factors, where they have some. They are written over those of the step before: captured
+    /// graphs know where they are.
+    fn scaled(&self, views: &ViewTable) -> Result<Option<Tensor>> {
+        let (Some(factors), rows) = (views.factors(), views.rows()) else { return Ok(None) };
+        let out = self.gpu.common.kept("views with factors", || rows.zeros_like())?;
+        if out.shape() != rows.shape() {
+            bail!("views {:?} after some {:?}", rows.shape(), out.shape())
+        }
+        let device = self.params.device().as_cuda_device()?;
+        scale_features(device, DeviceSlice::of(rows)?, DeviceSlice::of(factors)?, DeviceSlice::of(&out)?)?;
+        Ok(Some(out))
+    }
+
     fn encodings(&self, length: usize, device: &Device) -> Result<Option<Tensor>> {
         if !self.reading.positions {
             return Ok(None);
@@ -254,7 +289,7 @@ impl NavStudent {
         adam: &mut Adam,
     ) -> Result<Option<Tensor>> {
         let (device, walks, asked) = (self.params.device(), &batch.walks, batch.requests.len());
-        let Some(transitions) = transitions(views)? else { return Ok(None) };
+        let Some(transitions) = stored(views)? else { return Ok(None) };
         if !posed(walks) || asked == 0 {
             return Ok(None);
         }
@@ -275,7 +310,13 @@ impl NavStudent {
         let weights = parcel.rows(steps, copies, sizes, |t, i| lesson.weights[t * n + i].to_bits());
         let bonus = !lesson.entropy.is_empty();
         let entropy = bonus.then(|| parcel.rows(steps, copies, sizes, |t, i| lesson.entropy[t * n + i].to_bits()));
-        let name = format!("step {} {} {copies} {steps} {bonus}", requests.rows, requests.length);
+        let scaled = self.scaled(views)?;
+        let varied = if scaled.is_some() { " varied" } else { "" };
+        let transitions = match &scaled {
+            Some(rows) => Transitions { table: DeviceSlice::of(rows)?, ..transitions },
+            None => transitions,
+        };
+        let name = format!("step {} {} {copies} {steps} {bonus}{varied}", requests.rows, requests.length);
         let slot = self.gpu.common.put(&name, &parcel.data, device)?;
         let encodings = self.encodings(requests.length, device)?;
         let loss = self.gpu.common.number(device)?;
@@ -305,8 +346,8 @@ impl NavStudent {
         requests: &[Vec<u32>],
         poses: &[u32],
         views: &ViewTable,
-        (horizon, sample): (usize, bool),
-        stream: &mut Stream,
+        horizon: usize,
+        draws: &[f32],
     ) -> Result<Option<Vec<Vec<u32>>>> {
         let Some(transitions) = transitions(views)? else { return Ok(None) };
         let n = requests.len();
@@ -315,7 +356,6 @@ impl NavStudent {
         {
             bail!("{} poses for {n} requests, or one that is nowhere", poses.len())
         }
-        let draws = draws(horizon * n, |_| !sample, stream);
         let mut made = vec![Vec::with_capacity(n); horizon];
         for from in (0..n).step_by(WALKERS) {
             let to = n.min(from + WALKERS);

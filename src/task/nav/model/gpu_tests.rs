@@ -9,6 +9,7 @@ use crate::nn::params::Params;
 use crate::rng::stream;
 use crate::task::nav::model::NavSizes;
 use crate::task::nav::model::describer::NavDescriber;
+use crate::task::nav::model::gpu::scale_features;
 use crate::task::nav::model::gpu_inference::Walkers;
 use crate::task::nav::model::gpu_training::{Pass, Paths, Requests};
 use crate::task::nav::model::names::PREDICTOR_OUTPUT;
@@ -217,6 +218,22 @@ fn passes_of_all_sizes_fit_however_they_are_launched() {
                 fits("propose", dry_run::launches(options, |d| propose(d, sizes, (rows, 3, copies, 4))));
             }
         }
+    }
+}
+
+#[test]
+fn features_are_scaled_in_one_launch_of_tables_that_fit() {
+    let scale = |factors: usize, out: usize| {
+        dry_run::launches(LaunchOptions::default(), |device| {
+            let halves = |n: usize| Tensor::zeros(n, DType::F16, &Device::Cpu);
+            let (table, factors, out) = (halves(5 * 16)?, numbers(factors), halves(out)?);
+            scale_features(device, DeviceSlice::of(&table)?, DeviceSlice::of(&factors)?, DeviceSlice::of(&out)?)
+        })
+    };
+    let launches = scale(16, 80).unwrap();
+    assert!(launches.len() == 1 && launches[0].starts_with("scale_features"), "{launches:?}");
+    for (factors, out) in [(0, 80), (15, 80), (16, 79)] {
+        assert!(scale(factors, out).is_err());
     }
 }
 

@@ -87,13 +87,28 @@ impl NavStudent {
         (horizon, sample): (usize, bool),
         stream: &mut Stream,
     ) -> Result<()> {
+        self.lead_by(requests, environment, views, horizon, &draws(horizon * requests.len(), |_| !sample, stream))
+    }
+
+    /// As [`NavStudent::lead`], by numbers that were drawn before ([`draws`]): one for each decision of each walker, `[horizon, N]`.
+    pub fn lead_by(
+        &self,
+        requests: &[Vec<u32>],
+        environment: &mut dyn Environment,
+        views: &ViewTable,
+        horizon: usize,
+        draws: &[f32],
+    ) -> Result<()> {
+        if draws.len() != horizon * requests.len() {
+            bail!("{} numbers for {horizon} decisions of {} walkers", draws.len(), requests.len())
+        }
         if self.params.device().is_cuda()
             && let Some(poses) = environment.poses()
-            && let Some(steps) = self.lead_on_gpu(requests, &poses, views, (horizon, sample), stream)?
+            && let Some(steps) = self.lead_on_gpu(requests, &poses, views, horizon, draws)?
         {
             return steps.iter().try_for_each(|actions| environment.act(actions));
         }
-        self.roll_out(requests, environment, views, RollOut { horizon, sample, grad: Grad::Off }, stream).map(drop)
+        self.rolled(requests, environment, views, (horizon, Grad::Off), draws).map(drop)
     }
 
     /// Walks from where the environment's walkers are, one request (as read) for each.
@@ -105,14 +120,25 @@ impl NavStudent {
         how: RollOut,
         stream: &mut Stream,
     ) -> Result<Rolled> {
+        let draws = draws(how.horizon * requests.len(), |_| !how.sample, stream);
+        self.rolled(requests, environment, views, (how.horizon, how.grad), &draws)
+    }
+
+    fn rolled(
+        &self,
+        requests: &[Vec<u32>],
+        environment: &mut dyn Environment,
+        views: &ViewTable,
+        (horizon, grad): (usize, Grad),
+        draws: &[f32],
+    ) -> Result<Rolled> {
         let (n, device) = (requests.len(), self.params.device());
-        let draws = draws(how.horizon * n, |_| !how.sample, stream);
-        let draws = Tensor::from_vec(draws, (how.horizon, n), device)?;
-        let mut run = self.begin(requests, 1, how.horizon, 4, how.grad)?;
+        let draws = Tensor::from_slice(draws, (horizon, n), device)?;
+        let mut run = self.begin(requests, 1, horizon, 4, grad)?;
         let mut rolled = Rolled { walks: vec![Walk::default(); n], stopped: vec![false; n], logits: Vec::new() };
         let mut going = vec![true; n];
         let mut chosen = Tensor::zeros((n, self.sizes.features + 4), DType::F32, device)?;
-        for t in 0..how.horizon {
+        for t in 0..horizon {
             let observations = environment.observe()?;
             if observations.len() != n {
                 bail!("{} observations of {n} walkers", observations.len())
@@ -121,7 +147,7 @@ impl NavStudent {
             let scene = Scene::new(&seen, views)?;
             let output = run.step(&run.given_next(&chosen)?, views, &scene.places)?;
             let logits = run.scores(&output, &scene, views)?;
-            let last = t + 1 == how.horizon;
+            let last = t + 1 == horizon;
             let actions =
                 if last { Tensor::zeros(n, DType::U32, device)? } else { pick(&logits.detach(), &draws.get(t)?)? };
             let made = actions.to_vec1::<u32>()?;

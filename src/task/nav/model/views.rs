@@ -18,6 +18,8 @@ pub struct ViewTable {
     places: usize,
     features: usize,
     transitions: Option<TransitionTable>,
+    /// What each feature is multiplied by wherever it is read `[F]`; none: all are read as they are stored.
+    factors: Option<Tensor>,
 }
 
 impl ViewTable {
@@ -59,7 +61,32 @@ impl ViewTable {
             DType::BF16 => stored(places, features, fill, half::bf16::from_f32),
             other => bail!("views are kept as float32, float16 or bfloat16, not {other:?}"),
         };
-        Ok(Self { rows: rows?.to_device(device)?, places, features, transitions: None })
+        Ok(Self { rows: rows?.to_device(device)?, places, features, transitions: None, factors: None })
+    }
+
+    /// The table whose features are multiplied by `factors` wherever it is read: 0 hides a feature. The stored rows are shared and
+    /// stay as they are.
+    ///
+    /// # Errors
+    /// When there is not one factor for each feature, or the device has no room.
+    pub fn with_factors(&self, factors: &[f32]) -> Result<Self> {
+        if factors.len() != self.features {
+            bail!("{} factors for views of {} numbers", factors.len(), self.features)
+        }
+        Ok(Self { factors: Some(Tensor::new(factors, self.device())?), ..self.clone() })
+    }
+
+    /// What the features are multiplied by, where they are.
+    pub(crate) fn factors(&self) -> Option<&Tensor> {
+        self.factors.as_ref()
+    }
+
+    /// Numbers of features (in the last dimension) times their factors.
+    fn scaled(&self, numbers: &Tensor) -> Result<Tensor> {
+        match &self.factors {
+            Some(factors) => numbers.broadcast_mul(factors),
+            None => Ok(numbers.clone()),
+        }
     }
 
     /// The table on another device.
@@ -68,7 +95,8 @@ impl ViewTable {
     /// When it has no room.
     pub fn on(&self, device: &Device) -> Result<Self> {
         let transitions = self.transitions.as_ref().map(|transitions| transitions.on(device)).transpose()?;
-        Ok(Self { rows: self.rows.to_device(device)?, transitions, ..self.clone() })
+        let factors = self.factors.as_ref().map(|factors| factors.to_device(device)).transpose()?;
+        Ok(Self { rows: self.rows.to_device(device)?, transitions, factors, ..self.clone() })
     }
 
     /// The table with the transitions from the poses of its places. A GPU then walks by itself.
@@ -119,7 +147,7 @@ impl ViewTable {
 
     /// Feature vectors `[N, F]` (float32) of `rows` `[N]`.
     pub fn gather(&self, rows: &Tensor) -> Result<Tensor> {
-        self.rows.index_select(rows, 0)?.to_dtype(DType::F32)
+        self.scaled(&self.rows.index_select(rows, 0)?.to_dtype(DType::F32)?)
     }
 
     /// For queries `[N, F]` at `places` `[N]` (u32): the views of the place, weighted by softmax(query · view), `[N,
@@ -128,15 +156,17 @@ impl ViewTable {
         if !self.device().is_cpu() {
             return self.look_plainly(queries, places);
         }
+        // Factors of the views are as well factors of the queries and of what is seen, and no row has to be copied.
+        let queries = self.scaled(queries)?;
         let node = Look { table: self.clone(), keep: queries.track_op(), weights: Mutex::default() };
-        queries.contiguous()?.apply_op2(&places.contiguous()?, node)
+        self.scaled(&queries.contiguous()?.apply_op2(&places.contiguous()?, node)?)
     }
 
     /// [`ViewTable::look`] from plain operations.
     pub fn look_plainly(&self, queries: &Tensor, places: &Tensor) -> Result<Tensor> {
         let by_place = self.rows.narrow(0, 0, self.places * VIEWS)?.reshape((self.places, VIEWS * self.features))?;
         let views = by_place.index_select(places, 0)?.to_dtype(DType::F32)?;
-        let views = views.reshape((places.dim(0)?, VIEWS, self.features))?;
+        let views = self.scaled(&views.reshape((places.dim(0)?, VIEWS, self.features))?)?;
         let scores = views.matmul(&queries.unsqueeze(2)?.contiguous()?)?.squeeze(2)?;
         let weights = candle_nn::ops::softmax(&scores, D::Minus1)?;
         weights.unsqueeze(1)?.matmul(&views)?.squeeze(1)
@@ -147,7 +177,7 @@ impl ViewTable {
         if !self.device().is_cpu() {
             return self.score_plainly(queries, rows);
         }
-        queries.contiguous()?.apply_op2(&rows.contiguous()?, Score { table: self.clone() })
+        self.scaled(queries)?.contiguous()?.apply_op2(&rows.contiguous()?, Score { table: self.clone() })
     }
 
     /// [`ViewTable::score`] from plain operations.
@@ -390,8 +420,11 @@ mod tests {
 
     #[test]
     fn looking_and_scoring_are_what_plain_operations_say_with_their_gradients_in_every_storage() {
-        for kind in [DType::F32, DType::F16, DType::BF16] {
+        for (kind, hidden) in
+            [DType::F32, DType::F16, DType::BF16].into_iter().flat_map(|kind| [(kind, false), (kind, true)])
+        {
             let table = table(kind);
+            let table = if hidden { table.with_factors(&[0.0, 1.25, 1.0, 0.0, 1.25]).unwrap() } else { table };
             let s = &mut stream(2, "views", 0);
             let q = Var::from_tensor(&uniform(&[4, 5], 1.0, s).unwrap()).unwrap();
             let places = Tensor::new(&[2u32, 0, 1, 2], &Device::Cpu).unwrap();
@@ -406,6 +439,10 @@ mod tests {
                     (t * weigh).unwrap().sum_all().unwrap().backward().unwrap().get(&q).unwrap().clone()
                 };
                 assert!(furthest(&gradient(&node), &gradient(&plain)) < 1e-6);
+            }
+            if hidden {
+                let seen = table.look(&q, &places).unwrap().to_vec2::<f32>().unwrap();
+                assert!(seen.iter().all(|seen| seen[0] == 0.0 && seen[3] == 0.0 && seen[1] != 0.0));
             }
             // The row of zeros scores nothing.
             assert_eq!(table.nothing(), 108);
@@ -422,6 +459,7 @@ mod tests {
         let error = ViewTable::filled(1, 5, DType::F16, &Device::Cpu, fill).unwrap_err();
         assert!(error.to_string().contains("cannot be read"));
         let table = table(DType::F32);
+        assert!(table.with_factors(&[1.0; 4]).is_err());
         let q = Tensor::zeros((1, 5), DType::F32, &Device::Cpu).unwrap();
         assert!(table.look(&q, &Tensor::new(&[3u32], &Device::Cpu).unwrap()).is_err());
         assert!(table.score(&q, &Tensor::new(&[[109u32]], &Device::Cpu).unwrap()).is_err());

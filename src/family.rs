@@ -231,6 +231,12 @@ pub trait Family: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Settings that say how an agent acts and change nothing of what it has learned, each with its name in the agent's blueprint. A
+    /// checkpoint can be evaluated with others than its run's.
+    fn acting_settings(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     // Experiments.
 
     /// Levels of validation success in percent, ascending, of which a run keeps when it first reached them. The last is the

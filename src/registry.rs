@@ -4,7 +4,7 @@
 mod erased;
 mod outside;
 
-pub use erased::{AnyFamily, SavedAgent, UnknownGrouping};
+pub use erased::{AgentFile, AnyFamily, SavedAgent, UnknownActing, UnknownGrouping};
 pub use outside::{ELSEWHERE, OUTSIDE, outside};
 
 pub use crate::task::nav::elsewhere::{HousesElsewhere, WalkElsewhere, said};

@@ -80,7 +80,11 @@ fn it_learns_from_descriptions_and_not_from_shuffled_ones() {
     assert!(report.validation.value > 0.8 && report.test.value > 0.8, "{readings:?} {report:?}");
     assert!(report.complete && report.descriptions > 300, "{report:?}");
     let best = dir.path().join("a").join(checkpoint::BEST);
-    let evaluated = FAMILIES.family("line").unwrap().evaluate(&best, Split::Test, 0, &Device::Cpu, &|_, _| {}).unwrap();
+    let evaluated = FAMILIES
+        .family("line")
+        .unwrap()
+        .evaluate(&iliad::registry::AgentFile::of(&best), Split::Test, 0, &Device::Cpu, &|_, _| {})
+        .unwrap();
     assert_eq!(evaluated.success.value, report.test.value, "a checkpoint holds the agent");
     let (blind, _) = train(&dir.path().join("b"), &["algorithm.shuffle_descriptions=true"]);
     assert!(blind.iter().all(|value| *value < 0.6), "{blind:?}");

@@ -6,7 +6,7 @@ use super::presets::{failed, family_of, missing, refused, sentence};
 use crate::config::run::RunConfig;
 use crate::ids::RunId;
 use crate::launch::{CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Trial};
-use crate::registry::SavedAgent;
+use crate::registry::{AgentFile, SavedAgent};
 use crate::run::{Tried, seconds_left};
 use crate::store::{Inherited, MadeBy, Run, RunEvaluation, RunOrigin, RunParent};
 use crate::trainer::{checkpoint, curve, description_log};
@@ -245,7 +245,7 @@ impl Manager {
                 let began = std::cell::OnceCell::new();
                 let progress =
                     |done, tasks| told.tell_progress(&of, &asked, (done, tasks), began.get_or_init(Instant::now));
-                Ok((row, family.evaluate(&path, split, limit, &device, &progress)?))
+                Ok((row, family.evaluate(&AgentFile::of(&path), split, limit, &device, &progress)?))
             });
             let outcome = match evaluated.await.map_err(anyhow::Error::from).flatten() {
                 Ok((row, evaluation)) => {

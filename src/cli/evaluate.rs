@@ -3,9 +3,10 @@
 use super::{device, family_of, progress};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
+use crate::config::run::ConfigError;
 use crate::output::{json, out};
 use crate::protocol::{GroupSuccess, Split};
-use crate::registry::{Registry, UnknownGrouping};
+use crate::registry::{AgentFile, Registry, UnknownActing, UnknownGrouping};
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ Examples:
   iliad evaluate iliad-data/runs/a/best.safetensors                 success on the test split, with its interval
   iliad evaluate best.safetensors --split validation --limit 500    on 500 validation tasks, spread evenly
   iliad evaluate best.safetensors --by operation                    which kinds of edits it can make
+  iliad evaluate best.safetensors --set model.votes=16              where most of 16 more readings agree
   iliad evaluate best.safetensors --json                            all figures as one line of JSON";
 
 /// Flags of `iliad evaluate`.
@@ -32,6 +34,9 @@ pub(super) struct Args {
     /// Success by kind of task, too: by operation or place (REGEX), by moves or distance (NAV)
     #[arg(long, value_name = "GROUPING")]
     pub by: Option<String>,
+    /// Another way of acting than the run's, such as model.votes=16
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Write the result as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -48,22 +53,25 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let bar = if args.json { ProgressBar::hidden() } else { progress::bar() };
     bar.set_message("loading the agent");
     let told = |done, tasks| progress::show_tasks(&bar, &format!("{} tasks", args.split), done, tasks);
-    let (found, groups) = match &args.by {
-        Some(grouping) => {
-            let unknown = |error: anyhow::Error| match error.is::<UnknownGrouping>() {
-                true => CliError::Usage(error.to_string()),
-                false => error.into(),
-            };
-            family.evaluate_by(&args.checkpoint, split, args.limit, &device, grouping, &told).map_err(unknown)?
-        }
-        None => (family.evaluate(&args.checkpoint, split, args.limit, &device, &told)?, Vec::new()),
+    let agent = AgentFile { checkpoint: &args.checkpoint, set: &args.set };
+    let evaluated = match &args.by {
+        Some(grouping) => family.evaluate_by(&agent, split, args.limit, &device, grouping, &told),
+        None => family.evaluate(&agent, split, args.limit, &device, &told).map(|found| (found, Vec::new())),
     };
+    let (found, groups) = evaluated.map_err(|error| match error.downcast_ref::<ConfigError>() {
+        Some(refused) => CliError::Usage(refused.to_string()),
+        None if error.is::<UnknownGrouping>() || error.is::<UnknownActing>() => CliError::Usage(error.to_string()),
+        None => error.into(),
+    })?;
     bar.finish_and_clear();
     if args.json {
         let mut figures = serde_json::to_value(&found)?;
         figures["split"] = serde_json::to_value(split)?;
         figures["update"] = header.counters.update.into();
         figures["episodes"] = header.counters.episodes.into();
+        if !args.set.is_empty() {
+            figures["set"] = args.set.clone().into();
+        }
         if let Some(grouping) = &args.by {
             figures["by"] = grouping.as_str().into();
             figures["groups"] = serde_json::to_value(&groups)?;

@@ -138,7 +138,7 @@ pub trait AnyFamily: Send + Sync {
     /// Evaluates a checkpoint.
     fn evaluate(
         &self,
-        checkpoint: &Path,
+        agent: &AgentFile<'_>,
         split: Split,
         limit: usize,
         device: &Device,
@@ -147,7 +147,7 @@ pub trait AnyFamily: Send + Sync {
     /// Evaluates a checkpoint and counts success by one of the world's groupings ([`World::groupings`]).
     fn evaluate_by(
         &self,
-        checkpoint: &Path,
+        agent: &AgentFile<'_>,
         split: Split,
         limit: usize,
         device: &Device,
@@ -228,9 +228,45 @@ pub struct UnknownGrouping(String);
 /// A world with an agent in it.
 type Inhabited<W> = (Arc<W>, Box<dyn Agent<W>>);
 
+/// An agent in a checkpoint file, and how it acts.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentFile<'a> {
+    /// The checkpoint.
+    pub checkpoint: &'a Path,
+    /// Settings of acting, `key=value`, in place of the run's ([`Family::acting_settings`]).
+    pub set: &'a [String],
+}
+
+impl<'a> AgentFile<'a> {
+    /// The agent as its run has it.
+    pub fn of(checkpoint: &'a Path) -> Self {
+        Self { checkpoint, set: &[] }
+    }
+}
+
+/// A setting that cannot be another one for an agent that has learned.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownActing(String);
+
 /// The world of a checkpoint and the policy that the run reports.
-fn saved<F: Family>(family: &F, checkpoint: &Path, device: &Device) -> anyhow::Result<Inhabited<F::World>> {
-    let (header, tensors) = crate::trainer::checkpoint::load(checkpoint)?;
+fn saved<F: Family>(family: &F, saved: &AgentFile<'_>, device: &Device) -> anyhow::Result<Inhabited<F::World>> {
+    let (mut header, tensors) = crate::trainer::checkpoint::load(saved.checkpoint)?;
+    let config = header.config.with_overrides(saved.set)?;
+    for (setting, value) in config.differences(&header.config) {
+        let all = Family::acting_settings(family);
+        let Some((_, part)) = all.iter().find(|(name, _)| *name == setting) else {
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            let known = match names.is_empty() {
+                true => "nothing of how such an agent acts can be set".to_owned(),
+                false => format!("only how the agent acts can be set: {}", names.join(", ")),
+            };
+            return Err(UnknownActing(format!("{setting} is part of what was learned; {known}")).into());
+        };
+        header.blueprint[*part] = value;
+        Family::check(family, &config).map_err(|refused| UnknownActing(format!("{refused:#}")))?;
+    }
+    header.config = config;
     let world = Family::world(family, &header.config, &|_, _| {})?;
     let agent = Family::agent_from(family, &header.config, &world, &header.blueprint, device)?;
     agent.params().load(&crate::algorithm::learner::reported(&tensors))?;
@@ -421,33 +457,33 @@ impl<F: Family> AnyFamily for F {
 
     fn open(&'static self, checkpoint: &Path, device: &Device) -> anyhow::Result<Box<dyn SavedAgent>> {
         let (header, _) = crate::trainer::checkpoint::load(checkpoint)?;
-        let (world, agent) = saved(self, checkpoint, device)?;
+        let (world, agent) = saved(self, &AgentFile::of(checkpoint), device)?;
         let (seed, update) = (header.config.seed, header.counters.update);
         Ok(Box::new(Saved { family: self, world, agent, seed, update }))
     }
 
     fn evaluate(
         &self,
-        checkpoint: &Path,
+        agent: &AgentFile<'_>,
         split: Split,
         limit: usize,
         device: &Device,
         progress: &TasksDone<'_>,
     ) -> anyhow::Result<crate::protocol::Evaluation> {
-        let (world, agent) = saved(self, checkpoint, device)?;
+        let (world, agent) = saved(self, agent, device)?;
         Ok(evaluation::evaluate(&*world, &*agent, split, limit, progress)?)
     }
 
     fn evaluate_by(
         &self,
-        checkpoint: &Path,
+        agent: &AgentFile<'_>,
         split: Split,
         limit: usize,
         device: &Device,
         grouping: &str,
         progress: &TasksDone<'_>,
     ) -> anyhow::Result<(Evaluation, Vec<GroupSuccess>)> {
-        let (world, agent) = saved(self, checkpoint, device)?;
+        let (world, agent) = saved(self, agent, device)?;
         let Some(grouping) = world.groupings().iter().find(|g| g.name == grouping) else {
             let names: Vec<&str> = world.groupings().iter().map(|g| g.name).collect();
             let meant = did_you_mean(grouping, names.iter().copied());

@@ -2,7 +2,7 @@
 //! or plain text.
 //! It trains nothing and is not listed among the families; [`outside`] finds it by the name that such runs have.
 
-use super::AnyFamily;
+use super::{AgentFile, AnyFamily};
 use crate::config::run::{Preset, RunConfig};
 use crate::family::benchmark::{Benchmark, Profile, Timing};
 use crate::family::commands::FamilyCommands;
@@ -210,12 +210,19 @@ impl AnyFamily for Outside {
     fn spawn(&'static self, _: Launch) -> anyhow::Result<(RunHandle, JoinHandle<anyhow::Result<FinalReport>>)> {
         elsewhere()
     }
-    fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device, _: &TasksDone<'_>) -> anyhow::Result<Evaluation> {
+    fn evaluate(
+        &self,
+        _: &AgentFile<'_>,
+        _: Split,
+        _: usize,
+        _: &Device,
+        _: &TasksDone<'_>,
+    ) -> anyhow::Result<Evaluation> {
         elsewhere()
     }
     fn evaluate_by(
         &self,
-        _: &Path,
+        _: &AgentFile<'_>,
         _: Split,
         _: usize,
         _: &Device,

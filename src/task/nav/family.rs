@@ -374,6 +374,10 @@ impl Family for NavFamily {
         super::commands::commands()
     }
 
+    fn acting_settings(&self) -> &'static [(&'static str, &'static str)] {
+        &[("model.votes", "votes")]
+    }
+
     fn levels(&self) -> [f64; 3] {
         [20.0, 25.0, 30.0]
     }

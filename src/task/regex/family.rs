@@ -279,6 +279,10 @@ impl Family for RegexFamily {
         super::commands::commands()
     }
 
+    fn acting_settings(&self) -> &'static [(&'static str, &'static str)] {
+        &[("model.votes", "votes"), ("model.network_weight", "network_weight")]
+    }
+
     fn levels(&self) -> [f64; 3] {
         [60.0, 75.0, 85.0]
     }

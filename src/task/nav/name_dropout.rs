@@ -39,7 +39,7 @@ mod tests {
     use super::super::{Start, Walk, setup};
     use super::*;
     use crate::nn::adam::Adam;
-    use crate::protocol::{Agent, Augmentation, Example, Lesson, Parameters, Split, World};
+    use crate::protocol::{Agent, Augmentation, Example, Lesson, Split, World};
     use crate::rng::stream;
     use crate::task::nav::model::names::{CURRENT_VIEW, KEY, PREDICTOR_ACTION, STATE_INPUT, TEXT_INPUT, part};
     use candle_core::Device;

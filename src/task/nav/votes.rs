@@ -59,7 +59,7 @@ fn most_votes(n: usize, near: impl Fn(usize, usize) -> bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Agent, Decoding, Split, World};
+    use crate::protocol::{Decoding, Split, World};
     use crate::rng::stream;
     use candle_core::Device;
 

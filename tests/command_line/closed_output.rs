@@ -386,9 +386,15 @@ fn success_is_told_by_kind_of_task() {
     // Another way of acting than the run's, and nothing else.
     let voted = evaluate("--set model.votes=3 --json --limit 20");
     let found: serde_json::Value = serde_json::from_slice(&voted.stdout).unwrap();
-    assert_eq!((&found["set"], &found["success"]["n"]), (&serde_json::json!(["model.votes=3"]), &serde_json::json!(20)));
+    assert_eq!(
+        (&found["set"], &found["success"]["n"]),
+        (&serde_json::json!(["model.votes=3"]), &serde_json::json!(20))
+    );
     for (setting, sentence) in [
-        ("model.hidden=32", "model.hidden is part of what was learned; only how the agent acts can be set: model.votes"),
+        (
+            "model.hidden=32",
+            "model.hidden is part of what was learned; only how the agent acts can be set: model.votes",
+        ),
         ("model.votes=many", "expected usize"),
         ("model.votes=99", "votes"),
     ] {

@@ -16,7 +16,7 @@ use iliad::nn::reference_fixtures::{Differences, FixtureFile};
 use iliad::protocol::evaluation::TasksDone;
 use iliad::protocol::{Evaluation, GroupSuccess, Split};
 use iliad::protocol::{Medium, Rate};
-use iliad::registry::AnyFamily;
+use iliad::registry::{AgentFile, AnyFamily};
 use iliad::rng;
 use iliad::run::{Attempt, CheckpointRow, Command, Comprehension, EpisodeRow, Event, OwnDescription, Point};
 use iliad::run::{Reviewed, RunHandle, RunState, Source, Status, Tried};
@@ -218,12 +218,19 @@ impl AnyFamily for Pairs {
     fn spawn(&'static self, launch: Launch) -> anyhow::Result<(RunHandle, JoinHandle<anyhow::Result<FinalReport>>)> {
         self.check(&launch.config).map(|()| unreachable!())
     }
-    fn evaluate(&self, _: &Path, _: Split, _: usize, _: &Device, _: &TasksDone<'_>) -> anyhow::Result<Evaluation> {
+    fn evaluate(
+        &self,
+        _: &AgentFile<'_>,
+        _: Split,
+        _: usize,
+        _: &Device,
+        _: &TasksDone<'_>,
+    ) -> anyhow::Result<Evaluation> {
         anyhow::bail!("no run of this family can be evaluated")
     }
     fn evaluate_by(
         &self,
-        _: &Path,
+        _: &AgentFile<'_>,
         _: Split,
         _: usize,
         _: &Device,

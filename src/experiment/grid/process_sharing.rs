@@ -28,7 +28,10 @@ impl ProcessSharing {
         // What it leaves running keeps its outputs, so that nobody would see the end of a pipe.
         let said = sharing.folder.path().join("said");
         let file = std::fs::File::create(&said).map_err(|e| e.to_string())?;
-        let status = sharing.control(&["-d"]).stdout(Stdio::null()).stderr(file).status();
+        let mut control = sharing.control(&["-d"]);
+        // It serves all cards, so that this variable means the same to those that share as to everybody.
+        control.env_remove("CUDA_VISIBLE_DEVICES");
+        let status = control.stdout(Stdio::null()).stderr(file).status();
         let status = status.map_err(|e| format!("{} cannot be started: {e}", program.display()))?;
         if !status.success() {
             let said = std::fs::read_to_string(&said).unwrap_or_default();

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A run's first updates are slow: on a GPU each shape of a batch is captured as a graph when it comes for the first time.
+const WARM_UP: Duration = Duration::from_secs(20);
+
 /// Makes the command of the process that carries a run out.
 pub type Worker<'a> = dyn Fn(&Cell) -> anyhow::Result<Command> + Sync + 'a;
 
@@ -96,7 +99,7 @@ fn watched(listener: Arc<Listener>, state: Arc<State>) -> Arc<Listener> {
             && matches!(status.state, RunState::Running)
         {
             state.note(cell, |seen| {
-                seen.before.get_or_insert(status.episodes);
+                seen.since.get_or_insert_with(|| (Instant::now(), status.episodes));
                 seen.episodes = status.episodes;
             });
         }
@@ -158,19 +161,19 @@ struct State {
 /// What is known of a run.
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    /// Episodes when it began to train here.
-    before: Option<u64>,
+    /// When it began to train here, and its episodes then.
+    since: Option<(Instant, u64)>,
     episodes: u64,
     ended: bool,
 }
 
 impl State {
-    /// Episodes that all runs have made here, and whether as many as are wanted train right now.
+    /// Episodes that all runs have made here, and whether as many as are wanted train at their full pace right now.
     fn progress(&self) -> (u64, bool) {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = seen.values().map(|s| s.before.map_or(0, |before| s.episodes.saturating_sub(before))).sum();
-        let training = seen.values().filter(|s| !s.ended && s.before.is_some()).count();
-        (made, training >= self.wanted.load(Ordering::Relaxed))
+        let made = seen.values().map(|s| s.since.map_or(0, |(_, before)| s.episodes.saturating_sub(before))).sum();
+        let warm = |s: &&Seen| !s.ended && s.since.is_some_and(|(since, _)| since.elapsed() >= WARM_UP);
+        (made, seen.values().filter(warm).count() >= self.wanted.load(Ordering::Relaxed))
     }
 
     fn note(&self, cell: &Cell, change: impl FnOnce(&mut Seen)) {

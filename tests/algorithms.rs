@@ -93,6 +93,18 @@ fn dagger_resumes_bit_identical() {
 }
 
 #[test]
+fn a_vote_when_it_acts_changes_nothing_of_what_dagger_learns() {
+    let dir = tempfile::tempdir().unwrap();
+    let end = |votes: &str| {
+        let folder = dir.path().join(votes);
+        let length = ["schedule.episodes=192", "schedule.checkpoint_every=6", "schedule.evaluate_every=6"];
+        train(&folder, &[&["algorithm.name=dagger", votes], &length[..]].concat());
+        weights(&at(&folder, 6), "")
+    };
+    assert_eq!(end("model.votes=0"), end("model.votes=3"));
+}
+
+#[test]
 fn every_learner_of_examples_augments_them_and_resumes_bit_identical() {
     let augmented = ["model.letters=renamed", "algorithm.word_dropout=0.3"];
     resumes_bit_identical(&["algorithm.name=dagger", augmented[0], augmented[1]]);

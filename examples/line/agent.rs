@@ -175,7 +175,7 @@ impl Agent<LineWorld> for LineAgent {
             for (((start, _), request), walk) in tasks.iter().zip(&requests).zip(&walks) {
                 now.push(request, start, &walk.steps, STOP);
             }
-            let draws = sample::draws(tasks.len(), |_| how == Decoding::Greedy, stream);
+            let draws = sample::draws(tasks.len(), |_| how != Decoding::Sample, stream);
             let draws = Tensor::new(draws, self.params.device())?;
             let chosen = sample::pick(&self.logits(&now, Grad::Off)?, &draws)?.to_vec1::<u32>()?;
             for ((walk, walking), action) in walks.iter_mut().zip(&mut walking).zip(chosen) {

@@ -38,7 +38,7 @@ impl<W: World> Rule<W> for Dagger {
         tasks: &[Task<W::Start>],
         first: u64,
     ) -> Result<Vec<W::Execution>> {
-        policy.act(&starts_and_requests(tasks), Decoding::Greedy, &mut rng::stream(self.seed, "rollout", first))
+        policy.act(&starts_and_requests(tasks), Decoding::RollIn, &mut rng::stream(self.seed, "rollout", first))
     }
 
     fn learning(algorithm: &mut SinglePolicy<W, Self>) -> Learning<'_, W> {

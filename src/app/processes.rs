@@ -49,6 +49,7 @@ impl Processes {
         tokio::spawn(processes.clone().listen(listener));
         tokio::spawn(processes.clone().announce());
         tokio::spawn(processes.clone().look_after());
+        tokio::spawn(processes.clone().announce_accounts());
         processes.tell(wire::HELLO, &()).await;
         Ok(processes)
     }
@@ -112,6 +113,10 @@ impl Processes {
             },
             wire::EVENT => serde_json::from_str(&body).map(|message| self.elsewhere.event(message)),
             wire::GONE => serde_json::from_str(&body).map(|run| self.elsewhere.gone(&run)),
+            wire::ACCOUNTS => {
+                self.manager.store().account_changed_elsewhere();
+                Ok(())
+            }
             wire::COMMAND => serde_json::from_str(&body).map(|message| self.carry_out(sender, message)),
             wire::REPLY => serde_json::from_str(&body).map(|message| self.replies.take(self.bus.process(), message)),
             _ => Ok(()),

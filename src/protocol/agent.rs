@@ -38,8 +38,10 @@ impl<W: World> std::fmt::Debug for Example<W> {
 /// How actions are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
-    /// Most likely action each time (execution policy at evaluation).
+    /// Most likely action each time (execution policy at evaluation), and where the settings say so the vote of several readings.
     Greedy,
+    /// Most likely action each time and no vote: the states that the policy itself comes to, which imitation learns in.
+    RollIn,
     /// Sampled (exploration).
     Sample,
 }

@@ -65,12 +65,16 @@ pub struct Session {
 /// Facts about accounts that only this process knows.
 pub(super) struct AccountsHere {
     exist: AtomicBool,
+    /// Changes by whomever.
     changes: watch::Sender<()>,
+    /// Changes by this process.
+    changes_here: watch::Sender<()>,
 }
 
 impl Default for AccountsHere {
     fn default() -> Self {
-        AccountsHere { exist: AtomicBool::new(false), changes: watch::Sender::new(()) }
+        let (changes, changes_here) = (watch::Sender::new(()), watch::Sender::new(()));
+        AccountsHere { exist: AtomicBool::new(false), changes, changes_here }
     }
 }
 
@@ -83,13 +87,10 @@ impl AccountsHere {
         self.exist.store(true, Ordering::Relaxed);
     }
 
-    fn changes(&self) -> watch::Receiver<()> {
-        self.changes.subscribe()
-    }
-
     /// Tells those who wait that a session may have ended or a role may have changed.
     pub(super) fn changed(&self) {
         self.changes.send_replace(());
+        self.changes_here.send_replace(());
     }
 }
 
@@ -259,8 +260,18 @@ impl Store {
         Ok(ended)
     }
 
-    /// Wakes whenever this process has ended a session or changed a role.
+    /// Wakes whenever a session may have ended or a role may have changed, as far as this process knows.
     pub fn account_changes(&self) -> watch::Receiver<()> {
-        self.accounts().changes()
+        self.accounts().changes.subscribe()
+    }
+
+    /// Wakes whenever this process itself has ended a session or changed a role.
+    pub fn account_changes_here(&self) -> watch::Receiver<()> {
+        self.accounts().changes_here.subscribe()
+    }
+
+    /// Wakes those who wait for [`Store::account_changes`], since another process has ended a session or changed a role.
+    pub fn account_changed_elsewhere(&self) {
+        self.accounts().changes.send_replace(());
     }
 }

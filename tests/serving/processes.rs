@@ -5,7 +5,9 @@ use crate::postgres::Database;
 use crate::teacher::{TAUGHT_BY_PEOPLE, Teacher, body};
 use crate::{Server, ask, iliad, wait_for};
 use serde_json::{Value, json};
+use sqlx::Connection;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 fn database() -> Option<Database> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -99,4 +101,51 @@ fn people_teach_one_run_through_processes_that_only_serve_pages() {
     let (_, rows) = ask(&trainer.address, "GET", &format!("/runs/{id}/export.jsonl"), &[], "");
     assert_eq!(rows.matches("it writes an x in front").count() as u64, given);
     assert_eq!(rows.matches("said while nobody trained").count(), 1);
+}
+
+#[test]
+fn signing_out_ends_the_streams_of_every_process() {
+    let Some(database) = database() else { return };
+    let address = database.address();
+    let environment = [("ILIAD_DATABASE", address.as_str()), ("ILIAD_ACCESS_TOKEN", "a-token-that-nobody-guesses")];
+    let trainer = Server::start("", &TAUGHT_BY_PEOPLE, &environment);
+    let pages = Server::start("", &["--trains", "false"], &environment);
+    let form = |path: &str, cookie: &str, body: &str| {
+        let kind = ("content-type", "application/x-www-form-urlencoded");
+        ask(&trainer.address, "POST", path, &[kind, ("sec-fetch-site", "same-origin"), ("cookie", cookie)], body)
+    };
+    // The link of the process that started last is the one that counts.
+    let said = pages.said.join("\n");
+    let link = said.split("/welcome/").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    const PASSWORD: &str = "four-words-in-a-row";
+    let joined = form("/invite", "", &format!("token={link}&name=ada&password={PASSWORD}&again={PASSWORD}"));
+    assert_eq!(joined.0, 303, "{}", joined.1);
+    let signed_in = form("/sign-in", "", &format!("name=ada&password={PASSWORD}")).1;
+    let session = signed_in.split("iliad_session=").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+    let session = format!("iliad_session={session}");
+
+    let (status, runs) = ask(&pages.address, "GET", "/api/v1/runs", &[("cookie", &session)], "");
+    assert_eq!(status, 200, "{runs}");
+    let run = runs.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    wait_for("the run to be known", || {
+        ask(&pages.address, "GET", &format!("/api/v1/runs/{run}"), &[("cookie", &session)], "")
+            .1
+            .contains("\"live\":true")
+    });
+    // A stream ends when its reader may no longer read it: the connection is closed after the response.
+    let (at, path, head) = (pages.address.clone(), format!("/api/v1/runs/{run}/events"), session.clone());
+    let stream = std::thread::spawn(move || ask(&at, "GET", &path, &[("cookie", &head)], ""));
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!stream.is_finished());
+    assert_eq!(form("/sign-out", &session, "").0, 303);
+    let (status, told) = stream.join().unwrap();
+    assert!(status == 200 && told.contains("event: status"), "{told}");
+    // By itself the other process would ask after half a minute; it was told at once.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let messages: i64 = runtime.block_on(async {
+        let mut connection = sqlx::PgConnection::connect(&address).await.unwrap();
+        let count = sqlx::query_scalar("SELECT count(*) FROM process_messages WHERE topic = 'accounts'");
+        count.fetch_one(&mut connection).await.unwrap()
+    });
+    assert!(messages > 0);
 }

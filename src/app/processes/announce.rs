@@ -36,6 +36,18 @@ impl Processes {
         }
     }
 
+    /// Tells the others when somebody was signed out here, so that streams end everywhere.
+    pub(super) async fn announce_accounts(self: Arc<Self>) {
+        let mut changes = self.manager.store().account_changes_here();
+        loop {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = self.shutdown.cancelled() => return,
+            }
+            self.tell(wire::ACCOUNTS, &()).await;
+        }
+    }
+
     /// Tells the others what happens in a run, for as long as it is one of this process.
     async fn follow(self: Arc<Self>, handle: RunHandle) {
         let mut events = handle.events.subscribe();

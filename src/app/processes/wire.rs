@@ -20,6 +20,8 @@ pub(super) const STATUS: &str = "status";
 pub(super) const EVENT: &str = "event";
 /// A run has left its process.
 pub(super) const GONE: &str = "gone";
+/// A session may have ended, or a role may have changed.
+pub(super) const ACCOUNTS: &str = "accounts";
 /// A command to a run.
 pub(super) const COMMAND: &str = "command";
 /// The reply to a command or to a request.

@@ -289,7 +289,7 @@ impl Agent<NavWorld> for NavAgent {
         let starts: Vec<_> = tasks.iter().map(|(start, _)| *start).collect();
         let requests: Vec<_> = tasks.iter().map(|(_, request)| self.read(request)).collect();
         let mut walkers = self.around.walkers(&starts)?;
-        if let (Some(both), Decoding::Greedy) = (&self.with_prior, how) {
+        if let (Some(both), Decoding::Greedy | Decoding::RollIn) = (&self.with_prior, how) {
             let prior = both.prior();
             if !prior.is_untaught() {
                 let (setting, model) = (self.setting(), &*prior);

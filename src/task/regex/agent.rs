@@ -473,7 +473,7 @@ impl Agent<RegexWorld> for RegexAgent {
         let executions = outputs.iter().zip(tasks).zip(&slots);
         let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start)).collect();
         match (&self.prior, how) {
-            (Some((prior, params)), Decoding::Greedy) if !params.prior().is_untaught() => {
+            (Some((prior, params)), Decoding::Greedy | Decoding::RollIn) if !params.prior().is_untaught() => {
                 self.reranked(executions, tasks, prior, params)
             }
             (_, Decoding::Greedy) if self.blueprint.votes > 0 => self.voted(executions, tasks, stream),

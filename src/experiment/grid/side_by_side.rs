@@ -79,17 +79,17 @@ pub fn carry_out(
     let apart = keep_apart(plan, worker, on_gpu, most, &listener, &open);
     let kept_apart = apart.words();
     let state = Arc::new(State::default());
-    let rows = Rows { plan, open, apart, listener: watched(listener, state.clone()), over: &over, state };
+    let grid = Grid { plan, open, apart, listener: watched(listener, state.clone()), over: &over, state };
     let growth = match plan.jobs {
         Jobs::Fixed(_) => None,
         Jobs::AsManyAsPay => Some(Growth::new(most)),
     };
-    let gain = rows.carry_out(most, growth);
-    let failures = rows.state.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    let gain = grid.carry_out(most, growth);
+    let failures = grid.state.failures.lock().unwrap_or_else(PoisonError::into_inner);
     if !failures.is_empty() {
         anyhow::bail!("{} of {} runs failed: {}", failures.len(), cells.len(), failures.join("; "))
     }
-    Ok(Outcome { complete: !rows.state.stopped.load(Ordering::Relaxed), gain, kept_apart })
+    Ok(Outcome { complete: !grid.state.stopped.load(Ordering::Relaxed), gain, kept_apart })
 }
 
 /// A listener that also notes how far each run is.
@@ -154,7 +154,7 @@ struct State {
     alive: AtomicUsize,
     stopped: AtomicBool,
     failures: Mutex<Vec<String>>,
-    /// The episodes of the runs so far, and whether they train by now, by name. Runs that have ended stay, with their episodes.
+    /// What is known of the runs, by name. Runs that have ended stay, with their episodes.
     seen: Mutex<HashMap<String, Seen>>,
 }
 
@@ -182,7 +182,7 @@ impl State {
     }
 }
 
-struct Rows<'a> {
+struct Grid<'a> {
     plan: &'a Plan,
     open: Vec<&'a Cell>,
     apart: Apart<'a>,
@@ -191,7 +191,7 @@ struct Rows<'a> {
     state: Arc<State>,
 }
 
-impl Rows<'_> {
+impl Grid<'_> {
     fn carry_out(&self, most: usize, mut growth: Option<Growth>) -> Option<Gain> {
         let state = &self.state;
         state.wanted.store(growth.as_ref().map_or(most, Growth::wanted), Ordering::Relaxed);

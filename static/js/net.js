@@ -26,11 +26,16 @@ export async function ask(url, { body, method = body === undefined ? "GET" : "PO
   } catch {
     throw new Problem(0, "no-connection", "There is no connection to the server at the moment.");
   }
-  const text = await response.text().catch(() => "");
+  let text = null;
+  try { text = await response.text(); } catch { /* It broke off on the way, or took too long. */ }
+  if (response.ok && text === null) throw new Problem(0, "no-connection", "The connection to the server broke off.");
   let data = null;
-  try { data = text ? JSON.parse(text) : null; } catch { /* a proxy's own page */ }
-  if (response.ok) return data;
+  let foreign = false;
+  // A proxy may answer with a page of its own.
+  try { data = text ? JSON.parse(text) : null; } catch { foreign = true; }
+  if (response.ok && !foreign) return data;
   const detail = data?.detail ?? "The server did not answer as it should. Try again in a moment.";
+  if (response.ok) throw new Problem(502, "failed", detail);
   throw new Problem(response.status, data?.code ?? "failed", detail, data ?? {});
 }
 

@@ -100,6 +100,18 @@ describe("teaching", () => {
     assert.deepEqual(rows.filter((row) => row.superseded_by === null).map((row) => row.text), ["lost reply, better"]);
   }, { expected: [OFFLINE] });
 
+  // The page of a network that wants a sign-in first comes with the status of success.
+  asPerson("a stranger's page in place of the answer is no answer", async (page, context) => {
+    const stranger = (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<h1>Welcome to the library</h1>" });
+    await context.route("**/answers", stranger, { times: 1 });
+    const first = await execution(page);
+    await page.keyboard.type("not swallowed by the library");
+    await page.keyboard.press("Control+Enter");
+    await moved(page, first);
+    await thanked(page);
+    assert.equal((await texts()).filter((text) => text === "not swallowed by the library").length, 1);
+  });
+
   asPerson("a failing server loses nothing", async (page, context) => {
     await context.route("**/answers", (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ code: "failed", detail: "Something broke on our side." }) }), { times: 1 });
     const first = await execution(page);

@@ -44,7 +44,7 @@ pub fn tell(news: &News<'_>) {
     {
         text.push(b'\n');
         // Whoever listened may be gone; the run then ends because its input has ended.
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::output::Stdout::lock();
         let _ = out.write_all(&text).and_then(|()| out.flush());
     }
 }

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vote_depends_on_the_task_alone_and_comes_from_the_policys_own_walks() {
+    fn a_vote_depends_on_the_task_alone_and_is_among_what_the_policy_samples() {
         let walks = |setting: &str, tasks: std::ops::Range<usize>, how: Decoding, draws: u64| {
             let config = crate::testing::configure("nav/tiny", 1, &[setting.to_owned()]).unwrap();
             let world = super::super::setup::world(&config, &|_, _| {}).unwrap();

@@ -1,6 +1,7 @@
 //! Puts the parts together: the server with its store, its runs and its pages. Commands of the command line that need a run
 //! use the same functions.
 
+mod checkpoint_copies;
 mod checkpoint_use;
 mod found_runs;
 mod housekeeping;
@@ -17,6 +18,7 @@ pub use interrupts::Interrupts;
 pub use manager::{Manager, new_run_id, run_folder};
 pub use presets::presets;
 
+use crate::checkpoint_store::CheckpointStore;
 use crate::config::run::RunConfig;
 use crate::config::server::{CORPORA, ServerConfig, Steering};
 use crate::corpora::Corpora;
@@ -28,6 +30,7 @@ use crate::store::{Bus, Store};
 use crate::web::listener::ConnectionLimits;
 use crate::web::{AppState, Runs, WebSettings};
 use anyhow::Context;
+use checkpoint_copies::Copies;
 use processes::Processes;
 use std::path::Path;
 use std::sync::Arc;
@@ -68,10 +71,11 @@ pub async fn serve(settings: &ServerConfig, first: FirstRun, registry: Registry)
     let listener = tokio::net::TcpListener::bind((settings.address, settings.port))
         .await
         .map_err(|error| start::listen_trouble(&error, settings))?;
+    let checkpoints = settings.checkpoints.as_ref().map(CheckpointStore::open).transpose()?;
     let database = settings.database();
     // Closed however serving ends, so that the database is whole in its one file.
     let serving = async |store: Store| {
-        serve_with(settings, registry, config, store, (listener, connections), device, interrupts).await
+        serve_with(settings, registry, config, (store, checkpoints), (listener, connections), device, interrupts).await
     };
     let served = Store::using(&database, serving).await;
     served.map_err(|error| start::database_trouble(&error, &database))?
@@ -90,14 +94,18 @@ async fn serve_with(
     settings: &ServerConfig,
     registry: Registry,
     config: RunConfig,
-    store: Store,
+    (store, checkpoints): (Store, Option<CheckpointStore>),
     (listener, connections): (tokio::net::TcpListener, ConnectionLimits),
     device: candle_core::Device,
     mut interrupts: Interrupts,
 ) -> anyhow::Result<()> {
     let runs = Runs::default();
     let (data_dir, families) = (settings.data_dir.clone(), registry.families());
-    let manager = Arc::new(Manager::new(registry, store.clone(), runs.clone(), data_dir, device));
+    // A new name at each start: nothing that is meant for an earlier process reaches this one.
+    let bus = store.bus(&crate::credentials::random_token()?).await?;
+    let copies = checkpoints.map(|checkpoints| Copies::begin(checkpoints, bus.clone()));
+    let manager = Manager::new(registry, store.clone(), runs.clone(), data_dir, device);
+    let manager = Arc::new(manager.with_copies(copies));
     let known = store.runs().await?;
     // A data folder whose runs are all in the trash is not a new one.
     if known.is_empty() && settings.trains {
@@ -118,8 +126,6 @@ async fn serve_with(
         manager.resume_all(&known).await;
     }
     let shutdown = tokio_util::sync::CancellationToken::new();
-    // A new name at each start: nothing that is meant for an earlier process reaches this one.
-    let bus = store.bus(&crate::credentials::random_token()?).await?;
     let processes = match &bus {
         Some(bus) => {
             let (manager, runs) = (manager.clone(), runs.clone());
@@ -193,7 +199,8 @@ async fn serve_with(
         let (manager, shutdown, trains) = (manager.clone(), state.shutdown.clone(), settings.trains);
         async move {
             if trains {
-                housekeeping::keep(manager, shutdown).await;
+                let claims = manager.keep_claims(shutdown.clone());
+                tokio::join!(housekeeping::keep(manager.clone(), shutdown), claims);
             }
         }
     });

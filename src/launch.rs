@@ -8,11 +8,13 @@ use crate::protocol::Split;
 use crate::run::Tried;
 use crate::store::StoreError;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 /// A named configuration that a new run can start from.
@@ -58,6 +60,23 @@ pub struct CheckpointFile {
     /// Its place on this machine; empty when the file lies with another process.
     #[serde(skip)]
     pub path: PathBuf,
+}
+
+/// A checkpoint that comes from the object store.
+pub struct KeptCheckpoint {
+    /// Its size.
+    pub bytes: u64,
+    /// Its contents; a damaged one is an error at the end.
+    pub chunks: BoxStream<'static, io::Result<axum::body::Bytes>>,
+}
+
+/// How far the copies of checkpoints are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyFigures {
+    /// Runs whose newest checkpoint is not in the object store yet.
+    pub waiting: u64,
+    /// Copies that failed since the server started.
+    pub failures: u64,
 }
 
 /// A request to an agent as a checkpoint holds it.
@@ -214,6 +233,20 @@ pub trait Launcher: Send + Sync {
     /// The checkpoints of a run that are there as files, the best first and then the newest.
     fn checkpoint_files<'a>(&'a self, _id: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// A checkpoint of a run that is no file here, from the object store; `None` where it is not there either.
+    fn kept_checkpoint<'a>(
+        &'a self,
+        _id: &'a RunId,
+        _name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<KeptCheckpoint>, LaunchError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// How far the copies of checkpoints are; `None` where none are made.
+    fn copy_figures(&self) -> Option<CopyFigures> {
+        None
     }
 
     /// Lets the agent of a checkpoint carry out a request.

@@ -20,6 +20,7 @@
 pub mod algorithm;
 pub mod app;
 pub mod backup;
+pub mod checkpoint_store;
 pub mod cli;
 pub mod command_line;
 pub mod config;

@@ -1,6 +1,8 @@
 //! The program as it is deployed: proxies in front of it, starts that cannot be, its end, its log, and the files for those who run it;
 //! and what the machine can do to it: kills, full and failing disks, few descriptors, little memory.
 
+#[path = "serving/checkpoints.rs"]
+mod checkpoints;
 #[path = "serving/deployment.rs"]
 mod deployment;
 #[cfg(target_os = "linux")]

@@ -78,7 +78,8 @@ impl Manager {
     /// When there is no such file.
     async fn checkpoint_file(&self, run: &RunId, name: &str) -> Result<PathBuf, LaunchError> {
         let files = self.checkpoints_of(run).await?;
-        files.into_iter().find(|file| file.name == name).map(|file| file.path).ok_or_else(|| {
+        let here = |file: &CheckpointFile| file.name == name && !file.path.as_os_str().is_empty();
+        files.into_iter().find(here).map(|file| file.path).ok_or_else(|| {
             LaunchError::State(format!(
                 "The run has no checkpoint {name} any more: the newest few and the best are kept (schedule.keep)."
             ))
@@ -89,6 +90,11 @@ impl Manager {
     pub(super) async fn checkpoints_of(&self, run: &RunId) -> Result<Vec<CheckpointFile>, LaunchError> {
         self.store().run(run).await?;
         let folder = self.folder_of(run).await?;
+        if !folder.is_dir()
+            && let Some(copied) = self.copied_checkpoints(run).await?
+        {
+            return Ok(copied);
+        }
         blocking(move || {
             let file = |path: PathBuf| {
                 let name = path.file_name()?.to_string_lossy().into_owned();
@@ -173,6 +179,7 @@ impl Manager {
         for row in &rows {
             store.record_checkpoint(&id, row).await?;
         }
+        self.claim_new(&id).await?;
         self.start(&id, config, None)?;
         Ok(id)
     }
@@ -182,7 +189,8 @@ impl Manager {
         let path = match &trial.checkpoint {
             Some(name) => self.checkpoint_file(run, name).await?,
             None => {
-                let first = self.checkpoints_of(run).await?.into_iter().next().map(|file| file.path);
+                let files = self.checkpoints_of(run).await?.into_iter().map(|file| file.path);
+                let first = files.into_iter().find(|path| !path.as_os_str().is_empty());
                 first.ok_or_else(|| {
                     LaunchError::State("The run has no checkpoint, so there is no agent to try.".to_owned())
                 })?

@@ -68,6 +68,9 @@ impl Manager {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
             }
+            if let Some(copies) = self.copies() {
+                copies.store().remove(run).await?;
+            }
         }
         Ok(self.store().purge_run_telling(run, of_reproduce, told).await?)
     }

@@ -1,5 +1,6 @@
 //! The runs of a server: they are created, resumed and ended here.
 
+use super::checkpoint_copies::Copies;
 use super::checkpoint_use::CheckpointUse;
 use super::outside;
 use super::presets::{configuration, failed, family_of, presets, refused, sentence};
@@ -7,8 +8,8 @@ use super::recorder::record;
 use crate::config::run::{RunConfig, TeacherMode};
 use crate::ids::RunId;
 use crate::launch::{
-    CheckpointFile, Continuation, Evaluating, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun,
-    PresetInfo, PresetSettings, SettingProblem, Trial,
+    CheckpointFile, Continuation, CopyFigures, Evaluating, EvaluationRequest, KeptCheckpoint, LaunchError, Launcher,
+    NewOutsideRun, NewRun, PresetInfo, PresetSettings, SettingProblem, Trial,
 };
 use crate::registry::{OUTSIDE, Registry};
 use crate::run::{Command, RunHandle, RunState, Tried};
@@ -55,6 +56,7 @@ pub struct Manager {
     /// Tasks that write the runs' curves into the store; each ends after its run.
     recorders: Mutex<Vec<tokio::task::JoinHandle<()>>>,
     checkpoint_use: Arc<CheckpointUse>,
+    copies: Option<Arc<Copies>>,
 }
 
 /// A configuration as it is stored: with a list of what differs from its preset.
@@ -94,7 +96,16 @@ impl Manager {
     ) -> Manager {
         let runtime = tokio::runtime::Handle::current();
         let (threads, recorders, checkpoint_use) = (Mutex::default(), Mutex::default(), Arc::default());
-        Manager { registry, store, runs, data_dir, device, runtime, threads, recorders, checkpoint_use }
+        Manager { registry, store, runs, data_dir, device, runtime, threads, recorders, checkpoint_use, copies: None }
+    }
+
+    /// Has checkpoints copied, and runs taken up from their copies.
+    pub(super) fn with_copies(self, copies: Option<Arc<Copies>>) -> Manager {
+        Manager { copies, ..self }
+    }
+
+    pub(super) fn copies(&self) -> Option<&Arc<Copies>> {
+        self.copies.as_ref()
     }
 
     pub(super) fn registry(&self) -> Registry {
@@ -134,14 +145,14 @@ impl Manager {
     pub(super) async fn run_names_here(&self) -> Result<Vec<String>, StoreError> {
         let mut here = Vec::new();
         for run in self.store.runs().await? {
-            if self.is_here(&run).await {
+            if self.is_here(&run).await && !self.is_claimed_elsewhere(&run.id) {
                 here.push(run.id.into());
             }
         }
         Ok(here)
     }
 
-    async fn is_here(&self, run: &Run) -> bool {
+    pub(super) async fn is_here(&self, run: &Run) -> bool {
         let folder = self.folder_of(&run.id).await;
         run.family == OUTSIDE || folder.is_ok_and(|folder| folder.is_dir())
     }
@@ -179,6 +190,7 @@ impl Manager {
             created_at: time::OffsetDateTime::now_utc(),
         };
         self.store.create_run(&run).await?;
+        self.claim_new(&id).await?;
         self.start(&id, config, None)?;
         Ok(id)
     }
@@ -219,11 +231,20 @@ impl Manager {
     pub async fn resume(&self, id: &RunId) -> Result<(), LaunchError> {
         let run = self.store.run(id).await?;
         self.check_goes_on_here(id).await?;
+        match self.bring_here(&run).await? {
+            true => self.go_on(&run).await,
+            false => Err(LaunchError::State("This run lives in another process, which goes on with it.".to_owned())),
+        }
+    }
+
+    async fn go_on(&self, run: &Run) -> Result<(), LaunchError> {
+        let id = &run.id;
+        self.check_goes_on_here(id).await?;
         if run.family == OUTSIDE {
             self.store.set_active(id, true).await?;
             return self.host_outside(id);
         }
-        let config = config_of(&run)?;
+        let config = config_of(run)?;
         family_of(self.registry, &config)?
             .at_hand(&config)
             .map_err(|error| LaunchError::State(sentence(format!("{error:#}"))))?;
@@ -256,12 +277,15 @@ impl Manager {
     /// Starts the runs that were going on when the server ended. The page of one that cannot go on says why.
     pub(super) async fn resume_all(&self, known: &[Run]) {
         for run in known.iter().filter(|run| run.active) {
-            // Processes that share a database have data folders of their own. A file of rows belongs to one folder.
-            if self.store.file().is_none() && !self.is_here(run).await {
-                tracing::info!("the run {} belongs to another process: its folder is not here", run.id);
-                continue;
-            }
-            if let Err(error) = self.resume(&run.id).await {
+            let gone_on = match self.bring_here(run).await {
+                Ok(true) => self.go_on(run).await,
+                Ok(false) => {
+                    tracing::info!("the run {} belongs to another process", run.id);
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = gone_on {
                 tracing::error!("the run {} cannot go on: {error:#}", run.id);
                 self.runs
                     .refuse(&run.id, format!("It could not be resumed when the server started. {}", sentence(error)));
@@ -285,15 +309,20 @@ impl Manager {
         }
         // Before the thread is there: its first lines belong to the log, too.
         let log = self.runs.keep_log(id);
+        let folder = run_folder(&self.data_dir, id);
+        let (copies, run, place) = (self.copies.clone(), id.clone(), folder.clone());
         let launch = Launch {
             id: id.clone(),
             config,
-            folder: run_folder(&self.data_dir, id),
+            folder,
             device: self.device.clone(),
             store: Some((self.store.clone(), self.runtime.clone())),
             teacher,
             listener: Some(Box::new(move |event| {
                 log(event);
+                if let Some(copies) = &copies {
+                    copies.hear(&run, &place, event);
+                }
                 // The recorder ends with the server, after the runs.
                 let _ = sender.send(event.clone());
             })),
@@ -322,17 +351,24 @@ impl Manager {
     }
 
     /// Whether the run's thread still works.
-    fn has_thread(&self, id: &RunId) -> bool {
+    pub(super) fn has_thread(&self, id: &RunId) -> bool {
         let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         threads.iter().any(|(other, thread)| other == id && !thread.is_finished())
     }
 
     /// Lets every run write a checkpoint and waits for them, and for what they told to be recorded.
     pub(super) async fn shut_down(&self) {
+        let deadline = tokio::time::Instant::now() + LAST_CHECKPOINT;
+        self.end_runs(deadline).await;
+        if let Some(copies) = &self.copies {
+            copies.finish(deadline.max(tokio::time::Instant::now() + CLOSING_TIME)).await;
+        }
+    }
+
+    async fn end_runs(&self, deadline: tokio::time::Instant) {
         for handle in self.handles() {
             let _ = handle.commands.send(Command::Shutdown);
         }
-        let deadline = tokio::time::Instant::now() + LAST_CHECKPOINT;
         let busy = || {
             let threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
             threads.iter().any(|(_, thread)| !thread.is_finished())
@@ -436,6 +472,18 @@ impl Launcher for Manager {
 
     fn checkpoint_files<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
         Box::pin(self.checkpoints_of(id))
+    }
+
+    fn kept_checkpoint<'a>(
+        &'a self,
+        id: &'a RunId,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<KeptCheckpoint>, LaunchError>> {
+        Box::pin(self.copied_checkpoint(id, name))
+    }
+
+    fn copy_figures(&self) -> Option<CopyFigures> {
+        Some(self.copies.as_ref()?.figures())
     }
 
     fn try_checkpoint<'a>(&'a self, id: &'a RunId, trial: Trial) -> BoxFuture<'a, Result<Tried, LaunchError>> {

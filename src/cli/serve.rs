@@ -58,6 +58,7 @@ fn table(settings: &ServerConfig) -> String {
             let line = match key {
                 // Secrets are not shown, so that these lines set nothing.
                 "access_token" | "database" => format!("# {key} = {value}"),
+                "checkpoints" if settings.checkpoints.is_none() => format!("# {key} = {value}"),
                 "port"
                 | "trains"
                 | "trust_proxy"

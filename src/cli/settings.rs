@@ -13,6 +13,10 @@ pub(super) struct Listen {
     /// [default: true]
     #[arg(long, value_name = "BOOL", help_heading = "Settings")]
     trains: Option<String>,
+    /// Copy checkpoints to file:///FOLDER or s3://BUCKET/PREFIX, and take up runs from there; keys and endpoint of S3 come from the
+    /// AWS_... variables [env: ILIAD_CHECKPOINTS] [default: none]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Settings")]
+    checkpoints: Option<String>,
     /// Token that lets people on other machines steer runs; better set by the variable, since others on this machine
     /// can read command lines [env: ILIAD_ACCESS_TOKEN] [default: made at start where others may come]
     #[arg(long, value_name = "TOKEN", help_heading = "Settings")]
@@ -58,6 +62,7 @@ impl Listen {
             ("address", &self.address),
             ("port", &self.port),
             ("trains", &self.trains),
+            ("checkpoints", &self.checkpoints),
             ("access_token", &self.access_token),
             ("base_path", &self.base_path),
             ("trust_proxy", &self.trust_proxy),

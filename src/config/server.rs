@@ -10,10 +10,12 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
+mod checkpoints;
 mod database;
 mod sources;
 mod values;
 
+pub use checkpoints::CheckpointAddress;
 pub use database::DatabaseAddress;
 use sources::{Sources, read_file};
 pub use values::{AccessToken, BasePath, DeviceChoice, LogFormat, LogLevel, MetricsReaders, PostgresAddress};
@@ -41,6 +43,8 @@ pub struct ServerConfig {
     pub postgres: Option<PostgresAddress>,
     /// Whether this process trains; one that does not serves pages for those that do, over one database of PostgreSQL.
     pub trains: bool,
+    /// The object store to which checkpoints are copied; `None`: they stay in the data folder.
+    pub checkpoints: Option<CheckpointAddress>,
     /// Where models run.
     pub device: DeviceChoice,
     /// The log's filter.
@@ -91,6 +95,7 @@ settings! {
     "data_dir", "ILIAD_DATA_DIR", "--data-dir";
     "database", "ILIAD_DATABASE", "--database";
     "trains", "ILIAD_TRAINS", "--trains";
+    "checkpoints", "ILIAD_CHECKPOINTS", "--checkpoints";
     "device", "ILIAD_DEVICE", "--device";
     "log_level", "ILIAD_LOG_LEVEL", "--log-level";
     "log_format", "ILIAD_LOG_FORMAT", "--log-format";
@@ -254,6 +259,7 @@ impl ServerConfig {
                            --database or ILIAD_DATABASE";
             return Err(ConfigError::Value { setting: "trains", origin: trains_from, problem: problem.into() });
         }
+        let (checkpoints, checkpoints_from) = sources.value("checkpoints", |t| t.parse().map(Some), None)?;
         let (device, device_from) = sources.value("device", str::parse, DeviceChoice::Auto)?;
         let (log_level, level_from) = sources.value("log_level", str::parse, LogLevel::default())?;
         let (log_format, format_from) = sources.value("log_format", str::parse, LogFormat::Text)?;
@@ -279,6 +285,7 @@ impl ServerConfig {
             data_dir_from,
             database_from,
             trains_from,
+            checkpoints_from,
             device_from,
             level_from,
             format_from,
@@ -297,6 +304,7 @@ impl ServerConfig {
             data_dir,
             postgres,
             trains,
+            checkpoints,
             device,
             log_level,
             log_format,
@@ -354,6 +362,7 @@ impl ServerConfig {
                 .as_ref()
                 .map_or_else(|| "(a file in the data folder)".to_owned(), |_| self.database().to_string()),
             self.trains.to_string(),
+            self.checkpoints.as_ref().map_or_else(|| "(none)".to_owned(), ToString::to_string),
             self.device.to_string(),
             self.log_level.to_string(),
             self.log_format.to_string(),

@@ -137,14 +137,38 @@ impl Bus {
     pub async fn alone(&self, name: &str) -> Result<Alone> {
         let mut connection = PgConnection::connect_with(&self.pool.connect_options()).await?;
         sqlx::query("SELECT pg_advisory_lock(1229734212, hashtext($1))").bind(name).execute(&mut connection).await?;
-        Ok(Alone { _connection: connection })
+        Ok(Alone { connection })
+    }
+
+    /// As [`Bus::alone`], at once; `None` while another process does it. A process whose machine is gone has let go after half a minute.
+    pub async fn claim(&self, name: &str) -> Result<Option<Alone>> {
+        let options: PgConnectOptions = (*self.pool.connect_options()).clone();
+        let options = options.options([
+            ("tcp_keepalives_idle", "10"),
+            ("tcp_keepalives_interval", "5"),
+            ("tcp_keepalives_count", "4"),
+        ]);
+        let mut connection = PgConnection::connect_with(&options).await?;
+        let row = sqlx::query("SELECT pg_try_advisory_lock(1229734212, hashtext($1)) AS held")
+            .bind(name)
+            .fetch_one(&mut connection)
+            .await?;
+        Ok(row.try_get::<bool, _>("held")?.then_some(Alone { connection }))
     }
 }
 
 /// The right to do something that only one process does at a time.
 #[derive(Debug)]
 pub struct Alone {
-    _connection: PgConnection,
+    connection: PgConnection,
+}
+
+impl Alone {
+    /// Whether the right is still held: it goes with the connection.
+    pub async fn is_held(&mut self) -> bool {
+        let asked = tokio::time::timeout(Duration::from_secs(10), self.connection.ping()).await;
+        matches!(asked, Ok(Ok(())))
+    }
 }
 
 /// Something that a process was told.

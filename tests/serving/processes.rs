@@ -1,6 +1,7 @@
 //! One database, a process that trains and two that serve pages. Without a PostgreSQL server (`tests/with-postgres`) only the refusal is
 //! tested.
 
+use crate::checkpoints::{QUICK, first_run, manifest, update, wait_for_copy};
 use crate::postgres::Database;
 use crate::teacher::{TAUGHT_BY_PEOPLE, Teacher, body};
 use crate::{Server, ask, iliad, wait_for};
@@ -148,4 +149,41 @@ fn signing_out_ends_the_streams_of_every_process() {
         count.fetch_one(&mut connection).await.unwrap()
     });
     assert!(messages > 0);
+}
+
+#[test]
+fn a_run_goes_on_at_another_machine_from_the_copies_of_its_checkpoints() {
+    let Some(database) = database() else { return };
+    let (address, copies) = (database.address(), tempfile::tempdir().unwrap());
+    let checkpoints = format!("file://{}", copies.path().display());
+    let environment = [("ILIAD_DATABASE", address.as_str()), ("ILIAD_CHECKPOINTS", &checkpoints)];
+    let pages = Server::start("", &["--trains", "false"], &environment);
+    let first = Server::start("", &QUICK, &environment);
+    let run = first_run(&first);
+    let copied = wait_for_copy(|| manifest(copies.path(), &run), 0);
+
+    // Another machine leaves a run alone that is being trained.
+    let second = Server::with_log("debug", &QUICK, &environment);
+    wait_for("the log", || second.log().contains("belongs to another process"));
+    wait_for("the first to be heard of", || update(&second, &run) > copied);
+    let copied = wait_for_copy(|| manifest(copies.path(), &run), copied);
+    drop(second);
+    drop(first);
+
+    // Nobody trains: a process that serves pages alone gives the checkpoint.
+    wait_for("the silence to be noticed", || self::run(&pages, &run)["live"] == false);
+    let manifest = manifest(copies.path(), &run);
+    let file =
+        manifest["files"].as_array().unwrap().iter().find(|file| file["name"].as_str().unwrap().starts_with("update-"));
+    let (name, bytes) = (file.unwrap()["name"].as_str().unwrap(), file.unwrap()["bytes"].as_u64().unwrap());
+    let (status, told) = ask(&pages.address, "GET", &format!("/api/v1/runs/{run}/checkpoints/{name}"), &[], "");
+    let head = told.split("\r\n\r\n").next().unwrap().to_ascii_lowercase();
+    assert!(status == 200 && head.contains(&format!("content-length: {bytes}")), "{status} {head}");
+    let (_, listed) = ask(&pages.address, "GET", &format!("/api/runs/{run}/checkpoints"), &[], "");
+    assert!(body(&listed).as_array().unwrap().iter().any(|row| row["name"] == name && row["kept"] == true), "{listed}");
+
+    let second = Server::with_log("debug", &QUICK, &environment);
+    wait_for("the run to go on", || update(&second, &run) > copied);
+    assert!(second.log().contains("from the copy of its checkpoint"), "{}", second.log());
+    assert_eq!(self::run(&pages, &run)["status"]["state"], "running");
 }

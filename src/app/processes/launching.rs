@@ -4,8 +4,8 @@ use super::Processes;
 use super::wire::{self, ReplyMessage};
 use crate::ids::RunId;
 use crate::launch::{
-    CheckpointFile, Continuation, EvaluationRequest, LaunchError, Launcher, NewOutsideRun, NewRun, PresetInfo,
-    PresetSettings, SettingProblem, Trial,
+    CheckpointFile, Continuation, EvaluationRequest, KeptCheckpoint, LaunchError, Launcher, NewOutsideRun, NewRun,
+    PresetInfo, PresetSettings, SettingProblem, Trial,
 };
 use crate::run::Tried;
 use futures::future::BoxFuture;
@@ -148,7 +148,23 @@ impl Launcher for RemoteLauncher {
     }
 
     fn checkpoint_files<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<Vec<CheckpointFile>, LaunchError>> {
-        Box::pin(self.ask(Work::CheckpointFiles(id.clone())))
+        Box::pin(async move {
+            // Nobody answers for a run whose process is away, and the copies tell as much.
+            if self.0.runs.get(id).is_none()
+                && let Some(copied) = self.0.manager.copied_checkpoints(id).await?
+            {
+                return Ok(copied);
+            }
+            self.ask(Work::CheckpointFiles(id.clone())).await
+        })
+    }
+
+    fn kept_checkpoint<'a>(
+        &'a self,
+        id: &'a RunId,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<KeptCheckpoint>, LaunchError>> {
+        Box::pin(self.0.manager.copied_checkpoint(id, name))
     }
 
     fn try_checkpoint<'a>(&'a self, id: &'a RunId, trial: Trial) -> BoxFuture<'a, Result<Tried, LaunchError>> {

@@ -59,25 +59,38 @@ pub(crate) async fn download(
     State(state): State<AppState>,
     Path((run, name)): Path<(RunId, String)>,
 ) -> Result<Response> {
-    let files = launching::launcher(&state)?.checkpoint_files(&run).await.map_err(launching::refused)?;
+    let launcher = launching::launcher(&state)?;
+    let files = launcher.checkpoint_files(&run).await.map_err(launching::refused)?;
     let file = files.into_iter().find(|file| file.name == name).ok_or(Error::NotFound("the checkpoint"))?;
-    if file.path.as_os_str().is_empty() {
+    let elsewhere = file.path.as_os_str().is_empty();
+    let kept = match elsewhere {
+        true => launcher.kept_checkpoint(&run, &name).await.map_err(launching::refused)?,
+        false => None,
+    };
+    if let Some(kept) = kept {
+        return Ok((attachment(&run, &name, kept.bytes), Body::from_stream(kept.chunks)).into_response());
+    }
+    if elsewhere {
         return Err(Error::conflict(
             "elsewhere",
             "This file lies with the process that trains the run. Download it from that process\u{2019}s own address.",
         ));
     }
     let opened = tokio::fs::File::open(&file.path).await.map_err(|_| Error::NotFound("the checkpoint"))?;
+    Ok((attachment(&run, &name, file.bytes), Body::from_stream(ReaderStream::new(opened))).into_response())
+}
+
+/// The headers with which a checkpoint is sent.
+fn attachment(run: &RunId, name: &str, bytes: u64) -> [(header::HeaderName, String); 4] {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let id: String = run.chars().map(plain).collect();
-    let headers = [
+    [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (header::CONTENT_LENGTH, file.bytes.to_string()),
+        (header::CONTENT_LENGTH, bytes.to_string()),
         // Weights do not become smaller, and a large file would keep a processor busy.
         (header::CONTENT_ENCODING, "identity".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{id}-{name}\"")),
-    ];
-    Ok((headers, Body::from_stream(ReaderStream::new(opened))).into_response())
+    ]
 }
 
 /// An evaluation that is under way, or that failed.

@@ -40,6 +40,7 @@ pub(crate) async fn show(
     metrics.write(&mut page);
     let on_gpu = write_runs(&state, &mut page).await?;
     write_store(&state, &mut page).await?;
+    write_copies(&state, &mut page);
     machine::write(&mut page, on_gpu).await;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page.into_text()).into_response())
 }
@@ -106,6 +107,20 @@ async fn write_runs(state: &AppState, page: &mut Exposition) -> Result<bool> {
         page.sample("iliad_run_device", &[("run", status.run.as_str()), ("device", &status.device)], 1.0);
     }
     Ok(statuses.iter().any(|status| status.device.starts_with("cuda")))
+}
+
+/// Writes how far the copies of checkpoints are, where any are made.
+fn write_copies(state: &AppState, page: &mut Exposition) {
+    let Some(figures) = state.launcher.as_ref().and_then(|launcher| launcher.copy_figures()) else { return };
+    let waiting = Some(figures.waiting as f64);
+    page.single(
+        "iliad_checkpoint_copies_waiting",
+        "gauge",
+        "Runs whose newest checkpoint is not in the object store yet.",
+        waiting,
+    );
+    let failures = Some(figures.failures as f64);
+    page.single("iliad_checkpoint_copy_failures_total", "counter", "Copies of checkpoints that failed.", failures);
 }
 
 /// Writes how much is stored, and the room that is left.

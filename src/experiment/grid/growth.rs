@@ -79,10 +79,10 @@ impl Growth {
         }
     }
 
-    /// What the best stage made against one run alone, once there is more than one stage.
+    /// What the best stage made against one run alone, which it may be itself; once there is more than one stage.
     pub(super) fn gain(&self) -> Option<Gain> {
-        let (&(_, alone), later) = self.stages.split_first()?;
-        let &(runs, together) = later.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let &(_, alone) = self.stages.first().filter(|_| self.stages.len() > 1)?;
+        let &(runs, together) = self.stages.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         (alone > 0.0).then_some(Gain { runs, alone, together })
     }
 }
@@ -144,6 +144,9 @@ mod tests {
         let (tried, growth) = stages(64, |runs| if runs <= 4 { 100.0 * runs as f64 } else { 250.0 });
         assert_eq!((tried.as_slice(), growth.wanted()), (&[1, 4, 8, 4][..], 4));
         assert_eq!(growth.gain().unwrap(), Gain { runs: 4, alone: 100.0, together: 400.0 });
+        // One on which a run has no room for others.
+        let (tried, growth) = stages(64, |runs| 100.0 / runs as f64);
+        assert_eq!((tried.as_slice(), growth.gain().unwrap().runs), (&[1, 4, 1][..], 1));
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
         let mut small = Growth::new(16);
         small.limit(1);
         small.read(100.0);
-        assert!(small.is_over() && small.wanted() == 1 && small.gain().is_some_and(|gain| gain.runs == 1));
+        assert!(small.is_over() && small.wanted() == 1 && small.gain().is_none());
         let (tried, growth) = stages(1, |_| 1.0);
         assert_eq!((tried, growth.gain()), (vec![1], None));
     }

@@ -17,8 +17,10 @@ const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /;
 async function carryOut(files, concurrency) {
   const passed = new Map();
   const failed = new Map();
-  const note = (into, { file, name, nesting, details }) => {
-    if (nesting === 0 && details?.type !== "suite") into.set(file, [...(into.get(file) ?? []), name]);
+  const note = (into, { file, name, details }) => {
+    // A group stands for itself only where it failed by itself, in a hook.
+    const own = details?.type !== "suite" || (details.error && details.error.failureType !== "subtestsFailed");
+    if (own) into.set(file, [...(into.get(file) ?? []), name]);
   };
   const events = run({ files, concurrency, timeout: TIMEOUT });
   async function* watched() {

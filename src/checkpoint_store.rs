@@ -89,7 +89,7 @@ pub enum CheckpointStoreError {
 /// A result of the object store.
 pub type Result<T> = std::result::Result<T, CheckpointStoreError>;
 
-/// What is known of a file that does not change under its name and time: bytes, time, digest.
+/// The bytes, time and digest of each file that was read. A file of the same bytes and time is not read again, since checkpoints never change.
 type Digests = HashMap<PathBuf, (u64, SystemTime, String)>;
 
 /// The object store of a server's runs. Cheap to clone.

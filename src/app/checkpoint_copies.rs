@@ -249,7 +249,7 @@ impl Manager {
                 return Ok(false);
             }
             Ok(Fetched::Current | Fetched::Nothing) => {}
-            // What was recorded since the checkpoint here is made again from the database.
+            // The database has what was recorded after the checkpoint here, so the run makes it again and loses nothing.
             Err(error) if here => {
                 tracing::warn!("the run {} goes on from the checkpoint here: {error}", run.id);
             }

@@ -19,7 +19,7 @@ const TRIES: usize = 3;
 /// whole one.
 pub type Chunks = BoxStream<'static, Result<Bytes>>;
 
-/// What fetching a run did.
+/// The outcome of fetching a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// The object store has nothing of the run.

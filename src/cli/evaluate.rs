@@ -3,7 +3,6 @@
 use super::{device, family_of, progress};
 use crate::command_line::settings::Common;
 use crate::command_line::{CliError, CliResult, Exit};
-use crate::config::run::ConfigError;
 use crate::output::{json, out};
 use crate::protocol::{GroupSuccess, Split};
 use crate::registry::{AgentFile, Registry, UnknownActing, UnknownGrouping};
@@ -58,11 +57,11 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
         Some(grouping) => family.evaluate_by(&agent, split, args.limit, &device, grouping, &told),
         None => family.evaluate(&agent, split, args.limit, &device, &told).map(|found| (found, Vec::new())),
     };
-    let (found, groups) = evaluated.map_err(|error| match error.downcast_ref::<ConfigError>() {
-        Some(refused) => CliError::Usage(refused.to_string()),
-        None if error.is::<UnknownGrouping>() || error.is::<UnknownActing>() => CliError::Usage(error.to_string()),
-        None => error.into(),
-    })?;
+    let (found, groups) =
+        evaluated.map_err(|error| match error.is::<UnknownGrouping>() || error.is::<UnknownActing>() {
+            true => CliError::Usage(error.to_string()),
+            false => error.into(),
+        })?;
     bar.finish_and_clear();
     if args.json {
         let mut figures = serde_json::to_value(&found)?;

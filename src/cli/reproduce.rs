@@ -131,8 +131,7 @@ pub(super) fn with_families(command: clap::Command, registry: Registry) -> clap:
 /// Carries out `iliad reproduce`.
 pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     let settings = args.common.load()?;
-    // A figure shares the runs of the main table.
-    let runs_of = args.table.clone().unwrap_or_else(|| "main".into());
+    let runs_of = jobs::runs_of(args);
     let no_such_family = || {
         let names: Vec<&str> = registry.families().iter().map(|family| family.name()).collect();
         let meant = did_you_mean(&args.family, names.iter().copied());
@@ -211,7 +210,7 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     Ok(ended(outcome?))
 }
 
-/// What runs beside each other have made, as a sentence.
+/// Says in a sentence how many more episodes the runs made together than one alone.
 fn in_words(gain: &Gain, kept_apart: &str) -> String {
     let Gain { runs, alone, together } = gain;
     if *runs == 1 {
@@ -223,7 +222,7 @@ fn in_words(gain: &Gain, kept_apart: &str) -> String {
     )
 }
 
-/// What a worker stops at, and whom it tells its news.
+/// A worker stops when its input ends, and tells its news to the command that started it.
 fn of_worker() -> (&'static AtomicBool, Arc<grid::Listener>) {
     let stop = interrupted();
     grid::worker::stop_with_input(stop);

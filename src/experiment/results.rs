@@ -37,7 +37,7 @@ pub struct Results {
     pub complete: bool,
     /// Levels of validation success in percent that [`Reached`] is about, ascending: 60, 75, 85.
     pub levels: Vec<f64>,
-    /// What runs beside each other made against one alone, where the command found out how many pay.
+    /// The pace of runs beside each other against that of one alone, where the command found out how many pay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side_by_side: Option<SideBySide>,
     /// Rows, in the order of the table.
@@ -49,7 +49,7 @@ pub struct Results {
 pub struct SideBySide {
     /// How they were kept apart, in words.
     pub kept_apart: String,
-    /// What they made.
+    /// Their pace.
     #[serde(flatten)]
     pub gain: Gain,
 }

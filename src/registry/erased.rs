@@ -252,7 +252,7 @@ pub struct UnknownActing(String);
 /// The world of a checkpoint and the policy that the run reports.
 fn saved<F: Family>(family: &F, saved: &AgentFile<'_>, device: &Device) -> anyhow::Result<Inhabited<F::World>> {
     let (mut header, tensors) = crate::trainer::checkpoint::load(saved.checkpoint)?;
-    let config = header.config.with_overrides(saved.set)?;
+    let config = header.config.with_overrides(saved.set).map_err(|refused| UnknownActing(refused.to_string()))?;
     for (setting, value) in config.differences(&header.config) {
         let all = Family::acting_settings(family);
         let Some((_, part)) = all.iter().find(|(name, _)| *name == setting) else {

@@ -39,8 +39,8 @@ fn single(args: &Args, plan: &Plan, row: &str, seed: u64) -> anyhow::Result<Vec<
     Ok(words)
 }
 
-/// The table whose runs are carried out.
-fn runs_of(args: &Args) -> String {
+/// The table whose runs are carried out: a figure shares those of the main one.
+pub(super) fn runs_of(args: &Args) -> String {
     args.table.clone().unwrap_or_else(|| "main".into())
 }
 

@@ -1,4 +1,4 @@
-//! How many runs a card's memory holds, by what the first of them takes.
+//! Estimates how many runs a card's memory holds, by the memory that the first of them takes.
 
 use std::process::Command;
 

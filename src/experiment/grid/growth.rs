@@ -1,4 +1,4 @@
-//! How many runs a card takes at once: more are added as long as all of them together make noticeably more episodes.
+//! Decides how many runs share a card: more are added as long as all of them together make noticeably more episodes.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const PAYS: f64 = 0.05;
 /// How long the episodes of a stage are counted. Within it a run is tested at least once, as it is on its whole way.
 const WINDOW: Duration = Duration::from_secs(12);
 
-/// What runs beside each other made, against one alone.
+/// The pace of runs beside each other, against that of one alone.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Gain {
     /// Runs at once in the stage that made the most.
@@ -23,7 +23,7 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// How many times the episodes of one run alone all of them made.
+    /// The pace of all of them, in multiples of the pace of one alone.
     pub fn factor(&self) -> f64 {
         self.together / self.alone
     }
@@ -79,7 +79,7 @@ impl Growth {
         }
     }
 
-    /// What the best stage made against one run alone, which it may be itself; once there is more than one stage.
+    /// The pace of the best stage against that of one run alone, which may be the best itself; `None` until there is a second stage.
     pub(super) fn gain(&self) -> Option<Gain> {
         let &(_, alone) = self.stages.first().filter(|_| self.stages.len() > 1)?;
         let &(runs, together) = self.stages.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;

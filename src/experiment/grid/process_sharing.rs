@@ -25,7 +25,7 @@ impl ProcessSharing {
     pub(super) fn start(program: &Path) -> Result<Self, String> {
         let folder = tempfile::Builder::new().prefix("iliad-sharing-").tempdir().map_err(|e| e.to_string())?;
         let sharing = Self { program: program.to_owned(), folder };
-        // What it leaves running keeps its outputs, so that nobody would see the end of a pipe.
+        // The daemon that it leaves behind keeps its outputs open, so that reading a pipe would never end.
         let said = sharing.folder.path().join("said");
         let file = std::fs::File::create(&said).map_err(|e| e.to_string())?;
         let mut control = sharing.control(&["-d"]);
@@ -65,7 +65,7 @@ impl Drop for ProcessSharing {
     }
 }
 
-/// Whether somebody has started it for this process already; processes that are started inherit that.
+/// Tells whether somebody has started it for this process already. Processes that this one starts inherit it.
 pub(super) fn is_on() -> bool {
     std::env::var_os(PIPES).is_some_and(|folder| Path::new(&folder).join("control").exists())
         || Path::new("/tmp/nvidia-mps/control").exists()

@@ -23,7 +23,7 @@ pub type Worker<'a> = dyn Fn(&Cell) -> anyhow::Result<Command> + Sync + 'a;
 pub struct Outcome {
     /// Whether all runs are complete.
     pub complete: bool,
-    /// What the runs beside each other made against one alone, where that was measured.
+    /// The pace of the runs beside each other against that of one alone, where it was measured.
     pub gain: Option<Gain>,
     /// How they were kept apart, in words.
     pub kept_apart: &'static str,
@@ -146,7 +146,7 @@ fn keep_apart<'a>(
     }
 }
 
-/// What the threads that see to runs have in common.
+/// The state that the threads which see to runs share.
 #[derive(Default)]
 struct State {
     next: AtomicUsize,
@@ -154,11 +154,11 @@ struct State {
     alive: AtomicUsize,
     stopped: AtomicBool,
     failures: Mutex<Vec<String>>,
-    /// What is known of the runs, by name. Runs that have ended stay, with their episodes.
+    /// The progress of the runs, by name. Runs that have ended stay, with their episodes.
     seen: Mutex<HashMap<String, Seen>>,
 }
 
-/// What is known of a run.
+/// The progress of a run.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     /// When it began to train here, and its episodes then.

@@ -19,7 +19,7 @@ impl NavAgent {
     }
 }
 
-/// What each of `features` is multiplied by, of which the first `named` are names: 0 with probability `dropout`, else 1/(1 − `dropout`), so
+/// The factor of each of `features`, of which the first `named` are names: 0 with probability `dropout`, else 1/(1 − `dropout`), so
 /// that they are as large as before on average. Without dropout nothing is drawn.
 fn factors(dropout: f64, named: usize, features: usize, stream: &mut Stream) -> Option<Vec<f32>> {
     (dropout > 0.0).then(|| {
@@ -116,7 +116,7 @@ mod tests {
         let (mut one, other) = (agent(&school, 0.0), agent(&school, 0.0));
         let mut adam = Adam::new(&other.student.params, 1e-2).unwrap();
         learn(&mut one, &school);
-        // The same steps, of the student on the table itself.
+        // The student makes these steps on the table itself, too.
         let tasks: Vec<_> = school.starts.iter().map(|(start, request)| (start, request.as_str())).collect();
         let groups = [(school.examples.as_slice(), 1.0)];
         let (rolled, shown) = (&school.gold, &school.gold);

@@ -18,7 +18,7 @@ pub struct ViewTable {
     places: usize,
     features: usize,
     transitions: Option<TransitionTable>,
-    /// What each feature is multiplied by wherever it is read `[F]`; none: all are read as they are stored.
+    /// The factor of each feature wherever it is read, `[F]`; `None`: all are read as they are stored.
     factors: Option<Tensor>,
 }
 
@@ -76,7 +76,7 @@ impl ViewTable {
         Ok(Self { factors: Some(Tensor::new(factors, self.device())?), ..self.clone() })
     }
 
-    /// What the features are multiplied by, where they are.
+    /// The factors of the features, where they have some.
     pub(crate) fn factors(&self) -> Option<&Tensor> {
         self.factors.as_ref()
     }

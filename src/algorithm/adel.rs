@@ -3,7 +3,7 @@
 
 use crate::algorithm::explorer;
 use crate::algorithm::learner::{Learner, Losses, Tensors};
-use crate::algorithm::practice::{excerpts, relocated};
+use crate::algorithm::practice::{excerpts, for_prior, relocated};
 use crate::algorithm::{Algorithm, AlgorithmState, Learning, LearnsFromDescriptions, StepContext};
 use crate::config::run::{AlgorithmConfig, Mixing};
 use crate::protocol::{Agent, Augmentation, DescribedEpisode, Example, Lesson, Task, Utterance, World};
@@ -145,7 +145,7 @@ impl<W: World> LearnsFromDescriptions<W> for Adel<W> {
         }
         let own = relocated(&*self.world, described, &mut rng::stream(self.seed, "elsewhere", step.counter));
         // The policies share no parameter, so two backward passes make the gradients of the sum.
-        self.theta.learn_prior(&own)?;
+        self.theta.learn_prior(&for_prior(&own, described, step))?;
         self.step_beta(&own, step)?;
         let loss = self.theta.step(&Lesson::Varied(&[(&own, 1.0)], self.augmentation("noise-theta", step)))?;
         if step.fresh { self.losses.add(loss) } else { Ok(()) }

@@ -4,7 +4,7 @@
 //! A person demonstrates the whole execution from the start instead; the policy is fitted to it by maximum likelihood
 //! (`docs/deviations.md`).
 
-use super::practice::{excerpts, relocated};
+use super::practice::{excerpts, for_prior, relocated};
 use super::single_policy::{Rule, SinglePolicy, gold_executions};
 use super::starts_and_requests;
 use super::{Learning, LearnsFromDemonstrations, LearnsFromDescriptions, LearnsFromEpisodes, StepContext};
@@ -66,7 +66,7 @@ impl<W: World> LearnsFromDescriptions<W> for SinglePolicy<W, Dagger> {
             return Ok(());
         }
         let own = relocated(&*self.world, demonstrated, &mut rng::stream(self.rule.seed, "elsewhere", step.counter));
-        self.theta.learn_prior(&own)?;
+        self.theta.learn_prior(&for_prior(&own, demonstrated, step))?;
         let loss = self.step(&Lesson::Varied(&[(&own, 1.0)], self.augmentation(step.counter)))?;
         if step.fresh { self.count(loss) } else { Ok(()) }
     }

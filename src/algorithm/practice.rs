@@ -1,7 +1,9 @@
 //! The parts of examples that learning steps take: elsewhere, and in excerpts, as the world has them.
 
+use super::StepContext;
 use crate::protocol::{DescribedEpisode, Example, World};
 use crate::rng::Stream;
+use std::borrow::Cow;
 
 /// The examples of new teaching, each with further starts where the world gives some.
 pub(super) fn relocated<W: World>(
@@ -26,4 +28,14 @@ pub(super) fn excerpts<W: World>(world: &W, described: &[DescribedEpisode<W>], s
         Example { start, execution, words: words.clone() }
     };
     described.iter().map(excerpt).collect()
+}
+
+/// The examples that the prior learns from where the network learns from `own`: when they come again, they are those that were
+/// described, since what a prior finds out about an example can then be remembered.
+pub(super) fn for_prior<'a, W: World>(
+    own: &'a [Example<W>],
+    described: &[DescribedEpisode<W>],
+    step: StepContext,
+) -> Cow<'a, [Example<W>]> {
+    if step.fresh { Cow::Borrowed(own) } else { Cow::Owned(described.iter().map(|d| d.example.clone()).collect()) }
 }

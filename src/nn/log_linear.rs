@@ -11,8 +11,10 @@ use candle_core::{Device, Result, Tensor, bail};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Bits of a place in the table of weights.
+/// Bits of a place in the table of weights, unless a model asks for a larger one. Whole numbers up to 24 bits are exact in the
+/// float32 of a checkpoint.
 const BITS: u32 = 18;
+const MOST_BITS: u32 = 24;
 
 /// Names of the tensors: places whose weight was ever moved, their weights, and their sums of squared gradients.
 const PLACES: &str = "prior.places";
@@ -41,15 +43,12 @@ impl Feature {
         let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0xc2b2_ae35);
         Self(mixed ^ (mixed >> 13))
     }
-
-    fn place(self) -> usize {
-        (self.0 >> (32 - BITS)) as usize
-    }
 }
 
 /// The model: weights, and the sums of squares by which AdaGrad scales its steps.
 #[derive(Clone, Debug)]
 pub struct LogLinear {
+    bits: u32,
     weights: Vec<f32>,
     squares: Vec<f32>,
     /// Gradients of the step under way; all zero between steps.
@@ -64,7 +63,20 @@ impl LogLinear {
     /// A model with zero weights. `rate` is AdaGrad's learning rate, `decay` the weight of the L2 penalty.
     pub fn new(rate: f32, decay: f32) -> Self {
         let zeros = || vec![0.0; 1 << BITS];
-        Self { weights: zeros(), squares: zeros(), gradient: zeros(), rate, decay, damping: 1e-8 }
+        Self { bits: BITS, weights: zeros(), squares: zeros(), gradient: zeros(), rate, decay, damping: 1e-8 }
+    }
+
+    /// An untaught model with a table of 2^`bits` weights, at most 2^24. The more features there are, the larger it has to be for
+    /// few of them to fall on one place.
+    #[must_use]
+    pub fn with_table(self, bits: u32) -> Self {
+        let bits = bits.min(MOST_BITS);
+        let zeros = || vec![0.0; 1 << bits];
+        Self { bits, weights: zeros(), squares: zeros(), gradient: zeros(), ..self }
+    }
+
+    fn place(&self, feature: Feature) -> usize {
+        (feature.0 >> (32 - self.bits)) as usize
     }
 
     /// A model whose steps grow with the gradient as long as a weight's gradients together are smaller than `damping`. Without
@@ -80,9 +92,14 @@ impl LogLinear {
         self.squares.iter().all(|square| *square == 0.0)
     }
 
+    /// The weight of one feature.
+    pub fn weight(&self, feature: Feature) -> f32 {
+        self.weights[self.place(feature)]
+    }
+
     /// w · f of a candidate.
     pub fn score(&self, features: &[Feature]) -> f32 {
-        features.iter().map(|feature| self.weights[feature.place()]).sum()
+        features.iter().map(|feature| self.weight(*feature)).sum()
     }
 
     /// One AdaGrad step that raises the probability of the right ones among the candidates, together: which of several right
@@ -95,23 +112,19 @@ impl LogLinear {
     pub fn step_given(&mut self, candidates: &[Vec<Feature>], given: &[f32], right: &[bool]) -> f32 {
         let score = |(features, given): (&Vec<Feature>, &f32)| given + self.score(features);
         let scores: Vec<f32> = candidates.iter().zip(given).map(score).collect();
-        let probabilities = softmax(&scores);
-        let of_right: f32 = probabilities.iter().zip(right).filter(|(_, right)| **right).map(|(p, _)| p).sum();
-        if !right.contains(&true) {
-            return 0.0;
-        }
+        let Some((of_right, gradient)) = gradient(&scores, right) else { return 0.0 };
+        let spread = candidates.iter().zip(gradient).filter(|(_, d)| *d != 0.0);
+        self.ascend(spread.flat_map(|(features, d)| features.iter().map(move |feature| (*feature, d))));
+        of_right
+    }
+
+    /// One AdaGrad step along a gradient of the log likelihood, given in parts: the parts of one feature add up.
+    pub fn ascend(&mut self, parts: impl IntoIterator<Item = (Feature, f32)>) {
         let mut touched = Vec::new();
-        for ((features, p), right) in candidates.iter().zip(&probabilities).zip(right) {
-            let share = if *right { p / of_right.max(f32::MIN_POSITIVE) } else { 0.0 };
-            let difference = share - p;
-            if difference.abs() < NEGLIGIBLE {
-                continue;
-            }
-            for feature in features {
-                let place = feature.place();
-                self.gradient[place] += difference;
-                touched.push(place);
-            }
+        for (feature, part) in parts {
+            let place = self.place(feature);
+            self.gradient[place] += part;
+            touched.push(place);
         }
         for place in touched {
             let gradient = std::mem::take(&mut self.gradient[place]);
@@ -122,7 +135,12 @@ impl LogLinear {
             self.squares[place] += gradient * gradient;
             self.weights[place] += self.rate * gradient / (self.squares[place].sqrt() + self.damping);
         }
-        of_right
+    }
+
+    /// Takes over what another model with a table of the same size has learnt.
+    fn copy_from(&mut self, other: &LogLinear) {
+        self.weights.copy_from_slice(&other.weights);
+        self.squares.copy_from_slice(&other.squares);
     }
 
     /// Its tensors; none while it is untaught.
@@ -133,9 +151,9 @@ impl LogLinear {
             .collect()
     }
 
-    /// The tensor of a name; `None` while it is untaught. Places are whole numbers below 2^24, which float32 holds exactly.
+    /// The tensor of a name; `None` while it is untaught.
     fn tensor(&self, name: &str) -> Option<Result<Tensor>> {
-        let places = (0..1 << BITS).filter(|place| self.squares[*place] != 0.0);
+        let places = (0..self.weights.len()).filter(|place| self.squares[*place] != 0.0);
         let values: Vec<f32> = match name {
             PLACES => places.map(|place| place as f32).collect(),
             WEIGHTS => places.map(|place| self.weights[place]).collect(),
@@ -158,7 +176,7 @@ impl LogLinear {
         if weights.len() != places.len() || squares.len() != places.len() {
             bail!("the prior's tensors differ in length")
         }
-        if places.iter().any(|place| !(0.0..(1 << BITS) as f32).contains(place)) {
+        if places.iter().any(|place| !(0.0..self.weights.len() as f32).contains(place)) {
             bail!("the prior has a place beyond its table")
         }
         self.weights.fill(0.0);
@@ -168,6 +186,23 @@ impl LogLinear {
         }
         Ok(())
     }
+}
+
+/// The probability of the right candidates together, and the gradient of its logarithm with respect to each candidate's score,
+/// in which negligible ones are 0; `None` where no candidate is right.
+pub fn gradient(scores: &[f32], right: &[bool]) -> Option<(f32, Vec<f32>)> {
+    if !right.contains(&true) {
+        return None;
+    }
+    let probabilities = softmax(scores);
+    let of_right: f32 = probabilities.iter().zip(right).filter(|(_, right)| **right).map(|(p, _)| p).sum();
+    let of_one = |(p, right): (&f32, &bool)| {
+        let share = if *right { p / of_right.max(f32::MIN_POSITIVE) } else { 0.0 };
+        let difference = share - p;
+        if difference.abs() < NEGLIGIBLE { 0.0 } else { difference }
+    };
+    let gradient = probabilities.iter().zip(right).map(of_one).collect();
+    Some((of_right, gradient))
 }
 
 /// Probabilities from scores.
@@ -223,9 +258,21 @@ impl Parameters for ParamsWithPrior {
         self.prior().load(&prior)
     }
 
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     /// The network's weights move; the prior is copied, since it needs no average.
     fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()> {
         self.network.move_towards(other, decay)?;
+        // A step of the network comes with every few examples, so the copy goes straight from table to table.
+        if let Some(other) = other.as_any().downcast_ref::<Self>() {
+            // One that shares this one's table has nothing to copy, and its lock is this one's.
+            if !Arc::ptr_eq(&self.prior, &other.prior) {
+                self.prior().copy_from(&other.prior());
+            }
+            return Ok(());
+        }
         let prior = ALL.iter().filter_map(|name| Some(((*name).to_owned(), other.tensor(name).ok()?))).collect();
         self.prior().load(&prior)
     }
@@ -279,7 +326,7 @@ mod tests {
             f64::from(p[0]).ln()
         };
         for text in ["a", "b", "c", "d"] {
-            let place = Feature::of(text).place();
+            let place = model.place(Feature::of(text));
             let by = 1e-2;
             let at = |delta: f32| {
                 let mut moved = model.clone();

@@ -115,6 +115,10 @@ impl Parameters for Params {
         Params::load(self, values)
     }
 
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()> {
         if self.device.is_cuda() {
             let others = self.iter().map(|(name, _)| other.tensor(name)).collect::<Result<Vec<_>>>()?;

@@ -1,6 +1,7 @@
 //! The parameters of a policy and its optimizer, as learners see them: by name, without the network behind them.
 
 use candle_core::{Device, Result, Tensor};
+use std::any::Any;
 use std::collections::BTreeMap;
 
 /// The named parameters of one policy on one device.
@@ -21,6 +22,9 @@ pub trait Parameters {
     fn copy_from(&self, other: &dyn Parameters) -> Result<()> {
         self.load(&other.snapshot()?)
     }
+
+    /// The type behind the trait, so that parameters of one type can be copied without going through tensors.
+    fn as_any(&self) -> &dyn Any;
 
     /// Moves every value towards that of `other`, on the device: value ← decay · value + (1 − decay) · other.
     fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()>;

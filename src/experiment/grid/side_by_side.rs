@@ -1,6 +1,6 @@
 //! The runs of a grid beside each other: as threads or as processes, a given number of them or as many as pay.
 
-use super::growth::{Gain, Growth, Window};
+use super::growth::{Gain, Growth, Progress, Window};
 use super::process_sharing::{self, ProcessSharing};
 use super::{Cell, Isolation, Jobs, Listener, News, Plan, card_memory, complete, one_run, worker};
 use crate::run::{Event, RunState};
@@ -11,9 +11,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// A run's first updates are slow: on a GPU each shape of a batch is captured as a graph when it comes for the first time.
-const WARM_UP: Duration = Duration::from_secs(20);
 
 /// Makes the command of the process that carries a run out.
 pub type Worker<'a> = dyn Fn(&Cell) -> anyhow::Result<Command> + Sync + 'a;
@@ -99,7 +96,7 @@ fn watched(listener: Arc<Listener>, state: Arc<State>) -> Arc<Listener> {
             && matches!(status.state, RunState::Running)
         {
             state.note(cell, |seen| {
-                seen.since.get_or_insert_with(|| (Instant::now(), status.episodes));
+                seen.since.get_or_insert(status.episodes);
                 seen.episodes = status.episodes;
             });
         }
@@ -161,19 +158,21 @@ struct State {
 /// The progress of a run.
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    /// When it began to train here, and its episodes then.
-    since: Option<(Instant, u64)>,
+    /// Its episodes when it began to train here.
+    since: Option<u64>,
     episodes: u64,
     ended: bool,
 }
 
 impl State {
-    /// Episodes that all runs have made here, and whether as many as are wanted train at their full pace right now.
-    fn progress(&self) -> (u64, bool) {
+    fn progress(&self) -> Progress {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = seen.values().map(|s| s.since.map_or(0, |(_, before)| s.episodes.saturating_sub(before))).sum();
-        let warm = |s: &&Seen| !s.ended && s.since.is_some_and(|(since, _)| since.elapsed() >= WARM_UP);
-        (made, seen.values().filter(warm).count() >= self.wanted.load(Ordering::Relaxed))
+        let made = |s: &Seen| s.since.map_or(0, |before| s.episodes.saturating_sub(before));
+        Progress {
+            episodes: seen.values().map(made).sum(),
+            training: seen.values().filter(|s| !s.ended && s.since.is_some()).count(),
+            ended: seen.values().filter(|s| s.ended).count(),
+        }
     }
 
     fn note(&self, cell: &Cell, change: impl FnOnce(&mut Seen)) {
@@ -204,16 +203,22 @@ impl Grid<'_> {
             };
             start(state.wanted.load(Ordering::Relaxed));
             let mut window = Window::new();
+            let mut memory_is_known = false;
             while let Some(growth) = growth.as_mut().filter(|growth| !growth.is_over())
                 && state.alive.load(Ordering::Relaxed) > 0
             {
                 std::thread::sleep(Duration::from_millis(250));
-                let (episodes, training) = state.progress();
-                if let Some(per_second) = window.note(Instant::now(), episodes, training) {
-                    if let (1, Some((used, total))) = (growth.wanted(), card_memory::read(&self.plan.device)) {
+                // Towards the end there may be fewer runs than are wanted.
+                let runs = growth.wanted().min(state.alive.load(Ordering::Relaxed)).max(1);
+                let reading = window.note(Instant::now(), state.progress(), runs);
+                if growth.wanted() == 1 && window.is_warm() && !memory_is_known {
+                    memory_is_known = true;
+                    if let Some((used, total)) = card_memory::read(&self.plan.device) {
                         growth.limit(card_memory::runs(used, total));
                     }
-                    growth.read(per_second);
+                }
+                if let Some((runs, per_second)) = reading {
+                    growth.read(runs, per_second);
                     state.wanted.store(growth.wanted(), Ordering::Relaxed);
                     if self.next_is_there() {
                         start(growth.wanted());

@@ -152,7 +152,8 @@ impl RegexAgent {
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
         let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
         let prior = blueprint.prior.clone().map(|grid| {
-            (Mutex::new(NgramPrior::new(grid)), ParamsWithPrior::new(student.params.clone(), NgramPrior::model()))
+            let model = NgramPrior::model(&grid);
+            (Mutex::new(NgramPrior::new(grid)), ParamsWithPrior::new(student.params.clone(), model))
         });
         Ok(Self { student, adam: None, blueprint, alphabet, prior })
     }
@@ -384,27 +385,31 @@ impl RegexAgent {
 
 /// The prior beside the network.
 impl RegexAgent {
-    /// For each task the best of the edits that the prior proposes, or the network's own where the prior trusts none of them.
+    /// For each task the edits that the prior proposes, with their log probabilities; none where it trusts none of them.
+    fn proposed(
+        &self,
+        tasks: &[(&Words, &str)],
+        prior: &Mutex<NgramPrior>,
+        params: &ParamsWithPrior,
+    ) -> Vec<Vec<(String, f32)>> {
+        // Learning takes the locks in this order, too.
+        let (mut prior, model) = (prior.lock().unwrap_or_else(|e| e.into_inner()), params.prior());
+        let of_one = |(start, request): &(&Words, &str)| {
+            let tokens = request_tokens(request, &self.blueprint.requests);
+            let best = prior.best(&model, &tokens, start, PROPOSED);
+            let trusted = best.first().is_some_and(|(_, most)| *most >= LEAST_CERTAIN);
+            if trusted { best } else { Vec::new() }
+        };
+        tasks.iter().map(of_one).collect()
+    }
+
+    /// For each task the best of the edits that the prior proposed, or the network's own where there are none.
     fn reranked(
         &self,
         own: Vec<Edit>,
         tasks: &[(&Words, &str)],
-        prior: &Mutex<NgramPrior>,
-        params: &ParamsWithPrior,
+        mut proposed: Vec<Vec<(String, f32)>>,
     ) -> Result<Vec<Edit>> {
-        let mut proposed = Vec::with_capacity(tasks.len());
-        {
-            // Learning takes the locks in this order, too.
-            let (mut prior, model) = (prior.lock().unwrap_or_else(|e| e.into_inner()), params.prior());
-            for (start, request) in tasks {
-                let tokens = request_tokens(request, &self.blueprint.requests);
-                let mut best = prior.best(&model, &tokens, start, PROPOSED);
-                if best.first().is_none_or(|(_, most)| *most < LEAST_CERTAIN) {
-                    best.clear();
-                }
-                proposed.push(best);
-            }
-        }
         if self.blueprint.network_weight > 0.0 && self.student.params.device().is_cpu() {
             self.weigh(tasks, &mut proposed)?;
         }
@@ -443,10 +448,9 @@ impl Prior<RegexWorld> for RegexAgent {
     fn learn(&mut self, examples: &[Example<RegexWorld>]) -> Result<()> {
         let Some((prior, params)) = &self.prior else { return Ok(()) };
         let (mut prior, mut model) = (prior.lock().unwrap_or_else(|e| e.into_inner()), params.prior());
-        for example in examples {
-            let tokens = request_tokens(&example.words, &self.blueprint.requests);
-            prior.learn(&mut model, &tokens, &example.start, &example.execution);
-        }
+        let read = |e: &Example<RegexWorld>| request_tokens(&e.words, &self.blueprint.requests);
+        let shown: Vec<_> = examples.iter().map(|e| (read(e), &e.start, &e.execution)).collect();
+        prior.learn(&mut model, &shown);
         Ok(())
     }
 }
@@ -474,7 +478,13 @@ impl Agent<RegexWorld> for RegexAgent {
         let executions = executions.map(|((rolled, (start, _)), slots)| self.execution(rolled, slots, start)).collect();
         match (&self.prior, how) {
             (Some((prior, params)), Decoding::Greedy | Decoding::RollIn) if !params.prior().is_untaught() => {
-                self.reranked(executions, tasks, prior, params)
+                let proposed = self.proposed(tasks, prior, params);
+                match how {
+                    Decoding::Greedy if self.blueprint.votes > 0 => {
+                        self.voted_with_prior(executions, tasks, proposed, stream)
+                    }
+                    _ => self.reranked(executions, tasks, proposed),
+                }
             }
             (_, Decoding::Greedy) if self.blueprint.votes > 0 => self.voted(executions, tasks, stream),
             _ => Ok(executions),

@@ -6,11 +6,16 @@
 //! replacement. The manner is that of SHRDLURN (Wang, Liang and Manning 2016); the paper has nothing of the kind
 //! (`docs/deviations.md`).
 
+mod features;
+
+use self::features::{Parts, SharedFeatures};
 use super::letters::form;
 use super::marginal::Marginal;
-use super::program::Executor;
+use super::program::Pattern;
+use super::python_re::Scratch;
 use super::{Edit, Words};
-use crate::nn::log_linear::{Feature, LogLinear, softmax};
+use crate::nn::log_linear::{self, LogLinear, softmax};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,15 +32,21 @@ const LONGEST_INSERTION: usize = 3;
 /// Candidates of one description at most. More come only from descriptions that name many letters.
 const MOST_CANDIDATES: usize = 1500;
 
-/// Letters of a word's beginning, which is a feature of longer words.
-const BEGINNING: usize = 4;
+/// Patterns that are kept compiled at most.
+const MOST_COMPILED: usize = 4096;
+
+/// Patterns and replacements above which a grid has a table of 2^`LARGE_TABLE` weights: real requests have ten thousand n-grams, and
+/// each makes a feature with each of these.
+const LARGE_GRID: usize = 48;
+const LARGE_TABLE: u32 = 20;
 
 /// Learning rate and L2 penalty of the model.
 const RATE: f32 = 0.3;
 const DECAY: f32 = 1e-3;
 
-/// Examples whose effects are remembered, so that practice does not execute every candidate again.
-const REMEMBERED: usize = 2000;
+/// Examples whose effects are remembered, so that learning from them again does not execute every candidate again; some
+/// kilobyte each.
+const REMEMBERED: usize = 40_000;
 
 /// The edits that are considered: each pattern with each replacement. `{x}` is a letter that the pattern names, `{y}` the letters
 /// that the replacement puts in.
@@ -79,8 +90,41 @@ impl Grid {
         &self.replacements
     }
 
+    /// The edits that a description may mean.
+    fn candidates(&self, reading: &Reading) -> Vec<Candidate> {
+        let none = [String::new()];
+        let mut named = reading.named();
+        let (single, short) = loop {
+            let at_most = |n: usize| {
+                let mut strings: Vec<String> = named.iter().filter(|s| s.chars().count() <= n).cloned().collect();
+                strings.sort();
+                strings
+            };
+            let (single, short) = (at_most(1), at_most(LONGEST_INSERTION));
+            // Where a description names many letters, the first of them are considered, in every edit.
+            if named.is_empty() || self.number(single.len(), short.len()) <= MOST_CANDIDATES {
+                break (single, short);
+            }
+            named.pop();
+        };
+        let mut all = Vec::new();
+        for (r, replacement) in self.replacements.iter().enumerate() {
+            for (p, pattern) in self.patterns.iter().enumerate() {
+                let xs = if pattern.contains("{x}") { single.as_slice() } else { &none };
+                let ys = if replacement.contains("{y}") { short.as_slice() } else { &none };
+                for x in xs {
+                    for y in ys {
+                        let expression = format!("{}@{}", pattern.replace("{x}", x), replacement.replace("{y}", y));
+                        all.push(Candidate { expression, pattern: p, replacement: r, x: x.clone(), y: y.clone() });
+                    }
+                }
+            }
+        }
+        all
+    }
+
     /// Number of the edits that so many letters for patterns and strings for replacements make.
-    fn candidates(&self, letters: usize, strings: usize) -> usize {
+    fn number(&self, letters: usize, strings: usize) -> usize {
         let of = |shapes: &[String], slot: &str, n: usize| -> usize {
             shapes.iter().map(|shape| if shape.contains(slot) { n } else { 1 }).sum()
         };
@@ -197,174 +241,142 @@ enum Effect {
     Invalid,
 }
 
+/// Executes candidates. Those of one pattern and letter share a compiled pattern.
+#[derive(Default)]
+struct Executions {
+    patterns: HashMap<String, Option<Pattern>>,
+    scratch: Scratch,
+}
+
+impl Executions {
+    /// What a candidate makes of words; `None` where it is invalid.
+    fn outputs(&mut self, candidate: &Candidate, words: &[String]) -> Option<Vec<String>> {
+        let (pattern, replacement) = candidate.expression.split_once('@')?;
+        if !self.patterns.contains_key(pattern) {
+            // Few letters are named in earnest; whoever names all there are costs no more memory.
+            if self.patterns.len() >= MOST_COMPILED {
+                self.patterns.clear();
+            }
+            self.patterns.insert(pattern.to_owned(), Pattern::new(pattern));
+        }
+        let pattern = self.patterns.get(pattern)?.as_ref()?;
+        let template = pattern.replacement(replacement)?;
+        words.iter().map(|word| pattern.replace(&template, word, &mut self.scratch)).collect()
+    }
+
+    /// The effects of candidates on words, and which of them make the outputs of them.
+    fn known(&mut self, candidates: &[Candidate], words: &[String], outputs: &[String]) -> Known {
+        let of_one = |candidate: &Candidate| match self.outputs(candidate, words) {
+            None => (Effect::Invalid, false),
+            Some(made) => {
+                let changed = made.iter().zip(words).filter(|(output, word)| output != word).count();
+                let effect = match changed {
+                    0 => Effect::Nothing,
+                    n if n == words.len() => Effect::AllWords,
+                    _ => Effect::SomeWords,
+                };
+                (effect, made == outputs)
+            }
+        };
+        candidates.iter().map(of_one).collect()
+    }
+}
+
 /// A described edit: its tokens, the words that are looked at, and what they became.
 type Shown = (String, Vec<String>, Vec<String>);
 
 /// The effect of each candidate, and whether it does what was shown.
-type Known = (Vec<Effect>, Vec<bool>);
+type Known = Vec<(Effect, bool)>;
+
+/// What an example shows; `None` for an invalid edit.
+fn shown(tokens: &[String], start: &Words, edit: &Edit) -> Option<Shown> {
+    let outputs = edit.outputs.as_ref()?;
+    let n = start.words.len().min(outputs.len()).min(WORDS_LOOKED_AT);
+    Some((tokens.join(" "), start.words[..n].to_vec(), outputs[..n].to_vec()))
+}
 
 /// The prior: its grid, the features of its parts, and a cache of what candidates do.
 pub struct NgramPrior {
     grid: Grid,
     parts: Parts,
-    executor: Executor,
+    executions: Executions,
     /// Effects of the candidates of an example, and which of them do what it shows.
     remembered: HashMap<Shown, Known>,
-}
-
-/// Features of the grid's parts: of each pattern itself, its anchors, its symbols, and of each replacement.
-struct Parts {
-    patterns: Vec<[Feature; 3]>,
-    replacements: Vec<Feature>,
 }
 
 impl NgramPrior {
     /// A prior over a grid.
     pub fn new(grid: Grid) -> Self {
-        let split = |pattern: &String| {
-            // "(^)(V)()": what stands before, what is matched, what stands behind.
-            let mut groups = pattern.trim_matches(['(', ')']).split(")(");
-            let (before, symbols, behind) =
-                (groups.next().unwrap_or(""), groups.next().unwrap_or(""), groups.next().unwrap_or(""));
-            [
-                Feature::of(&format!("pattern {pattern}")),
-                Feature::of(&format!("anchors {before} {behind}")),
-                Feature::of(&format!("symbols {symbols}")),
-            ]
-        };
-        let parts = Parts {
-            patterns: grid.patterns.iter().map(split).collect(),
-            replacements: grid.replacements.iter().map(|r| Feature::of(&format!("replacement {r}"))).collect(),
-        };
-        Self { grid, parts, executor: Executor::default(), remembered: HashMap::new() }
+        let parts = Parts::of(&grid);
+        Self { grid, parts, executions: Executions::default(), remembered: HashMap::new() }
     }
 
-    /// The model that fits this prior, untaught.
-    pub fn model() -> LogLinear {
-        LogLinear::new(RATE, DECAY)
+    /// The model that fits a prior over such a grid, untaught.
+    pub fn model(grid: &Grid) -> LogLinear {
+        let model = LogLinear::new(RATE, DECAY);
+        if grid.patterns.len() + grid.replacements.len() > LARGE_GRID { model.with_table(LARGE_TABLE) } else { model }
     }
 
-    /// The edits that a description may mean.
-    fn candidates(&self, reading: &Reading) -> Vec<Candidate> {
-        let none = [String::new()];
-        let mut named = reading.named();
-        let (single, short) = loop {
-            let at_most = |n: usize| {
-                let mut strings: Vec<String> = named.iter().filter(|s| s.chars().count() <= n).cloned().collect();
-                strings.sort();
-                strings
-            };
-            let (single, short) = (at_most(1), at_most(LONGEST_INSERTION));
-            // Where a description names many letters, the first of them are considered, in every edit.
-            if named.is_empty() || self.grid.candidates(single.len(), short.len()) <= MOST_CANDIDATES {
-                break (single, short);
+    /// One step on each described edit, one after the other. Nothing is learnt where no candidate does what was shown.
+    pub fn learn(&mut self, model: &mut LogLinear, examples: &[(Vec<String>, &Words, &Edit)]) {
+        let shown: Vec<Option<Shown>> =
+            examples.iter().map(|(tokens, start, edit)| shown(tokens, start, edit)).collect();
+        self.remember(examples, &shown);
+        for ((tokens, ..), shown) in examples.iter().zip(&shown) {
+            let Some(known) = shown.as_ref().and_then(|shown| self.remembered.get(shown)) else { continue };
+            let (effects, right): (Vec<Effect>, Vec<bool>) = known.iter().copied().unzip();
+            if !right.contains(&true) {
+                continue;
             }
-            named.pop();
-        };
-        let mut all = Vec::new();
-        for (r, replacement) in self.grid.replacements.iter().enumerate() {
-            for (p, pattern) in self.grid.patterns.iter().enumerate() {
-                let xs = if pattern.contains("{x}") { single.as_slice() } else { &none };
-                let ys = if replacement.contains("{y}") { short.as_slice() } else { &none };
-                for x in xs {
-                    for y in ys {
-                        let expression = format!("{}@{}", pattern.replace("{x}", x), replacement.replace("{y}", y));
-                        all.push(Candidate { expression, pattern: p, replacement: r, x: x.clone(), y: y.clone() });
-                    }
-                }
+            let reading = Reading::of(tokens);
+            let candidates = self.grid.candidates(&reading);
+            let shared = SharedFeatures::of(&reading, &candidates);
+            let scores = shared.scores(&self.parts, model, &candidates, &effects);
+            if let Some((_, gradient)) = log_linear::gradient(&scores, &right) {
+                model.ascend(shared.spread(&self.parts, &candidates, &effects, &gradient));
             }
         }
-        all
     }
 
-    fn effects(&mut self, candidates: &[Candidate], words: &[String]) -> Vec<Effect> {
-        let effect = |candidate: &Candidate| {
-            let mut changed = 0;
-            for word in words {
-                match self.executor.execute(&candidate.expression, word) {
-                    None => return Effect::Invalid,
-                    Some(output) => changed += usize::from(output != *word),
-                }
+    /// Executes the candidates of the examples that are not remembered, on all processors.
+    fn remember(&mut self, examples: &[(Vec<String>, &Words, &Edit)], shown: &[Option<Shown>]) {
+        let mut new: BTreeMap<&Shown, &[String]> = BTreeMap::new();
+        for ((tokens, ..), shown) in examples.iter().zip(shown) {
+            if let Some(shown) = shown.as_ref().filter(|shown| !self.remembered.contains_key(*shown)) {
+                new.insert(shown, tokens);
             }
-            match changed {
-                0 => Effect::Nothing,
-                n if n == words.len() => Effect::AllWords,
-                _ => Effect::SomeWords,
-            }
-        };
-        candidates.iter().map(effect).collect()
-    }
-
-    /// The features of every candidate.
-    fn features(&self, reading: &Reading, candidates: &[Candidate], effects: &[Effect]) -> Vec<Vec<Feature>> {
-        let mut grams: HashMap<(&str, &str), Marked> = HashMap::new();
-        let mut all = Vec::with_capacity(candidates.len());
-        for (candidate, effect) in candidates.iter().zip(effects) {
-            let marked = grams
-                .entry((&candidate.x, &candidate.y))
-                .or_insert_with(|| Marked::of(reading, &candidate.x, &candidate.y));
-            let [pattern, anchors, symbols] = self.parts.patterns[candidate.pattern];
-            let replacement = self.parts.replacements[candidate.replacement];
-            let mut features = vec![pattern, replacement, pattern.and(replacement), marked.letters.and(replacement)];
-            features.push(match effect {
-                Effect::Nothing => Feature::of("changes nothing"),
-                Effect::SomeWords => Feature::of("changes some words"),
-                Effect::AllWords => Feature::of("changes all words"),
-                Effect::Invalid => Feature::of("is invalid"),
-            });
-            for (length, gram) in &marked.grams {
-                features.push(gram.and(replacement));
-                features.push(gram.and(pattern));
-                if *length <= 2 {
-                    features.push(gram.and(anchors));
-                    features.push(gram.and(symbols));
-                }
-            }
-            all.push(features);
         }
-        all
-    }
-
-    /// One step on a described edit. Nothing is learnt where no candidate does what was shown.
-    pub fn learn(&mut self, model: &mut LogLinear, tokens: &[String], start: &Words, edit: &Edit) {
-        let Some(outputs) = &edit.outputs else { return };
-        let reading = Reading::of(tokens);
-        let candidates = self.candidates(&reading);
-        let n = start.words.len().min(outputs.len()).min(WORDS_LOOKED_AT);
-        let (words, outputs) = (&start.words[..n], &outputs[..n]);
-        let key = (tokens.join(" "), words.to_vec(), outputs.to_vec());
-        let (effects, right) = match self.remembered.get(&key) {
-            Some(known) => known.clone(),
-            None => {
-                let effects = self.effects(&candidates, words);
-                let mut does = |candidate: &Candidate| {
-                    let executor = &mut self.executor;
-                    words
-                        .iter()
-                        .zip(outputs)
-                        .all(|(w, out)| executor.execute(&candidate.expression, w).as_ref() == Some(out))
-                };
-                let right: Vec<bool> = candidates.iter().map(&mut does).collect();
-                if self.remembered.len() >= REMEMBERED {
-                    self.remembered.clear();
-                }
-                self.remembered.insert(key, (effects.clone(), right.clone()));
-                (effects, right)
-            }
-        };
-        if right.contains(&true) {
-            model.step(&self.features(&reading, &candidates, &effects), &right);
+        if self.remembered.len() + new.len() > REMEMBERED {
+            self.remembered.clear();
+            new = examples.iter().zip(shown).filter_map(|((tokens, ..), s)| Some((s.as_ref()?, &tokens[..]))).collect();
         }
+        let grid = &self.grid;
+        let one = |executions: &mut Executions, (shown, tokens): (&Shown, &[String])| {
+            let known = executions.known(&grid.candidates(&Reading::of(tokens)), &shown.1, &shown.2);
+            (shown.clone(), known)
+        };
+        let found: Vec<(Shown, Known)> = match new.len() {
+            0 => return,
+            1 => {
+                let mut executions = std::mem::take(&mut self.executions);
+                let found = new.into_iter().map(|of_one| one(&mut executions, of_one)).collect();
+                self.executions = executions;
+                found
+            }
+            _ => new.into_iter().collect::<Vec<_>>().into_par_iter().map_init(Executions::default, one).collect(),
+        };
+        self.remembered.extend(found);
     }
 
     /// The `most` most probable edits for a description on a start, each with its log probability, best first.
     pub fn best(&mut self, model: &LogLinear, tokens: &[String], start: &Words, most: usize) -> Vec<(String, f32)> {
         let reading = Reading::of(tokens);
-        let candidates = self.candidates(&reading);
+        let candidates = self.grid.candidates(&reading);
         let n = start.words.len().min(WORDS_LOOKED_AT);
-        let effects = self.effects(&candidates, &start.words[..n]);
-        let features = self.features(&reading, &candidates, &effects);
-        let probabilities = softmax(&features.iter().map(|f| model.score(f)).collect::<Vec<_>>());
+        let known = self.executions.known(&candidates, &start.words[..n], &[]);
+        let effects: Vec<Effect> = known.into_iter().map(|(effect, _)| effect).collect();
+        let shared = SharedFeatures::of(&reading, &candidates);
+        let probabilities = softmax(&shared.scores(&self.parts, model, &candidates, &effects));
         let mut order: Vec<usize> = (0..candidates.len()).filter(|i| effects[*i] != Effect::Invalid).collect();
         // Candidates of equal probability keep their order.
         order.sort_by(|a, b| probabilities[*b].total_cmp(&probabilities[*a]));
@@ -373,69 +385,17 @@ impl NgramPrior {
     }
 }
 
-/// The n-grams of a description in which the letters of a candidate are marked, each with its length.
-struct Marked {
-    grams: Vec<(usize, Feature)>,
-    /// Whether the letters of the candidate are named, and how many others are.
-    letters: Feature,
-}
-
-impl Marked {
-    fn of(reading: &Reading, x: &str, y: &str) -> Self {
-        let (mut x_named, mut y_named, mut others) = (false, false, 0);
-        let mut tokens = vec!["^"];
-        for token in &reading.0 {
-            let (Token::Letters(text) | Token::Word(text)) = token;
-            let is_x = !x.is_empty() && text == x && !(x_named && text == y);
-            tokens.push(if is_x {
-                x_named = true;
-                "{x}"
-            } else if !y.is_empty() && text == y {
-                y_named = true;
-                "{y}"
-            } else if matches!(token, Token::Letters(_)) {
-                others += 1;
-                "{letters}"
-            } else {
-                text
-            });
-        }
-        tokens.push("$");
-        let mut grams = Vec::new();
-        for n in 1..=3 {
-            for window in tokens.windows(n).filter(|w| !matches!(w, ["^" | "$"])) {
-                grams.push((n, Feature::of(&window.join(" "))));
-            }
-        }
-        // Beginnings of words, so that other forms of a word and misspelt ones are not wholly unknown.
-        for token in &reading.0 {
-            if let Token::Word(word) = token
-                && let Some((at, _)) = word.char_indices().nth(BEGINNING)
-            {
-                grams.push((1, Feature::of(&format!("{}…", &word[..at]))));
-            }
-        }
-        let named = |letters: &str, named: bool| match (letters.is_empty(), named) {
-            (true, _) => "none",
-            (false, true) => "named",
-            (false, false) => "unnamed",
-        };
-        let letters = format!("letters {} {} others {}", named(x, x_named), named(y, y_named), others.min(2));
-        Self { grams, letters: Feature::of(&letters) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tokenise::tokenise;
     use super::*;
 
-    fn grid() -> Grid {
+    pub(super) fn grid() -> Grid {
         let forms = ["()({x})()@", "()(V)()@\\2\\2", "(^)(.)()@{y}\\2", "()(.)($)@{yy}"];
         Grid::of(&Marginal::Composed { letters: ('a'..='z').collect(), forms: forms.map(String::from).to_vec() })
     }
 
-    fn tokens(text: &str) -> Vec<String> {
+    pub(super) fn tokens(text: &str) -> Vec<String> {
         tokenise(text, &|token| token.len() > 2)
     }
 
@@ -457,7 +417,7 @@ mod tests {
     fn candidates_use_the_letters_that_are_named() {
         let prior = NgramPrior::new(grid());
         let of = |text: &str| {
-            let all = prior.candidates(&Reading::of(&tokens(text)));
+            let all = prior.grid.candidates(&Reading::of(&tokens(text)));
             all.into_iter().map(|c| c.expression).collect::<Vec<_>>()
         };
         let plain = of("double every vowel");
@@ -474,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_few_sentences_teach_edits_that_were_never_described() {
-        let (mut prior, mut model) = (NgramPrior::new(grid()), NgramPrior::model());
+        let (mut prior, mut model) = (NgramPrior::new(grid()), NgramPrior::model(&grid()));
         let start = words(&["banana", "orange", "letter", "garden", "window"]);
         let told = [
             ("drop each 'a'", "()(a)()@"),
@@ -488,7 +448,7 @@ mod tests {
         ];
         for _ in 0..10 {
             for (text, expression) in told {
-                prior.learn(&mut model, &tokens(text), &start, &Edit::of(expression, &start));
+                prior.learn(&mut model, &[(tokens(text), &start, &Edit::of(expression, &start))]);
             }
         }
         // New letters, and a pattern with a replacement that were told about in other edits only.
@@ -504,10 +464,10 @@ mod tests {
 
     #[test]
     fn nothing_is_learnt_from_edits_beyond_the_grid_and_nonsense_is_no_error() {
-        let (mut prior, mut model) = (NgramPrior::new(grid()), NgramPrior::model());
+        let (mut prior, mut model) = (NgramPrior::new(grid()), NgramPrior::model(&grid()));
         let start = words(&["banana"]);
-        prior.learn(&mut model, &tokens("something odd"), &start, &Edit::of("(b)(an)()@xyz", &start));
-        prior.learn(&mut model, &tokens("something"), &start, &Edit { expression: "bad".into(), outputs: None });
+        prior.learn(&mut model, &[(tokens("something odd"), &start, &Edit::of("(b)(an)()@xyz", &start))]);
+        prior.learn(&mut model, &[(tokens("something"), &start, &Edit { expression: "bad".into(), outputs: None })]);
         assert!(model.is_untaught());
         for text in ["", "!!!", "[ ] [", "\u{1f600}", &"x ".repeat(500)] {
             let best = prior.best(&model, &tokens(text), &start, 4);
@@ -520,9 +480,9 @@ mod tests {
         let start = words(&["banana", "letter"]);
         let edit = Edit::of("()(a)()@", &start);
         let twice = |forget: bool| {
-            let (mut prior, mut model) = (NgramPrior::new(grid()), NgramPrior::model());
+            let (mut prior, mut model) = (NgramPrior::new(grid()), NgramPrior::model(&grid()));
             for _ in 0..2 {
-                prior.learn(&mut model, &tokens("drop 'a'"), &start, &edit);
+                prior.learn(&mut model, &[(tokens("drop 'a'"), &start, &edit)]);
                 if forget {
                     prior.remembered.clear();
                 }

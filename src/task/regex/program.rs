@@ -10,22 +10,13 @@ pub const CONSONANT: &str = "[^aeiou]";
 /// The class that `V` stands for in a pattern.
 pub const VOWEL: &str = "[aeiou]";
 
-/// An expression that compiles.
+/// A pattern that compiles. Many expressions may share it.
 #[derive(Clone, Debug)]
-pub struct Expression {
-    regex: Regex,
-    template: Template,
-}
+pub struct Pattern(Regex);
 
-impl Expression {
-    /// Compiles `pattern@replacement`: exactly one `@`; `C` and `V` in the pattern are the classes [`CONSONANT`] and
-    /// [`VOWEL`]; the replacement holds none of `C V ( )`; what replaces a match is group 1, the replacement, group 3.
-    /// `None` where Python refuses it or groups are missing: an invalid execution.
-    pub fn new(expression: &str) -> Option<Expression> {
-        let (pattern, replacement) = expression.split_once('@')?;
-        if replacement.contains(['@', 'C', 'V', '(', ')']) {
-            return None;
-        }
+impl Pattern {
+    /// Compiles a pattern, in which `C` and `V` are the classes [`CONSONANT`] and [`VOWEL`]. `None` where Python refuses it.
+    pub fn new(pattern: &str) -> Option<Pattern> {
         let mut spelled = String::with_capacity(pattern.len() + 32);
         for c in pattern.chars() {
             match c {
@@ -34,28 +25,53 @@ impl Expression {
                 c => spelled.push(c),
             }
         }
-        let regex = Regex::new(&spelled).ok()?;
-        spelled.clear();
-        spelled.push_str("\\1");
-        spelled.push_str(replacement);
-        spelled.push_str("\\3");
-        let template = regex.template(&spelled).ok()?;
-        Some(Expression { regex, template })
+        Regex::new(&spelled).ok().map(Pattern)
+    }
+
+    /// Compiles what takes the place of a match: group 1, the replacement, group 3. The replacement holds none of `@ C V ( )`.
+    /// `None` where Python refuses it or groups are missing.
+    pub fn replacement(&self, replacement: &str) -> Option<Template> {
+        if replacement.contains(['@', 'C', 'V', '(', ')']) {
+            return None;
+        }
+        self.0.template(&format!("\\1{replacement}\\3")).ok()
+    }
+
+    /// The word with every match replaced; `None` when the step bound is reached.
+    pub fn replace(&self, template: &Template, word: &str, scratch: &mut Scratch) -> Option<String> {
+        self.0.sub(template, word, scratch).ok()
+    }
+}
+
+/// An expression that compiles.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    pattern: Pattern,
+    template: Template,
+}
+
+impl Expression {
+    /// Compiles `pattern@replacement`, with exactly one `@` ([`Pattern`]). `None` is an invalid execution.
+    pub fn new(expression: &str) -> Option<Expression> {
+        let (pattern, replacement) = expression.split_once('@')?;
+        let pattern = Pattern::new(pattern)?;
+        let template = pattern.replacement(replacement)?;
+        Some(Expression { pattern, template })
     }
 
     /// The word after the edit; `None` when the step bound is reached.
     pub fn apply(&self, word: &str, scratch: &mut Scratch) -> Option<String> {
-        self.regex.sub(&self.template, word, scratch).ok()
+        self.pattern.replace(&self.template, word, scratch)
     }
 
     /// The parts of the word that match, as positions of letters; `None` when the step bound is reached.
     pub fn matches(&self, word: &str, scratch: &mut Scratch) -> Option<Vec<(usize, usize)>> {
-        self.regex.matches(word, scratch).ok()
+        self.pattern.0.matches(word, scratch).ok()
     }
 
     /// The places that the edit writes anew, each with what stands there afterwards; `None` when the step bound is reached.
     pub fn replaced(&self, word: &str, scratch: &mut Scratch) -> Option<Vec<(usize, usize, String)>> {
-        self.regex.replaced(&self.template, word, scratch).ok()
+        self.pattern.0.replaced(&self.template, word, scratch).ok()
     }
 }
 

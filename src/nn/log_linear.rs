@@ -55,6 +55,8 @@ pub struct LogLinear {
     gradient: Vec<f32>,
     rate: f32,
     decay: f32,
+    /// Whether a model that follows another one is its average over steps, not its copy.
+    averaged: bool,
     /// AdaGrad adds this to the root of a sum of squares.
     damping: f32,
 }
@@ -63,7 +65,16 @@ impl LogLinear {
     /// A model with zero weights. `rate` is AdaGrad's learning rate, `decay` the weight of the L2 penalty.
     pub fn new(rate: f32, decay: f32) -> Self {
         let zeros = || vec![0.0; 1 << BITS];
-        Self { bits: BITS, weights: zeros(), squares: zeros(), gradient: zeros(), rate, decay, damping: 1e-8 }
+        Self {
+            bits: BITS,
+            weights: zeros(),
+            squares: zeros(),
+            gradient: zeros(),
+            rate,
+            decay,
+            averaged: false,
+            damping: 1e-8,
+        }
     }
 
     /// An untaught model with a table of 2^`bits` weights, at most 2^24. The more features there are, the larger it has to be for
@@ -73,6 +84,13 @@ impl LogLinear {
         let bits = bits.min(MOST_BITS);
         let zeros = || vec![0.0; 1 << bits];
         Self { bits, weights: zeros(), squares: zeros(), gradient: zeros(), ..self }
+    }
+
+    /// A model whose average over steps is what acts. Many examples that contradict each other keep its weights moving, and the
+    /// average is surer; with few examples it would hide what was just learnt.
+    #[must_use]
+    pub fn averaged(self) -> Self {
+        Self { averaged: true, ..self }
     }
 
     fn place(&self, feature: Feature) -> usize {
@@ -137,9 +155,15 @@ impl LogLinear {
         }
     }
 
-    /// Takes over what another model with a table of the same size has learnt.
-    fn copy_from(&mut self, other: &LogLinear) {
-        self.weights.copy_from_slice(&other.weights);
+    /// Follows another model with a table of the same size: it moves towards it where such models are averaged, and is its copy
+    /// otherwise.
+    pub fn follow(&mut self, other: &LogLinear, decay: f32) {
+        if self.averaged {
+            let pairs = self.weights.iter_mut().zip(&other.weights);
+            pairs.for_each(|(weight, to)| *weight = decay * *weight + (1.0 - decay) * to);
+        } else {
+            self.weights.copy_from_slice(&other.weights);
+        }
         self.squares.copy_from_slice(&other.squares);
     }
 
@@ -262,14 +286,14 @@ impl Parameters for ParamsWithPrior {
         self
     }
 
-    /// The network's weights move; the prior is copied, since it needs no average.
+    /// The network's weights move, and the prior follows; parameters of another type give it as a copy.
     fn move_towards(&self, other: &dyn Parameters, decay: f64) -> Result<()> {
         self.network.move_towards(other, decay)?;
         // A step of the network comes with every few examples, so the copy goes straight from table to table.
         if let Some(other) = other.as_any().downcast_ref::<Self>() {
             // One that shares this one's table has nothing to copy, and its lock is this one's.
             if !Arc::ptr_eq(&self.prior, &other.prior) {
-                self.prior().copy_from(&other.prior());
+                self.prior().follow(&other.prior(), decay as f32);
             }
             return Ok(());
         }

@@ -37,7 +37,7 @@ const MOST_COMPILED: usize = 4096;
 
 /// Patterns and replacements above which a grid has a table of 2^`LARGE_TABLE` weights: real requests have ten thousand n-grams, and
 /// each makes a feature with each of these.
-const LARGE_GRID: usize = 48;
+const LARGE_GRID: usize = 44;
 const LARGE_TABLE: u32 = 20;
 
 /// Learning rate and L2 penalty of the model.
@@ -314,7 +314,11 @@ impl NgramPrior {
     /// The model that fits a prior over such a grid, untaught.
     pub fn model(grid: &Grid) -> LogLinear {
         let model = LogLinear::new(RATE, DECAY);
-        if grid.patterns.len() + grid.replacements.len() > LARGE_GRID { model.with_table(LARGE_TABLE) } else { model }
+        if grid.patterns.len() + grid.replacements.len() > LARGE_GRID {
+            model.with_table(LARGE_TABLE).averaged()
+        } else {
+            model
+        }
     }
 
     /// One step on each described edit, one after the other. Nothing is learnt where no candidate does what was shown.

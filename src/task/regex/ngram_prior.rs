@@ -35,14 +35,16 @@ const MOST_CANDIDATES: usize = 1500;
 /// Patterns that are kept compiled at most.
 const MOST_COMPILED: usize = 4096;
 
-/// Patterns and replacements above which a grid has a table of 2^`LARGE_TABLE` weights: real requests have ten thousand n-grams, and
-/// each makes a feature with each of these.
-const LARGE_GRID: usize = 44;
-const LARGE_TABLE: u32 = 20;
-
 /// Learning rate and L2 penalty of the model.
 const RATE: f32 = 0.3;
 const DECAY: f32 = 1e-3;
+
+/// Patterns and replacements above which a grid is that of a large corpus. Its thousands of n-grams make a feature with each of
+/// them, so it has a table of 2^`LARGE_TABLE` weights; and it learns from thousands of descriptions, some of them wrong, so its
+/// rate is lower and the average of its weights acts.
+const LARGE_GRID: usize = 44;
+const LARGE_TABLE: u32 = 20;
+const LARGE_RATE: f32 = 0.1;
 
 /// Examples whose effects are remembered, so that learning from them again does not execute every candidate again; some
 /// kilobyte each.
@@ -313,11 +315,9 @@ impl NgramPrior {
 
     /// The model that fits a prior over such a grid, untaught.
     pub fn model(grid: &Grid) -> LogLinear {
-        let model = LogLinear::new(RATE, DECAY);
-        if grid.patterns.len() + grid.replacements.len() > LARGE_GRID {
-            model.with_table(LARGE_TABLE).averaged()
-        } else {
-            model
+        match grid.patterns.len() + grid.replacements.len() > LARGE_GRID {
+            true => LogLinear::new(LARGE_RATE, DECAY).with_table(LARGE_TABLE).averaged(),
+            false => LogLinear::new(RATE, DECAY),
         }
     }
 

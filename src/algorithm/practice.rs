@@ -30,12 +30,19 @@ pub(super) fn excerpts<W: World>(world: &W, described: &[DescribedEpisode<W>], s
     described.iter().map(excerpt).collect()
 }
 
-/// The examples that the prior learns from where the network learns from `own`: when they come again, they are those that were
+/// The prior takes in one replay of so many: it needs fewer passes than the network.
+const PRIOR_REPLAY: u64 = 4;
+
+/// The examples that the prior learns from where the network learns from `own`: none in most replays, and otherwise those that were
 /// described, since what a prior finds out about an example can then be remembered.
 pub(super) fn for_prior<'a, W: World>(
     own: &'a [Example<W>],
     described: &[DescribedEpisode<W>],
     step: StepContext,
 ) -> Cow<'a, [Example<W>]> {
-    if step.fresh { Cow::Borrowed(own) } else { Cow::Owned(described.iter().map(|d| d.example.clone()).collect()) }
+    if step.fresh {
+        return Cow::Borrowed(own);
+    }
+    let taken = step.counter.is_multiple_of(PRIOR_REPLAY);
+    Cow::Owned(described.iter().filter(|_| taken).map(|d| d.example.clone()).collect())
 }

@@ -59,7 +59,8 @@ pub struct ModelSettings {
     /// The model that reads descriptions beside the network: `none` or `ngrams` (`task/regex/ngram_prior.rs`).
     #[serde(default)]
     pub prior: PriorKind,
-    /// Weight of the network's log likelihood where the prior's proposals are ranked, 0 to 10.
+    /// Weight of the network beside the prior: of its log likelihood where the prior's proposals are ranked, or, with votes, of
+    /// their share; 0 to 10.
     #[serde(default)]
     pub network_weight: f64,
     /// Renamings of letters under which a request is carried out, beside the plain letters, when the agent acts greedily; most
@@ -226,9 +227,9 @@ pub fn presets() -> Vec<Preset> {
                 reserve: 256,
                 reference_padding: false,
                 letters: Letters::Renamed,
-                prior: PriorKind::None,
-                network_weight: 0.0,
-                votes: 0,
+                prior: PriorKind::Ngrams,
+                network_weight: 0.5,
+                votes: 8,
                 pretrained: "none".into(),
             },
             Rest {

@@ -110,3 +110,33 @@ fn every_test_that_the_security_document_names_exists() {
         }
     }
 }
+
+/// The fuzz targets are compiled with the other tests, but as programs of libFuzzer they are a package of their own, which only a
+/// nightly compiler or special flags build.
+#[test]
+fn the_fuzz_package_has_the_crates_that_its_targets_use() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = |manifest: &str| {
+        let manifest: toml::Table = std::fs::read_to_string(root.join(manifest)).unwrap().parse().unwrap();
+        let named =
+            |table: &str| manifest.get(table).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+        named("dependencies").chain(named("dev-dependencies")).cloned().collect::<Vec<String>>()
+    };
+    let (all, of_fuzz) = (crates("Cargo.toml"), crates("tests/fuzz/Cargo.toml"));
+    let mut sources = vec![root.join("tests/support/mod.rs")];
+    sources.extend(std::fs::read_dir(root.join("tests/fuzz/targets")).unwrap().map(|entry| entry.unwrap().path()));
+    for source in sources {
+        let text = std::fs::read_to_string(&source).unwrap();
+        for name in &all {
+            let path = format!("{}::", name.replace('-', "_"));
+            let used = text.match_indices(&path).any(|(at, _)| {
+                !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':')
+            });
+            assert!(
+                !used || of_fuzz.contains(name),
+                "{} uses {name}, which tests/fuzz/Cargo.toml lacks",
+                source.display()
+            );
+        }
+    }
+}

@@ -71,7 +71,7 @@ impl<W: World> Learner<W> {
         Ok(loss)
     }
 
-    /// Lets the prior beside the network learn from examples, where the agent has one. The average takes it over with its next step.
+    /// Lets the prior beside the network learn from examples, where the agent has one. The average follows it with its next step.
     pub fn learn_prior(&mut self, examples: &[Example<W>]) -> Result<()> {
         match self.agent.prior() {
             Some(prior) => prior.learn(examples),

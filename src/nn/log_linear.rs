@@ -93,6 +93,11 @@ impl LogLinear {
         Self { averaged: true, ..self }
     }
 
+    /// Weights in its table.
+    pub fn table(&self) -> usize {
+        self.weights.len()
+    }
+
     fn place(&self, feature: Feature) -> usize {
         (feature.0 >> (32 - self.bits)) as usize
     }
@@ -157,7 +162,13 @@ impl LogLinear {
 
     /// Follows another model with a table of the same size: it moves towards it where such models are averaged, and is its copy
     /// otherwise.
-    pub fn follow(&mut self, other: &LogLinear, decay: f32) {
+    ///
+    /// # Errors
+    /// When the tables differ in size.
+    pub fn follow(&mut self, other: &LogLinear, decay: f32) -> Result<()> {
+        if self.table() != other.table() {
+            bail!("a prior with {} weights cannot follow one with {}", self.table(), other.table())
+        }
         if self.averaged {
             let pairs = self.weights.iter_mut().zip(&other.weights);
             pairs.for_each(|(weight, to)| *weight = decay * *weight + (1.0 - decay) * to);
@@ -165,6 +176,7 @@ impl LogLinear {
             self.weights.copy_from_slice(&other.weights);
         }
         self.squares.copy_from_slice(&other.squares);
+        Ok(())
     }
 
     /// Its tensors; none while it is untaught.
@@ -293,7 +305,7 @@ impl Parameters for ParamsWithPrior {
         if let Some(other) = other.as_any().downcast_ref::<Self>() {
             // One that shares this one's table has nothing to copy, and its lock is this one's.
             if !Arc::ptr_eq(&self.prior, &other.prior) {
-                self.prior().follow(&other.prior(), decay as f32);
+                self.prior().follow(&other.prior(), decay as f32)?;
             }
             return Ok(());
         }

@@ -140,19 +140,24 @@ impl Window {
         if counted < WINDOW && !one_is_through {
             return None;
         }
-        // A run that was through before it had warmed up is counted from its beginning: others like it will be, too.
         let (from, spent) = match self.warm {
-            Some((_, episodes)) if counted >= SHORTEST => (episodes, counted),
-            _ => (before.episodes, spent),
+            Some((_, episodes)) if counted >= Self::shortest(before) => (episodes, counted),
+            // A run alone that was through before it had warmed up is counted from its beginning: others like it will be, too.
+            _ if before.training == 1 => (before.episodes, spent),
+            // The others had only begun, and would count for less than they make.
+            _ => {
+                *self = Self::new();
+                return None;
+            }
         };
         *self = Self::new();
         let rate = || progress.episodes.saturating_sub(from) as f64 / spent.as_secs_f64();
         (spent >= SHORTEST).then(|| (before.training, rate()))
     }
 
-    /// Whether the stage's runs have warmed up, and so have taken the memory that they need.
-    pub(super) fn is_warm(&self) -> bool {
-        self.warm.is_some()
+    /// The least time of a count. One of several runs is tested now and then, so they need more than one alone.
+    fn shortest(before: Progress) -> Duration {
+        if before.training == 1 { SHORTEST } else { WINDOW / 2 }
     }
 }
 
@@ -243,6 +248,10 @@ mod tests {
         // Before: all that was made.
         let moments = [(0.0, 0, 1, 0), (4.0, 4_000, 0, 1), (4.1, 4_000, 1, 1)];
         assert_eq!(readings(1, &moments), [None, Some((1, 1_000.0)), None]);
+        // Of several runs the others may only have begun: the stage begins anew.
+        let moments =
+            [(0.0, 0, 8, 0), (4.0, 4_000, 7, 1), (4.5, 4_100, 7, 1), (11.0, 9_000, 7, 1), (21.0, 49_000, 7, 1)];
+        assert_eq!(readings(7, &moments), [None, None, None, None, Some((7, 4_000.0))]);
         // A moment is no reading, and the next run is counted anew.
         let moments = [(0.0, 0, 1, 0), (0.5, 4_000, 0, 1), (1.0, 4_000, 1, 1), (7.0, 5_000, 1, 1), (17.0, 9_000, 1, 1)];
         assert_eq!(readings(1, &moments), [None, None, None, None, Some((1, 400.0))]);

@@ -210,8 +210,11 @@ impl Grid<'_> {
                 std::thread::sleep(Duration::from_millis(250));
                 // Towards the end there may be fewer runs than are wanted.
                 let runs = growth.wanted().min(state.alive.load(Ordering::Relaxed)).max(1);
-                let reading = window.note(Instant::now(), state.progress(), runs);
-                if growth.wanted() == 1 && window.is_warm() && !memory_is_known {
+                let progress = state.progress();
+                let reading = window.note(Instant::now(), progress, runs);
+                // The first run takes more memory the longer it trains, but may be through before its count is.
+                let begins = !memory_is_known && progress.training > 0;
+                if growth.wanted() == 1 && (begins || reading.is_some()) {
                     memory_is_known = true;
                     if let Some((used, total)) = card_memory::read(&self.plan.device) {
                         growth.limit(card_memory::runs(used, total));

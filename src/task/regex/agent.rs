@@ -151,10 +151,7 @@ impl RegexAgent {
         blueprint.check().map_err(candle_core::Error::msg)?;
         let student = RegexStudent::new(blueprint.sizes, blueprint.reference_padding, stream, device)?;
         let alphabet = Renaming::letters(&[&blueprint.characters, &blueprint.requests, &blueprint.expressions]);
-        let prior = blueprint.prior.clone().map(|grid| {
-            let model = NgramPrior::model(&grid);
-            (Mutex::new(NgramPrior::new(grid)), ParamsWithPrior::new(student.params.clone(), model))
-        });
+        let prior = blueprint.prior.clone().map(|grid| prior_beside(&student, grid));
         Ok(Self { student, adam: None, blueprint, alphabet, prior })
     }
 
@@ -410,7 +407,9 @@ impl RegexAgent {
         tasks: &[(&Words, &str)],
         mut proposed: Vec<Vec<(String, f32)>>,
     ) -> Result<Vec<Edit>> {
-        if self.blueprint.network_weight > 0.0 && self.student.params.device().is_cpu() {
+        // With votes their share is what the network says.
+        let by_likelihood = self.blueprint.network_weight > 0.0 && self.blueprint.votes == 0;
+        if by_likelihood && self.student.params.device().is_cpu() {
             self.weigh(tasks, &mut proposed)?;
         }
         let chosen = own.into_iter().zip(tasks).zip(proposed);
@@ -453,6 +452,12 @@ impl Prior<RegexWorld> for RegexAgent {
         prior.learn(&mut model, &shown);
         Ok(())
     }
+}
+
+/// A prior over a grid's edits, untaught, and its parameters as one set with those of a student.
+fn prior_beside(student: &RegexStudent, grid: Grid) -> (Mutex<NgramPrior>, ParamsWithPrior) {
+    let params = ParamsWithPrior::new(student.params.clone(), NgramPrior::model(&grid));
+    (Mutex::new(NgramPrior::new(grid)), params)
 }
 
 /// The form in which a lesson asks the student.
@@ -572,8 +577,14 @@ impl Agent<RegexWorld> for RegexAgent {
         if wanted.sizes != self.blueprint.sizes {
             return Err("the checkpoint's agent has other sizes".into());
         }
-        if wanted.prior != self.blueprint.prior {
-            return Err("the checkpoint's agent has another prior".into());
+        match (&wanted.prior, &self.blueprint.prior) {
+            (None, None) => {}
+            (Some(grid), Some(own)) if grid == own => {}
+            // An earlier program had one size of table for all grids.
+            (Some(grid), Some(own)) if grid.has_the_edits_of(own) => {
+                self.prior = Some(prior_beside(&self.student, grid.clone()));
+            }
+            _ => return Err("the checkpoint's agent has another prior".into()),
         }
         self.blueprint = wanted;
         Ok(())

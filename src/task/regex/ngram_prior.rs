@@ -46,9 +46,9 @@ const LARGE_GRID: usize = 44;
 const LARGE_TABLE: u32 = 20;
 const LARGE_RATE: f32 = 0.1;
 
-/// Examples whose effects are remembered, so that learning from them again does not execute every candidate again; some
-/// kilobyte each.
-const REMEMBERED: usize = 40_000;
+/// Examples whose effects are remembered, so that learning from them again does not execute every candidate again; up to 4 KB
+/// each.
+const REMEMBERED: usize = 10_000;
 
 /// The edits that are considered: each pattern with each replacement. `{x}` is a letter that the pattern names, `{y}` the letters
 /// that the replacement puts in.
@@ -56,6 +56,9 @@ const REMEMBERED: usize = 40_000;
 pub struct Grid {
     patterns: Vec<String>,
     replacements: Vec<String>,
+    /// Whether it is that of a large corpus. Checkpoints of before there was the difference have none of these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    large: bool,
 }
 
 impl Grid {
@@ -76,10 +79,15 @@ impl Grid {
                 forms.iter().for_each(|form| count(&form.replace("{x}", "k").replace("{yy}", "b").replace("{y}", "b")));
             }
         }
-        Self {
-            patterns: most_frequent(patterns, MOST_PATTERNS),
-            replacements: most_frequent(replacements, MOST_REPLACEMENTS),
-        }
+        let patterns = most_frequent(patterns, MOST_PATTERNS);
+        let replacements = most_frequent(replacements, MOST_REPLACEMENTS);
+        let large = patterns.len() + replacements.len() > LARGE_GRID;
+        Self { patterns, replacements, large }
+    }
+
+    /// Whether both consider the same edits.
+    pub fn has_the_edits_of(&self, other: &Grid) -> bool {
+        self.patterns == other.patterns && self.replacements == other.replacements
     }
 
     /// The patterns.
@@ -315,7 +323,7 @@ impl NgramPrior {
 
     /// The model that fits a prior over such a grid, untaught.
     pub fn model(grid: &Grid) -> LogLinear {
-        match grid.patterns.len() + grid.replacements.len() > LARGE_GRID {
+        match grid.large {
             true => LogLinear::new(LARGE_RATE, DECAY).with_table(LARGE_TABLE).averaged(),
             false => LogLinear::new(RATE, DECAY),
         }
@@ -415,6 +423,29 @@ mod tests {
         assert_eq!(parts("()(ab)()@x"), None, "two letters");
         assert_eq!(parts("()(a)()@x\\2y"), None, "two insertions");
         assert_eq!(parts("()(a)()@xy"), Some(("()({x})()".into(), "{y}".into())));
+    }
+
+    #[test]
+    fn a_large_grid_has_a_large_table_unless_its_checkpoint_is_older() {
+        let mut list = Vec::new();
+        for (before, behind) in [("", ""), ("^", ""), ("", "$")] {
+            for symbols in ["a", ".", "C", "V", "a.", "aC", "aV", ".a", "Ca", "Va", "CC", "VV", "CV", "VC", ".."] {
+                for replacement in ["", "b", "b\\2", "\\2b", "\\2\\2"] {
+                    list.push(format!("({before})({symbols})({behind})@{replacement}"));
+                }
+            }
+        }
+        let large = Grid::of(&Marginal::List(list));
+        assert!(large.large && !grid().large);
+        let mut json = serde_json::to_value(&large).unwrap();
+        assert_eq!(json["large"], true);
+        json.as_object_mut().unwrap().remove("large");
+        let older: Grid = serde_json::from_value(json).unwrap();
+        assert!(older.has_the_edits_of(&large) && older != large);
+        let weights = |grid: &Grid| NgramPrior::model(grid).table();
+        assert_eq!((weights(&large), weights(&older)), (1 << LARGE_TABLE, weights(&grid())));
+        // The grids of small worlds are written as before.
+        assert!(serde_json::to_value(grid()).unwrap().get("large").is_none());
     }
 
     #[test]

@@ -57,6 +57,9 @@ impl RegexAgent {
 /// The edit whose outputs have the most of the votes, which count `weight` together, and of the probabilities of proposed expressions.
 /// Of equals the first counts, and the votes stand before the proposals. An invalid edit is given only when there is no other.
 fn best_together(ballot: Vec<Edit>, start: &Words, proposed: &[(String, f32)], weight: f32) -> Edit {
+    if proposed.is_empty() {
+        return most_votes(ballot);
+    }
     let of_one = weight / (ballot.len().max(1) as f32);
     let votes = ballot.into_iter().map(|edit| (edit, of_one));
     let proposals = proposed.iter().map(|(expression, log)| (Edit::of(expression, start), log.exp()));
@@ -111,6 +114,8 @@ mod tests {
         assert_eq!(best_together(ballot(), &start, &proposed(0.2), 0.1).expression, doubled);
         // Without proposals the votes decide, and without valid votes the prior does.
         assert_eq!(best_together(ballot(), &start, &[], 1.0).expression, dropped);
+        let others = vec![of(doubled), of(dropped), of(dropped)];
+        assert_eq!(best_together(others, &start, &[], 0.0).expression, dropped);
         assert_eq!(best_together(vec![edit("(", None)], &start, &proposed(0.01), 3.0).expression, dropped);
         assert_eq!(best_together(vec![edit("(", None)], &start, &[], 3.0).expression, "(");
     }

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(growth.gain().unwrap(), Gain { runs: 7, alone: 100.0, together: 400.0 });
     }
 
-    /// What a window says of the progress at moments: seconds, episodes, runs that train, runs that have ended.
+    /// Notes the progress at some moments (seconds, episodes, runs that train, runs that have ended) and collects the readings.
     fn readings(wanted: usize, moments: &[(f64, u64, usize, usize)]) -> Vec<Option<(usize, f64)>> {
         let (start, mut window) = (Instant::now(), Window::new());
         let note = |&(seconds, episodes, training, ended): &(f64, u64, usize, usize)| {

@@ -391,13 +391,15 @@ impl RegexAgent {
     ) -> Vec<Vec<(String, f32)>> {
         // Learning takes the locks in this order, too.
         let (mut prior, model) = (prior.lock().unwrap_or_else(|e| e.into_inner()), params.prior());
-        let of_one = |(start, request): &(&Words, &str)| {
-            let tokens = request_tokens(request, &self.blueprint.requests);
-            let best = prior.best(&model, &tokens, start, PROPOSED);
-            let trusted = best.first().is_some_and(|(_, most)| *most >= LEAST_CERTAIN);
-            if trusted { best } else { Vec::new() }
-        };
-        tasks.iter().map(of_one).collect()
+        let requests = &self.blueprint.requests;
+        let read = tasks.iter().map(|(start, request)| (request_tokens(request, requests), *start)).collect();
+        let mut proposed = prior.best(&model, read, PROPOSED);
+        for best in &mut proposed {
+            if best.first().is_none_or(|(_, most)| *most < LEAST_CERTAIN) {
+                best.clear();
+            }
+        }
+        proposed
     }
 
     /// For each task the best of the edits that the prior proposed, or the network's own where there are none.

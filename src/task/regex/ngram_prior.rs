@@ -11,10 +11,10 @@ mod features;
 use self::features::{Parts, SharedFeatures};
 use super::letters::form;
 use super::marginal::Marginal;
-use super::program::Pattern;
-use super::python_re::Scratch;
+use super::program::Executor;
 use super::{Edit, Words};
 use crate::nn::log_linear::{self, LogLinear, softmax};
+use crate::nn::sharing;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -31,9 +31,6 @@ const LONGEST_INSERTION: usize = 3;
 
 /// Candidates of one description at most. More come only from descriptions that name many letters.
 const MOST_CANDIDATES: usize = 1500;
-
-/// Patterns that are kept compiled at most.
-const MOST_COMPILED: usize = 4096;
 
 /// Learning rate and L2 penalty of the model.
 const RATE: f32 = 0.3;
@@ -251,45 +248,33 @@ enum Effect {
     Invalid,
 }
 
-/// Executes candidates. Those of one pattern and letter share a compiled pattern.
-#[derive(Default)]
-struct Executions {
-    patterns: HashMap<String, Option<Pattern>>,
-    scratch: Scratch,
+/// The effects of candidates on words, and which of them turn the words into the outputs.
+fn known(executor: &mut Executor, candidates: &[Candidate], words: &[String], outputs: &[String]) -> Known {
+    let of_one = |candidate: &Candidate| match executor.execute_all(&candidate.expression, words) {
+        None => (Effect::Invalid, false),
+        Some(made) => {
+            let changed = made.iter().zip(words).filter(|(output, word)| output != word).count();
+            let effect = match changed {
+                0 => Effect::Nothing,
+                n if n == words.len() => Effect::AllWords,
+                _ => Effect::SomeWords,
+            };
+            (effect, made == outputs)
+        }
+    };
+    candidates.iter().map(of_one).collect()
 }
 
-impl Executions {
-    /// What a candidate makes of words; `None` where it is invalid.
-    fn outputs(&mut self, candidate: &Candidate, words: &[String]) -> Option<Vec<String>> {
-        let (pattern, replacement) = candidate.expression.split_once('@')?;
-        if !self.patterns.contains_key(pattern) {
-            // Few letters are named in earnest; whoever names all there are costs no more memory.
-            if self.patterns.len() >= MOST_COMPILED {
-                self.patterns.clear();
-            }
-            self.patterns.insert(pattern.to_owned(), Pattern::new(pattern));
-        }
-        let pattern = self.patterns.get(pattern)?.as_ref()?;
-        let template = pattern.replacement(replacement)?;
-        words.iter().map(|word| pattern.replace(&template, word, &mut self.scratch)).collect()
+/// Does the same to each part, several at once while the machine has room. `own` serves where one thread does all of them.
+fn with_executors<T: Send, R: Send>(
+    own: &mut Executor,
+    parts: Vec<T>,
+    one: impl Fn(&mut Executor, T) -> R + Send + Sync,
+) -> Vec<R> {
+    if parts.len() < 2 || sharing::now() == 1 {
+        return parts.into_iter().map(|part| one(own, part)).collect();
     }
-
-    /// The effects of candidates on words, and which of them make the outputs of them.
-    fn known(&mut self, candidates: &[Candidate], words: &[String], outputs: &[String]) -> Known {
-        let of_one = |candidate: &Candidate| match self.outputs(candidate, words) {
-            None => (Effect::Invalid, false),
-            Some(made) => {
-                let changed = made.iter().zip(words).filter(|(output, word)| output != word).count();
-                let effect = match changed {
-                    0 => Effect::Nothing,
-                    n if n == words.len() => Effect::AllWords,
-                    _ => Effect::SomeWords,
-                };
-                (effect, made == outputs)
-            }
-        };
-        candidates.iter().map(of_one).collect()
-    }
+    parts.into_par_iter().map_init(Executor::default, one).collect()
 }
 
 /// A described edit: its tokens, the words that are looked at, and what they became.
@@ -298,7 +283,7 @@ type Shown = (String, Vec<String>, Vec<String>);
 /// The effect of each candidate, and whether it does what was shown.
 type Known = Vec<(Effect, bool)>;
 
-/// What an example shows; `None` for an invalid edit.
+/// An example as its effects are remembered; `None` for an invalid edit, from which nothing is learnt.
 fn shown(tokens: &[String], start: &Words, edit: &Edit) -> Option<Shown> {
     let outputs = edit.outputs.as_ref()?;
     let n = start.words.len().min(outputs.len()).min(WORDS_LOOKED_AT);
@@ -309,7 +294,7 @@ fn shown(tokens: &[String], start: &Words, edit: &Edit) -> Option<Shown> {
 pub struct NgramPrior {
     grid: Grid,
     parts: Parts,
-    executions: Executions,
+    executor: Executor,
     /// Effects of the candidates of an example, and which of them do what it shows.
     remembered: HashMap<Shown, Known>,
 }
@@ -318,7 +303,7 @@ impl NgramPrior {
     /// A prior over a grid.
     pub fn new(grid: Grid) -> Self {
         let parts = Parts::of(&grid);
-        Self { grid, parts, executions: Executions::default(), remembered: HashMap::new() }
+        Self { grid, parts, executor: Executor::default(), remembered: HashMap::new() }
     }
 
     /// The model that fits a prior over such a grid, untaught.
@@ -350,7 +335,7 @@ impl NgramPrior {
         }
     }
 
-    /// Executes the candidates of the examples that are not remembered, on all processors.
+    /// Executes the candidates of the examples that are not remembered.
     fn remember(&mut self, examples: &[(Vec<String>, &Words, &Edit)], shown: &[Option<Shown>]) {
         let mut new: BTreeMap<&Shown, &[String]> = BTreeMap::new();
         for ((tokens, ..), shown) in examples.iter().zip(shown) {
@@ -363,37 +348,35 @@ impl NgramPrior {
             new = examples.iter().zip(shown).filter_map(|((tokens, ..), s)| Some((s.as_ref()?, &tokens[..]))).collect();
         }
         let grid = &self.grid;
-        let one = |executions: &mut Executions, (shown, tokens): (&Shown, &[String])| {
-            let known = executions.known(&grid.candidates(&Reading::of(tokens)), &shown.1, &shown.2);
-            (shown.clone(), known)
-        };
-        let found: Vec<(Shown, Known)> = match new.len() {
-            0 => return,
-            1 => {
-                let mut executions = std::mem::take(&mut self.executions);
-                let found = new.into_iter().map(|of_one| one(&mut executions, of_one)).collect();
-                self.executions = executions;
-                found
-            }
-            _ => new.into_iter().collect::<Vec<_>>().into_par_iter().map_init(Executions::default, one).collect(),
-        };
+        let found = with_executors(&mut self.executor, new.into_iter().collect(), |executor, (shown, tokens)| {
+            let candidates = grid.candidates(&Reading::of(tokens));
+            (shown.clone(), known(executor, &candidates, &shown.1, &shown.2))
+        });
         self.remembered.extend(found);
     }
 
-    /// The `most` most probable edits for a description on a start, each with its log probability, best first.
-    pub fn best(&mut self, model: &LogLinear, tokens: &[String], start: &Words, most: usize) -> Vec<(String, f32)> {
-        let reading = Reading::of(tokens);
-        let candidates = self.grid.candidates(&reading);
-        let n = start.words.len().min(WORDS_LOOKED_AT);
-        let known = self.executions.known(&candidates, &start.words[..n], &[]);
-        let effects: Vec<Effect> = known.into_iter().map(|(effect, _)| effect).collect();
-        let shared = SharedFeatures::of(&reading, &candidates);
-        let probabilities = softmax(&shared.scores(&self.parts, model, &candidates, &effects));
-        let mut order: Vec<usize> = (0..candidates.len()).filter(|i| effects[*i] != Effect::Invalid).collect();
-        // Candidates of equal probability keep their order.
-        order.sort_by(|a, b| probabilities[*b].total_cmp(&probabilities[*a]));
-        order.truncate(most);
-        order.into_iter().map(|i| (candidates[i].expression.clone(), probabilities[i].ln())).collect()
+    /// For each description on a start the `most` most probable edits, each with its log probability, best first.
+    pub fn best(
+        &mut self,
+        model: &LogLinear,
+        tasks: Vec<(Vec<String>, &Words)>,
+        most: usize,
+    ) -> Vec<Vec<(String, f32)>> {
+        let (grid, parts) = (&self.grid, &self.parts);
+        with_executors(&mut self.executor, tasks, |executor, (tokens, start)| {
+            let reading = Reading::of(&tokens);
+            let candidates = grid.candidates(&reading);
+            let n = start.words.len().min(WORDS_LOOKED_AT);
+            let known = known(executor, &candidates, &start.words[..n], &[]);
+            let effects: Vec<Effect> = known.into_iter().map(|(effect, _)| effect).collect();
+            let shared = SharedFeatures::of(&reading, &candidates);
+            let probabilities = softmax(&shared.scores(parts, model, &candidates, &effects));
+            let mut order: Vec<usize> = (0..candidates.len()).filter(|i| effects[*i] != Effect::Invalid).collect();
+            // Candidates of equal probability keep their order.
+            order.sort_by(|a, b| probabilities[*b].total_cmp(&probabilities[*a]));
+            order.truncate(most);
+            order.into_iter().map(|i| (candidates[i].expression.clone(), probabilities[i].ln())).collect()
+        })
     }
 }
 
@@ -409,6 +392,10 @@ mod tests {
 
     pub(super) fn tokens(text: &str) -> Vec<String> {
         tokenise(text, &|token| token.len() > 2)
+    }
+
+    fn best(prior: &mut NgramPrior, model: &LogLinear, text: &str, start: &Words, most: usize) -> Vec<(String, f32)> {
+        prior.best(model, vec![(tokens(text), start)], most).remove(0)
     }
 
     fn words(list: &[&str]) -> Words {
@@ -492,7 +479,7 @@ mod tests {
             ("write the opening letter two times", "(^)(.)()@\\2\\2"),
             ("'z' comes before the opening letter", "(^)(.)()@z\\2"),
         ] {
-            let best = prior.best(&model, &tokens(text), &start, 3);
+            let best = best(&mut prior, &model, text, &start, 3);
             assert_eq!(best[0].0, expression, "{text}: {best:?}");
         }
     }
@@ -505,7 +492,7 @@ mod tests {
         prior.learn(&mut model, &[(tokens("something"), &start, &Edit { expression: "bad".into(), outputs: None })]);
         assert!(model.is_untaught());
         for text in ["", "!!!", "[ ] [", "\u{1f600}", &"x ".repeat(500)] {
-            let best = prior.best(&model, &tokens(text), &start, 4);
+            let best = best(&mut prior, &model, text, &start, 4);
             assert!(best.len() <= 4);
         }
     }
@@ -522,7 +509,7 @@ mod tests {
                     prior.remembered.clear();
                 }
             }
-            prior.best(&model, &tokens("drop 'a'"), &start, 5)
+            best(&mut prior, &model, "drop 'a'", &start, 5)
         };
         assert_eq!(twice(true), twice(false));
     }

@@ -80,10 +80,10 @@ pub fn execute(expression: &str, word: &str) -> Option<String> {
     Expression::new(expression)?.apply(word, &mut Scratch::default())
 }
 
-/// Executes many expressions, keeping the most recent ones compiled. Memory stays bounded.
+/// Executes many expressions, keeping the patterns of the most recent ones compiled. Memory stays bounded.
 #[derive(Debug)]
 pub struct Executor {
-    compiled: HashMap<String, Option<Expression>>,
+    patterns: HashMap<String, Option<Pattern>>,
     capacity: usize,
     scratch: Scratch,
 }
@@ -95,21 +95,29 @@ impl Default for Executor {
 }
 
 impl Executor {
-    /// An executor that keeps at most `capacity` expressions compiled.
+    /// An executor that keeps at most `capacity` patterns compiled.
     pub fn new(capacity: usize) -> Executor {
-        Executor { compiled: HashMap::new(), capacity: capacity.max(1), scratch: Scratch::default() }
+        Executor { patterns: HashMap::new(), capacity: capacity.max(1), scratch: Scratch::default() }
     }
 
     /// As [`execute`].
     pub fn execute(&mut self, expression: &str, word: &str) -> Option<String> {
+        self.execute_all(expression, std::slice::from_ref(&word))?.pop()
+    }
+
+    /// The outputs for all words. One invalid output makes all invalid.
+    pub fn execute_all(&mut self, expression: &str, words: &[impl AsRef<str>]) -> Option<Vec<String>> {
+        let (pattern, replacement) = expression.split_once('@')?;
         // Looking up before inserting spares the copy of the text in the common case.
-        if !self.compiled.contains_key(expression) {
-            if self.compiled.len() >= self.capacity {
-                self.compiled.clear();
+        if !self.patterns.contains_key(pattern) {
+            if self.patterns.len() >= self.capacity {
+                self.patterns.clear();
             }
-            self.compiled.insert(expression.to_owned(), Expression::new(expression));
+            self.patterns.insert(pattern.to_owned(), Pattern::new(pattern));
         }
-        self.compiled.get(expression)?.as_ref()?.apply(word, &mut self.scratch)
+        let pattern = self.patterns.get(pattern)?.as_ref()?;
+        let template = pattern.replacement(replacement)?;
+        words.iter().map(|word| pattern.replace(&template, word.as_ref(), &mut self.scratch)).collect()
     }
 }
 
@@ -181,7 +189,7 @@ mod tests {
         for expression in ["()(n)()@c", "()(e)()@", "bad", "()(V)()@x", "()(n)()@c"] {
             assert_eq!(executor.execute(expression, "embolden"), execute(expression, "embolden"), "{expression}");
         }
-        assert!(executor.compiled.len() <= 2);
+        assert!(executor.patterns.len() <= 2);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Parts {
 pub(super) struct SharedFeatures {
     /// The distinct n-grams, each with its length.
     grams: Vec<(usize, Feature)>,
-    /// What candidates with the same letters share.
+    /// The n-grams and letters that candidates share, one group for each choice of letters.
     groups: Vec<Group>,
     /// The group of each candidate.
     group_of: Vec<usize>,
@@ -252,7 +252,7 @@ mod tests {
         {
             let reading = Reading::of(&tokens(text));
             let candidates = prior.grid.candidates(&reading);
-            let known = prior.executions.known(&candidates, &words, &[]);
+            let known = super::super::known(&mut prior.executor, &candidates, &words, &[]);
             let effects: Vec<Effect> = known.into_iter().map(|(effect, _)| effect).collect();
             let shared = SharedFeatures::of(&reading, &candidates);
             let plain = features(&prior.parts, &reading, &candidates, &effects);

@@ -6,5 +6,6 @@ mod golden;
 mod grammar;
 mod import;
 mod letters;
+mod prior;
 mod tokenise;
 mod world;

@@ -3,7 +3,7 @@
 
 use candle_core::Device;
 use iliad::config::run::TeacherMode;
-use iliad::experiment::results::Results;
+use iliad::experiment::results::{Results, SeedResult};
 use iliad::registry::Registry;
 use iliad::trainer::{FinalReport, Launch, checkpoint};
 use std::path::Path;
@@ -182,6 +182,19 @@ fn results(folder: &Path, name: &str) -> Results {
     results
 }
 
+/// A level, in percent, that the first row's best reading comes to.
+fn readings_above_nothing(results: &Results) -> u8 {
+    let readings = results.rows[0].seeds.iter().flat_map(|seed| &seed.curve).filter_map(|point| point.validation);
+    let best = (100.0 * readings.fold(0.0, f64::max)).floor();
+    assert!(best >= 1.0, "some request was understood");
+    best as u8
+}
+
+/// Episodes of a run before the first reading at a level, in percent.
+fn reached_first(seed: &SeedResult, level: f64) -> Option<u64> {
+    seed.curve.iter().find(|p| p.validation.is_some_and(|v| 100.0 * v >= level)).map(|p| p.episodes)
+}
+
 #[test]
 fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -204,7 +217,7 @@ fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
     let (code, said) = reproduce(dir.path(), "broken", &["--set", "algorithm.batch=16"]);
     assert!(code == 1 && said.contains("other settings (algorithm.batch)"), "{said}");
     let (code, _) = reproduce(dir.path(), "broken", &["--collect"]);
-    assert_eq!((code, results(dir.path(), "broken")), (0, a));
+    assert_eq!((code, results(dir.path(), "broken")), (0, a.clone()));
     // Only readings until then count; a run that did not come so far has no part in it.
     for (until, runs) in [("32", 4), ("1000000", 0)] {
         let (code, said) = reproduce(dir.path(), "broken", &["--collect", "--until", until]);
@@ -214,6 +227,17 @@ fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
         assert_eq!((code, all.len()), (0, runs), "{said}");
         assert!(all.iter().all(|s| s.episodes <= 32 && s.test.is_none()) && said.contains("episodes"), "{said}");
     }
+    // A level besides the family's own is told of, too.
+    let level = readings_above_nothing(&a);
+    let (code, said) = reproduce(dir.path(), "broken", &["--collect", "--level", &level.to_string()]);
+    let told = results(dir.path(), "broken");
+    let row = &told.rows[0];
+    let first = row.seeds.iter().filter_map(|seed| reached_first(seed, f64::from(level)));
+    let (episodes, n) = first.fold((0.0, 0), |(sum, n), episodes| (sum + episodes as f64, n + 1));
+    assert!(code == 0 && told.levels.contains(&f64::from(level)) && said.contains(&format!("to {level}%")), "{said}");
+    let of_level = row.reached.iter().find(|reached| reached.level == f64::from(level)).unwrap().episodes;
+    assert!(n > 0 && of_level.n == n && (of_level.mean.unwrap() - episodes / n as f64).abs() < 1e-9, "{row:?}");
+    assert_eq!(reproduce(dir.path(), "broken", &["--collect", "--level", "0"]).0, 2);
     assert_eq!(reproduce(dir.path(), "broken", &["--until", "32"]).0, 2);
     assert_eq!(reproduce(dir.path(), "broken", &["--row", "nobody"]).0, 2);
 }

@@ -93,6 +93,9 @@ pub(super) struct Args {
     /// With --collect: only what the runs had read after so many episodes, to compare runs of different lengths
     #[arg(long, value_name = "EPISODES", requires = "collect")]
     pub until: Option<u64>,
+    /// Tell also when validation success came to so many percent, besides the levels of the family
+    #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub level: Vec<u8>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -197,7 +200,8 @@ pub(super) fn run(args: &Args, registry: Registry) -> CliResult {
     }
     std::fs::create_dir_all(&args.results).map_err(anyhow::Error::from)?;
     for table in &shown {
-        let mut results = collect::collect(family, table, &cells, args.until, &command(args, registry))?;
+        let levels: Vec<f64> = args.level.iter().copied().map(f64::from).collect();
+        let mut results = collect::collect(family, table, &cells, args.until, &levels, &command(args, registry))?;
         if let Some(name) = &args.name {
             results.name.clone_from(name);
         }
@@ -341,6 +345,9 @@ fn command(args: &Args, registry: Registry) -> String {
     words.extend(args.episodes.map(|n| format!("--episodes {n}")));
     words.extend(args.name.as_ref().map(|name| format!("--name {name}")));
     words.extend(args.until.map(|n| format!("--collect --until {n}")));
+    if !args.level.is_empty() {
+        words.push(format!("--level {}", args.level.iter().map(u8::to_string).collect::<Vec<_>>().join(",")));
+    }
     if args.conclude {
         words.push(format!("--seconds {} --conclude", args.seconds));
     }

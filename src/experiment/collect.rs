@@ -13,7 +13,8 @@ use std::path::Path;
 const CURVE: usize = 250;
 
 /// The results of a table of a family so far. `command` is the one that makes them again. With `until`, only what runs had
-/// read after so many episodes counts, so that runs of different lengths compare; no test success is known of then.
+/// read after so many episodes counts, so that runs of different lengths compare; no test success is known of then. `more_levels`
+/// are levels of validation success, in percent, that are looked for besides the family's own.
 ///
 /// # Errors
 /// When the report of a run cannot be read.
@@ -22,8 +23,12 @@ pub fn collect(
     table: &Table,
     cells: &[Cell],
     until: Option<u64>,
+    more_levels: &[f64],
     command: &str,
 ) -> anyhow::Result<Results> {
+    let mut levels = [&family.levels(), more_levels].concat();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
     let mut devices: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for (index, row) in table.rows.iter().enumerate() {
@@ -36,7 +41,7 @@ pub fn collect(
             {
                 devices.push(f.device.clone());
             }
-            seeds.extend(seed(cell, finished.as_ref(), until, family.levels()));
+            seeds.extend(seed(cell, finished.as_ref(), until, &levels));
         }
         let of =
             |value: fn(&SeedResult) -> Option<f64>| Summary::of(&seeds.iter().filter_map(value).collect::<Vec<_>>());
@@ -50,7 +55,7 @@ pub fn collect(
             validation: of(|s| s.validation),
             validation_smoothed: of(|s| s.validation_smoothed),
             test: of(|s| s.test),
-            reached: family.levels().iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
+            reached: levels.iter().enumerate().map(|(i, &level)| reached(level, i, &seeds)).collect(),
             paper: row.paper,
             seeds,
             more: serde_json::Map::new(),
@@ -71,7 +76,7 @@ pub fn collect(
         command: command.to_owned(),
         program: env!("CARGO_PKG_VERSION").into(),
         complete: rows.iter().all(|r| r.complete == r.wanted),
-        levels: family.levels().to_vec(),
+        levels,
         side_by_side: None,
         rows,
     })
@@ -94,7 +99,7 @@ fn reached(level: f64, index: usize, seeds: &[SeedResult]) -> LevelResult {
 
 /// One run's results from its curve and, once complete, its report; `None` where nothing has begun. With `until` from the
 /// curve's points up to there alone; runs that have none beyond it are left out.
-fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>, levels: [f64; 3]) -> Option<SeedResult> {
+fn seed(cell: &Cell, finished: Option<&Finished>, until: Option<u64>, levels: &[f64]) -> Option<SeedResult> {
     let mut points = curve(&cell.folder);
     let finished = finished.filter(|_| until.is_none());
     if let Some(until) = until {

@@ -30,14 +30,14 @@ pub struct Read {
 }
 
 impl Milestones {
-    /// No level reached yet; `levels` are those of the run's family, in percent.
-    pub fn new(levels: [f64; 3]) -> Self {
-        let reached = levels.map(|level| Reached { level, raw: None, smoothed: None }).to_vec();
+    /// No level reached yet; `levels`, in percent, are those of the run's family, or any others of which a table tells.
+    pub fn new(levels: &[f64]) -> Self {
+        let reached = levels.iter().map(|&level| Reached { level, raw: None, smoothed: None }).collect();
         Self { recent: VecDeque::new(), best: None, at: None, reached }
     }
 
     /// Those of a checkpoint. One of an earlier program knows its best reading and no moments.
-    pub fn of(header: &Header, levels: [f64; 3]) -> Self {
+    pub fn of(header: &Header, levels: &[f64]) -> Self {
         let mut milestones = header.milestones.clone();
         if milestones.reached.is_empty() {
             milestones.reached = Self::new(levels).reached;
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_trailing_mean_and_the_levels_by_hand() {
-        let mut m = Milestones::new([60.0, 75.0, 85.0]);
+        let mut m = Milestones::new(&[60.0, 75.0, 85.0]);
         let moment = |update: u64| Moment { update, episodes: 32 * update, descriptions: 10 * update };
         let readings = [0.2, 0.6, 0.9, 0.3, 0.8];
         let read: Vec<Read> = readings.iter().zip(1..).map(|(v, i)| m.note(*v, 2, moment(i))).collect();

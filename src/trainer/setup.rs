@@ -130,8 +130,8 @@ pub(super) fn train<K: Family>(
         supply: Supply::starting_at(counters.next.unwrap_or(counters.episodes).max(counters.episodes)),
         commands,
         validation: header.as_ref().map_or_else(
-            || ValidationTracker::new(family.levels()),
-            |header| ValidationTracker::of(header, family.levels()),
+            || ValidationTracker::new(&family.levels()),
+            |header| ValidationTracker::of(header, &family.levels()),
         ),
         events,
         curve,

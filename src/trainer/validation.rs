@@ -22,13 +22,13 @@ pub(super) struct ValidationTracker {
 
 impl ValidationTracker {
     /// The tracker of a new run of a family with these levels of validation success.
-    pub(super) fn new(levels: [f64; 3]) -> Self {
+    pub(super) fn new(levels: &[f64]) -> Self {
         let milestones = Milestones::new(levels);
         Self { due: true, latest: None, evaluated_update: None, best: None, milestones }
     }
 
     /// The tracker as a checkpoint has it.
-    pub(super) fn of(header: &Header, levels: [f64; 3]) -> Self {
+    pub(super) fn of(header: &Header, levels: &[f64]) -> Self {
         Self {
             due: header.evaluation_due,
             latest: header.validation,
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_best_policy_is_that_of_the_best_trailing_mean() {
-        let mut tracker = ValidationTracker::new([60.0, 75.0, 85.0]);
+        let mut tracker = ValidationTracker::new(&[60.0, 75.0, 85.0]);
         assert!(tracker.due && tracker.best_success().is_none());
         let readings = [(2, 10), (8, 20), (4, 30), (6, 40)];
         for (successes, update) in readings {

@@ -118,10 +118,9 @@ pub struct EvaluationRequest {
 }
 
 /// An evaluation that is under way, or that failed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluating {
     /// The request.
-    #[serde(flatten)]
     pub request: EvaluationRequest,
     /// Tasks that are done.
     pub done: u64,

@@ -261,6 +261,31 @@ impl Manager {
         Ok(true)
     }
 
+    /// Goes on with a run that no process has, where its copy is to be had and no other process is faster. Where the database or the
+    /// object store is away, nothing happens yet. What was claimed in vain is given back, so that another process may try.
+    ///
+    /// # Errors
+    /// When it cannot go on here, for example because its data are missing on this machine.
+    pub(super) async fn take_over(&self, run: &Run) -> Result<(), LaunchError> {
+        let (later, gone_on) = match self.bring_here(run).await {
+            Ok(true) => match self.go_on(run).await {
+                Err(error @ LaunchError::Store(_)) => (Some(error), Ok(())),
+                gone_on => (None, gone_on),
+            },
+            Ok(false) => return Ok(()),
+            Err(error) => (Some(error), Ok(())),
+        };
+        if let Some(error) = &later {
+            tracing::warn!("the run {}, which no process has, cannot be taken up yet: {error:#}", run.id);
+        }
+        if (later.is_some() || gone_on.is_err())
+            && let Some(copies) = self.copies()
+        {
+            copies.claims.lock().await.remove(&run.id);
+        }
+        gone_on
+    }
+
     /// Claims a run that is made here.
     pub(super) async fn claim_new(&self, run: &RunId) -> Result<(), LaunchError> {
         match self.copies() {

@@ -277,6 +277,11 @@ impl Manager {
         Ok(())
     }
 
+    /// The evaluations of all runs that are under way in this process, or that failed in it.
+    pub(super) fn all_evaluations(&self) -> Vec<(RunId, Evaluating)> {
+        self.checkpoint_use().evaluating.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The evaluations of a run that are under way, or that failed.
     pub(super) fn evaluations_under_way(&self, run: &RunId) -> Vec<Evaluating> {
         let all = self.checkpoint_use().evaluating.lock().unwrap_or_else(PoisonError::into_inner);

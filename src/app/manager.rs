@@ -237,7 +237,7 @@ impl Manager {
         }
     }
 
-    async fn go_on(&self, run: &Run) -> Result<(), LaunchError> {
+    pub(super) async fn go_on(&self, run: &Run) -> Result<(), LaunchError> {
         let id = &run.id;
         self.check_goes_on_here(id).await?;
         if run.family == OUTSIDE {

@@ -4,6 +4,7 @@
 mod announce;
 mod elsewhere;
 mod launching;
+mod take_over;
 mod wire;
 
 use super::manager::Manager;
@@ -50,6 +51,10 @@ impl Processes {
         tokio::spawn(processes.clone().announce());
         tokio::spawn(processes.clone().look_after());
         tokio::spawn(processes.clone().announce_accounts());
+        if trains {
+            tokio::spawn(processes.clone().take_over());
+            tokio::spawn(processes.clone().announce_evaluations());
+        }
         processes.tell(wire::HELLO, &()).await;
         Ok(processes)
     }
@@ -112,6 +117,7 @@ impl Processes {
                 read => read.map(drop),
             },
             wire::EVENT => serde_json::from_str(&body).map(|message| self.elsewhere.event(message)),
+            wire::EVALUATIONS => serde_json::from_str(&body).map(|all| self.elsewhere.evaluations(sender, all)),
             wire::GONE => serde_json::from_str(&body).map(|run| self.elsewhere.gone(&run)),
             wire::ACCOUNTS => {
                 self.manager.store().account_changed_elsewhere();

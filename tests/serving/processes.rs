@@ -82,6 +82,22 @@ fn people_teach_one_run_through_processes_that_only_serve_pages() {
     assert!(post(&second, &format!("/api/runs/{id}/resume"), &Value::Null).0 < 300);
     wait_for("the resumption", || run(&first, &id)["status"]["state"] == "running");
 
+    // How an evaluation goes is told elsewhere, too: this one fails, because its checkpoint was damaged.
+    let (_, kept) = post(&first, &format!("/api/runs/{id}/checkpoints"), &Value::Null);
+    let name = kept["name"].as_str().unwrap_or_else(|| panic!("{kept}")).to_owned();
+    let path = data.path().join("runs").join(&id).join(&name);
+    wait_for("the checkpoint", || path.is_file());
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 100]).unwrap();
+    let asked = json!({ "checkpoint": name, "split": "validation" });
+    let (status, told) = post(&first, &format!("/api/runs/{id}/evaluations"), &asked);
+    assert_eq!(status, 202, "{told}");
+    wait_for("the failure to be heard of", || {
+        let (_, told) = ask(&second.address, "GET", &format!("/api/runs/{id}/evaluations"), &[], "");
+        body(&told)["pending"].as_array().unwrap().iter().any(|one| one["failed"].is_string())
+    });
+    std::fs::write(&path, &whole).unwrap();
+
     // A run is started from a page of a process that cannot train it.
     let (status, made) = post(&first, "/api/runs", &json!({ "preset": "tiny", "seed": 2 }));
     assert_eq!(status, 201, "{made}");
@@ -167,8 +183,15 @@ fn a_run_goes_on_at_another_machine_from_the_copies_of_its_checkpoints() {
     wait_for("the log", || second.log().contains("belongs to another process"));
     wait_for("the first to be heard of", || update(&second, &run) > copied);
     let copied = wait_for_copy(|| manifest(copies.path(), &run), copied);
-    drop(second);
+    let at_first = update(&first, &run);
     drop(first);
+
+    // The machine is lost: the other one, which was up all the while, takes the run up, and both pages tell so.
+    wait_for("the run to be taken up", || second.log().contains("from the copy of its checkpoint"));
+    let copied = wait_for_copy(|| manifest(copies.path(), &run), copied.max(at_first));
+    wait_for("the run to go on", || update(&pages, &run) > copied);
+    assert_eq!(self::run(&pages, &run)["status"]["state"], "running");
+    drop(second);
 
     // Nobody trains: a process that serves pages alone gives the checkpoint.
     wait_for("the silence to be noticed", || self::run(&pages, &run)["live"] == false);
@@ -182,8 +205,9 @@ fn a_run_goes_on_at_another_machine_from_the_copies_of_its_checkpoints() {
     let (_, listed) = ask(&pages.address, "GET", &format!("/api/runs/{run}/checkpoints"), &[], "");
     assert!(body(&listed).as_array().unwrap().iter().any(|row| row["name"] == name && row["kept"] == true), "{listed}");
 
-    let second = Server::with_log("debug", &QUICK, &environment);
-    wait_for("the run to go on", || update(&second, &run) > copied);
-    assert!(second.log().contains("from the copy of its checkpoint"), "{}", second.log());
+    // One that is started then takes it up at once.
+    let third = Server::with_log("debug", &QUICK, &environment);
+    wait_for("the run to go on", || update(&third, &run) > copied);
+    assert!(third.log().contains("from the copy of its checkpoint"), "{}", third.log());
     assert_eq!(self::run(&pages, &run)["status"]["state"], "running");
 }

@@ -5,7 +5,7 @@ use super::wire::{self, CommandMessage, EventMessage, ReplyMessage};
 use crate::run::{Event, RunHandle};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
 
 /// Between two statuses of a run in which nothing happens. Others take a run for gone after a few without one.
@@ -15,6 +15,25 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Processes {
+    /// Tells the others how far evaluations are here: at each change, to those who have just come, and again and again while there are any.
+    pub(super) async fn announce_evaluations(self: Arc<Self>) {
+        let mut newcomers = self.newcomers.subscribe();
+        let (mut last, mut told_at) = (Vec::new(), Instant::now());
+        loop {
+            let evaluations = self.manager.all_evaluations();
+            let due = !evaluations.is_empty() && told_at.elapsed() >= HEARTBEAT;
+            if evaluations != last || due || newcomers.has_changed().unwrap_or(false) {
+                newcomers.mark_unchanged();
+                self.tell(wire::EVALUATIONS, &evaluations).await;
+                (last, told_at) = (evaluations, Instant::now());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = self.shutdown.cancelled() => return,
+            }
+        }
+    }
+
     /// Follows every run of this process from when it comes until it goes.
     pub(super) async fn announce(self: Arc<Self>) {
         let mut followed: HashMap<_, RunHandle> = HashMap::new();

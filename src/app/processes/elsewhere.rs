@@ -4,6 +4,7 @@ use super::announce::HEARTBEAT;
 use super::wire::{self, CommandMessage, EventMessage, Replies};
 use crate::app::manager::Manager;
 use crate::ids::RunId;
+use crate::launch::Evaluating;
 use crate::run::{Command, Event, RunHandle, Status};
 use crate::store::Bus;
 use crate::web::Runs;
@@ -25,6 +26,12 @@ struct Distant {
     heard: Instant,
 }
 
+/// The evaluations of another process that are under way, or that failed.
+struct Evaluations {
+    all: Vec<(RunId, Evaluating)>,
+    heard: Instant,
+}
+
 /// The runs of other processes.
 pub(super) struct Elsewhere {
     bus: Bus,
@@ -32,11 +39,13 @@ pub(super) struct Elsewhere {
     manager: Arc<Manager>,
     replies: Arc<Replies>,
     known: Mutex<HashMap<RunId, Distant>>,
+    /// The evaluations of each process.
+    evaluations: Mutex<HashMap<String, Evaluations>>,
 }
 
 impl Elsewhere {
     pub(super) fn new(bus: Bus, runs: Runs, manager: Arc<Manager>, replies: Arc<Replies>) -> Elsewhere {
-        Elsewhere { bus, runs, manager, replies, known: Mutex::default() }
+        Elsewhere { bus, runs, manager, replies, known: Mutex::default(), evaluations: Mutex::default() }
     }
 
     /// Whether a handle stands for a run of another process.
@@ -73,6 +82,23 @@ impl Elsewhere {
         }
     }
 
+    /// Takes up the evaluations of another process.
+    pub(super) fn evaluations(&self, process: String, all: Vec<(RunId, Evaluating)>) {
+        let mut evaluations = self.evaluations.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.is_empty() {
+            evaluations.remove(&process);
+        } else {
+            evaluations.insert(process, Evaluations { all, heard: Instant::now() });
+        }
+    }
+
+    /// The evaluations of a run that are under way in other processes, or that failed there.
+    pub(super) fn evaluations_of(&self, run: &RunId) -> Vec<Evaluating> {
+        let evaluations = self.evaluations.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = evaluations.values().flat_map(|process| &process.all);
+        all.filter(|(of, _)| of == run).map(|(_, evaluation)| evaluation.clone()).collect()
+    }
+
     /// Hands an event on to the pages.
     pub(super) fn event(&self, message: EventMessage) {
         if let Some(distant) = self.lock().get(&message.run) {
@@ -87,8 +113,11 @@ impl Elsewhere {
         }
     }
 
-    /// Forgets the runs of processes that have gone without a word.
+    /// Forgets the runs and evaluations of processes that have gone without a word.
     pub(super) fn forget_silent(&self) {
+        let mut evaluations = self.evaluations.lock().unwrap_or_else(PoisonError::into_inner);
+        evaluations.retain(|_, process| process.heard.elapsed() <= SILENCE);
+        drop(evaluations);
         let silent: Vec<RunId> = {
             let known = self.lock();
             known.iter().filter(|(_, distant)| distant.heard.elapsed() > SILENCE).map(|(id, _)| id.clone()).collect()

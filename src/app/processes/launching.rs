@@ -4,8 +4,8 @@ use super::Processes;
 use super::wire::{self, ReplyMessage};
 use crate::ids::RunId;
 use crate::launch::{
-    CheckpointFile, Continuation, EvaluationRequest, KeptCheckpoint, LaunchError, Launcher, NewOutsideRun, NewRun,
-    PresetInfo, PresetSettings, SettingProblem, Trial,
+    CheckpointFile, Continuation, Evaluating, EvaluationRequest, KeptCheckpoint, LaunchError, Launcher, NewOutsideRun,
+    NewRun, PresetInfo, PresetSettings, SettingProblem, Trial,
 };
 use crate::run::Tried;
 use futures::future::BoxFuture;
@@ -173,6 +173,10 @@ impl Launcher for RemoteLauncher {
 
     fn evaluate<'a>(&'a self, id: &'a RunId, request: EvaluationRequest) -> BoxFuture<'a, Result<(), LaunchError>> {
         Box::pin(self.ask(Work::Evaluate(id.clone(), request)))
+    }
+
+    fn evaluating(&self, id: &RunId) -> Vec<Evaluating> {
+        self.0.elsewhere.evaluations_of(id)
     }
 
     /// How far the removal is, is told where the files are.

@@ -22,6 +22,8 @@ pub(super) const EVENT: &str = "event";
 pub(super) const GONE: &str = "gone";
 /// A session may have ended, or a role may have changed.
 pub(super) const ACCOUNTS: &str = "accounts";
+/// The evaluations of the sender that are under way, or that failed; all of them.
+pub(super) const EVALUATIONS: &str = "evaluations";
 /// A command to a run.
 pub(super) const COMMAND: &str = "command";
 /// The reply to a command or to a request.

@@ -183,7 +183,7 @@ fn results(folder: &Path, name: &str) -> Results {
 }
 
 /// A level, in percent, that the first row's best reading comes to.
-fn readings_above_nothing(results: &Results) -> u8 {
+fn level_of_the_best_reading(results: &Results) -> u8 {
     let readings = results.rows[0].seeds.iter().flat_map(|seed| &seed.curve).filter_map(|point| point.validation);
     let best = (100.0 * readings.fold(0.0, f64::max)).floor();
     assert!(best >= 1.0, "some request was understood");
@@ -228,7 +228,7 @@ fn an_interrupted_grid_goes_on_and_gives_the_numbers_of_a_whole_one() {
         assert!(all.iter().all(|s| s.episodes <= 32 && s.test.is_none()) && said.contains("episodes"), "{said}");
     }
     // A level besides the family's own is told of, too.
-    let level = readings_above_nothing(&a);
+    let level = level_of_the_best_reading(&a);
     let (code, said) = reproduce(dir.path(), "broken", &["--collect", "--level", &level.to_string()]);
     let told = results(dir.path(), "broken");
     let row = &told.rows[0];

@@ -278,7 +278,8 @@ impl Manager {
         if let Some(error) = &later {
             tracing::warn!("the run {}, which no process has, cannot be taken up yet: {error:#}", run.id);
         }
-        if (later.is_some() || gone_on.is_err())
+        // Somebody may have resumed it here meanwhile; then the claim is that run's.
+        if !self.has_thread(&run.id)
             && let Some(copies) = self.copies()
         {
             copies.claims.lock().await.remove(&run.id);

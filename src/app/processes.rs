@@ -52,8 +52,10 @@ impl Processes {
         tokio::spawn(processes.clone().look_after());
         tokio::spawn(processes.clone().announce_accounts());
         if trains {
-            tokio::spawn(processes.clone().take_over());
             tokio::spawn(processes.clone().announce_evaluations());
+        }
+        if trains && processes.manager.copies().is_some() {
+            tokio::spawn(processes.clone().take_over());
         }
         processes.tell(wire::HELLO, &()).await;
         Ok(processes)

@@ -15,15 +15,13 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Processes {
-    /// Tells the others how far evaluations are here: at each change, to those who have just come, and again and again while there are any.
+    /// Tells the others how far evaluations are here: at each change, and with every heartbeat while there are any.
     pub(super) async fn announce_evaluations(self: Arc<Self>) {
-        let mut newcomers = self.newcomers.subscribe();
         let (mut last, mut told_at) = (Vec::new(), Instant::now());
         loop {
             let evaluations = self.manager.all_evaluations();
             let due = !evaluations.is_empty() && told_at.elapsed() >= HEARTBEAT;
-            if evaluations != last || due || newcomers.has_changed().unwrap_or(false) {
-                newcomers.mark_unchanged();
+            if evaluations != last || due {
                 self.tell(wire::EVALUATIONS, &evaluations).await;
                 (last, told_at) = (evaluations, Instant::now());
             }

@@ -17,7 +17,7 @@ impl Processes {
     pub(super) async fn take_over(self: Arc<Self>) {
         let mut seen: HashSet<RunId> = HashSet::new();
         let mut given_up: HashSet<RunId> = HashSet::new();
-        while self.manager.copies().is_some() {
+        loop {
             tokio::select! {
                 () = self.shutdown.cancelled() => return,
                 () = tokio::time::sleep(LOOK) => {}
